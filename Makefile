@@ -1,0 +1,55 @@
+# regard: the two commands are `make demo` and `make test`; both set up everything they need.
+# TORCH_INDEX: PyTorch's index of CPU builds, for machines where pip would choose a CUDA build:
+#     make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu
+
+PYTHON ?= python3
+VENV ?= .venv
+TORCH_INDEX ?=
+RUN ?= runs/demo
+
+bin := $(VENV)/bin
+index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
+
+.PHONY: help demo test test-long check format clean
+
+help:
+	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
+	@echo "make test       make check, then every test"
+	@echo "make test-long  the tests that take long"
+	@echo "make check      formatting, lint, types, import order"
+	@echo "make format     let ruff format the code"
+	@echo "make clean      remove the virtual environment and caches (runs/ stays)"
+
+$(VENV)/.train: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	@echo "Installing regard and PyTorch (CPU build) into $(VENV) …"
+	$(pip) --editable ".[train]"
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.train
+	@echo "Installing what the tests need …"
+	$(pip) --editable ".[dev]"
+	@touch $@
+
+demo: $(VENV)/.train
+	$(bin)/regard demo --run $(RUN)
+
+test: check
+	$(bin)/python -m pytest -m "not long"
+
+test-long: $(VENV)/.dev
+	$(bin)/python -m pytest -m long
+
+check: $(VENV)/.dev
+	$(bin)/ruff format --check src tests
+	$(bin)/ruff check src tests
+	$(bin)/mypy
+	$(bin)/lint-imports
+
+format: $(VENV)/.dev
+	$(bin)/ruff format src tests
+	$(bin)/ruff check --fix src tests
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache src/regard.egg-info

@@ -1,0 +1,21 @@
+"""regard: the Transformer of *Attention Is All You Need*, whole, as software people use.
+
+Importing regard imports no torch: `regard.load` and `regard.Model` are fetched on first use.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from regard.tasks.load import Model, load
+
+__all__ = ["Model", "__version__", "load"]
+__version__ = "0.1.0"
+
+_LAZY = {"load": "regard.tasks.load", "Model": "regard.tasks.load"}
+
+
+def __getattr__(name: str) -> object:
+    if name in _LAZY:
+        return vars(import_module(_LAZY[name]))[name]
+    raise AttributeError(f"module 'regard' has no attribute {name!r}")

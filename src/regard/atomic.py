@@ -1,0 +1,79 @@
+"""Writing that cannot be half done: temporary name, fsync, rename, fsync of the folder.
+
+After a crash at any moment the old file or folder is there, or the new one, never a mixture; what a
+crash leaves behind begins with `.tmp-` and is removed by `sweep`.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PREFIX = ".tmp-"
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace the file at `path` by `content`, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{PREFIX}{path.name}-{os.getpid()}")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    sync_folder(path.parent)
+
+
+def write_text(path: Path, content: str) -> None:
+    """`write_bytes` of UTF-8 text."""
+    write_bytes(path, content.encode("utf-8"))
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A temporary folder to fill, which becomes `path` when the block ends without an error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{PREFIX}{path.name}-{os.getpid()}")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    try:
+        yield temporary
+        for file in temporary.iterdir():
+            with file.open("rb") as handle:
+                os.fsync(handle.fileno())
+        sync_folder(temporary)
+        if path.exists():  # an older folder of that name, for example from before a resume
+            remove_folder(path)
+        temporary.rename(path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    sync_folder(path.parent)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder so that no half-removed one is left under its name."""
+    doomed = path.with_name(f"{PREFIX}removed-{path.name}-{os.getpid()}")
+    path.rename(doomed)
+    shutil.rmtree(doomed, ignore_errors=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what an earlier crash left in `folder`."""
+    if folder.is_dir():
+        for leftover in folder.glob(f"{PREFIX}*"):
+            if leftover.is_dir():
+                shutil.rmtree(leftover, ignore_errors=True)
+            else:
+                leftover.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """fsync a folder, so that a rename in it survives a power cut (where the system can)."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,1 @@
+"""WEIGHTS ↔ DISK: safetensors and JSON, written atomically, checked when read."""

@@ -1,0 +1,137 @@
+"""Checkpoints of a training run: a folder per step, safetensors and JSON only.
+
+    checkpoints/
+      step-00001200/
+        weights.safetensors     the model
+        optimizer.safetensors   Adam's moments and the random generator's state
+        state.json              step, place in the data, best score, patience
+        manifest.json           SHA-256 of the other files: written last, checked first
+
+A folder appears under its name only when it is complete (atomic.py).
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import save
+from torch import Tensor
+
+from regard import atomic
+from regard.checkpoint.guard import read_tensors
+from regard.errors import CheckpointError
+
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What one checkpoint holds."""
+
+    weights: dict[str, Tensor]
+    optimizer: dict[str, Tensor]
+    state: dict[str, Any]
+
+
+def folder_name(step: int) -> str:
+    return f"step-{step:08d}"
+
+
+def save_checkpoint(root: Path, step: int, content: Checkpoint) -> Path:
+    """Write checkpoint `step` under `root`, whole or not at all."""
+    path = root / folder_name(step)
+    with atomic.new_folder(path) as temporary:
+        files = {
+            "weights.safetensors": save(_plain(content.weights)),
+            "optimizer.safetensors": save(_plain(content.optimizer)),
+            "state.json": _json(content.state),
+        }
+        digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+        for name, data in {**files, MANIFEST: _json({"sha256": digests})}.items():
+            (temporary / name).write_bytes(data)
+    return path
+
+
+def steps_saved(root: Path) -> list[int]:
+    """The steps that have a complete checkpoint, in order."""
+    if not root.is_dir():
+        return []
+    found = [path.name.removeprefix("step-") for path in root.glob("step-*")]
+    return sorted(int(number) for number in found if number.isdigit())
+
+
+def load_checkpoint(root: Path, step: int, expected: Mapping[str, Tensor]) -> Checkpoint:
+    """Read checkpoint `step`; every file must have the checksum that its manifest states."""
+    path = root / folder_name(step)
+    verify(path)
+    return Checkpoint(
+        weights=read_tensors(path / "weights.safetensors", expected),
+        optimizer=read_tensors(path / "optimizer.safetensors"),
+        state=read_json(path / "state.json"),
+    )
+
+
+def load_weights(root: Path, step: int, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Only the weights of checkpoint `step`."""
+    path = root / folder_name(step)
+    verify(path)
+    return read_tensors(path / "weights.safetensors", expected)
+
+
+def verify(path: Path) -> None:
+    """Compare each file of a checkpoint with its checksum."""
+    stated = read_json(path / MANIFEST).get("sha256")
+    if not isinstance(stated, dict):
+        raise CheckpointError(f"{path / MANIFEST}: holds no checksums")
+    for name, digest in stated.items():
+        file = path / Path(name).name
+        if not file.is_file() or sha256(file) != digest:
+            raise CheckpointError(
+                f"{file}: differs from its checksum: the file was damaged or changed; "
+                "delete this checkpoint folder to go on from the one before"
+            )
+
+
+def sha256(path: Path) -> str:
+    """The checksum of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def average_weights(root: Path, steps: list[int], expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The mean of the weights of several checkpoints (the paper averages its last 5 or 20)."""
+    assert steps, "nothing to average"
+    total = {name: tensor.double() for name, tensor in load_weights(root, steps[0], expected).items()}
+    for step in steps[1:]:
+        for name, tensor in load_weights(root, step, expected).items():
+            total[name] += tensor
+    return {name: (tensor / len(steps)).to(expected[name].dtype) for name, tensor in total.items()}
+
+
+def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
+    """One safetensors file, atomically."""
+    atomic.write_bytes(path, save(_plain(weights)))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file, or an error that names the file."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise CheckpointError(f"{path}: not valid JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path}: expected a JSON object, got {type(value).__name__}")
+    return value
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    return (json.dumps(value, indent=2) + "\n").encode()
+
+
+def _plain(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}

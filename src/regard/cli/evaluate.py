@@ -1,0 +1,76 @@
+"""`regard evaluate`: BLEU and chrF on a test set, and the phrasebook's slices."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from regard.tasks.evaluate import Scores, SliceScore
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  regard evaluate runs/demo --slices
+  regard evaluate runs/mine --source test.en --reference test.de --json"""
+)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--source", type=click.Path(path_type=Path), help="Sentences to translate.")
+@click.option("--reference", type=click.Path(path_type=Path), help="Their right translations.")
+@click.option("--slices", is_flag=True, help="Also score each slice (runs on the phrasebook).")
+@click.option("--beam", type=click.IntRange(min=1), help="Beam size; 1 is greedy.")
+@click.option("--alpha", type=float, help="Exponent of the length norm.")
+@click.option("--output", type=click.Path(path_type=Path), help="Write the translations here.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(
+    run: Path,
+    source: Path | None,
+    reference: Path | None,
+    slices: bool,
+    output: Path | None,
+    device: str,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Translate a test set with the model of RUN and score it with sacreBLEU.
+
+    Without files it is the run's own test set: the phrasebook's, or else the pairs held out for
+    validation.
+    """
+    from regard import atomic
+    from regard.draw.progress import progress_bar
+    from regard.tasks.evaluate import pairs_to_score, score, score_slices, translate_all
+    from regard.tasks.load import load, search_with
+
+    model = load(run, device)
+    pairs = pairs_to_score(model.run, source, reference, slices)
+    chosen = {name: value for name, value in options.items() if value is not None}
+    search = search_with(model.search, **chosen)
+    with progress_bar("translating", len(pairs.sources)) as bar:
+        outputs = translate_all(model, pairs.sources, search, bar.advance)
+    scores = score(outputs, pairs.references)
+    rows = score_slices(pairs.entries, outputs) if slices else []
+    if output:
+        atomic.write_text(output, "".join(f"{' '.join(text.splitlines())}\n" for text in outputs))
+    if as_json:
+        slices_json = [asdict(row) for row in rows]
+        result = {"set": pairs.name, **asdict(scores), "beam": search.beam, "slices": slices_json}
+        click.echo(json.dumps(result, ensure_ascii=False))
+    else:
+        _print(pairs.name, scores, rows, search.beam)
+
+
+def _print(name: str, scores: "Scores", rows: "list[SliceScore]", beam: int) -> None:
+    click.echo(f"{scores.sentences:,} sentences of {name}, beam {beam}")
+    click.echo(f"BLEU  {scores.bleu:6.2f}   {scores.bleu_signature}")
+    click.echo(f"chrF  {scores.chrf:6.2f}   {scores.chrf_signature}")
+    click.echo(f"exact {scores.exact:6.2f} % of the outputs equal the reference")
+    if rows:
+        click.echo("\nslice      sentences    BLEU   exact %   deciding word right %")
+        for row in rows:
+            decided = "" if row.decided is None else f"{row.decided:15.1f}"
+            click.echo(f"{row.name:<10} {row.sentences:9,} {row.bleu:7.1f} {row.exact:9.1f} {decided}")

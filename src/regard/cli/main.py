@@ -1,0 +1,74 @@
+"""`regard COMMAND …`: the name of a command leads to its file, which is loaded only when it is used.
+
+So `regard --help` answers at once and without torch.
+"""
+
+import sys
+from importlib import import_module
+
+import click
+
+from regard import __version__
+from regard.errors import RegardError, nearest
+
+# name → (module, what `regard --help` says)
+COMMANDS = {
+    "train": ("regard.cli.train", "Train a model on a recipe or on your own files."),
+    "translate": ("regard.cli.translate", "Translate a text, a file or standard input."),
+    "evaluate": ("regard.cli.evaluate", "Measure BLEU and chrF, and the phrasebook's slices."),
+    "explain": ("regard.cli.explain", "Show what the model attended to."),
+    "phrasebook": ("regard.cli.phrasebook", "Look at the embedded training corpus."),
+}
+
+
+class Commands(click.Group):
+    """A group whose commands are imported on demand."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = vars(import_module(COMMANDS[cmd_name][0]))["command"]
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS:
+            raise click.UsageError(f"no command {args[0]!r}{nearest(args[0], COMMANDS)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Example: regard train --source train.en --target train.de --minutes 30",
+)
+@click.version_option(__version__, prog_name="regard")
+def group() -> None:
+    """The Transformer of "Attention Is All You Need": train it, use it, look inside."""
+
+
+def main() -> None:
+    """The entry point: errors of ours end in one sentence and their exit code."""
+    try:
+        group(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("\nStopped.", err=True)
+        sys.exit(130)
+    except RegardError as error:
+        click.echo(f"regard: {error}", err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:  # the reader of our output went away, as in `regard … | head`
+        sys.stderr.close()
+        sys.exit(141)

@@ -1,0 +1,89 @@
+"""`regard phrasebook`: look at the embedded corpus, or write it to files."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  regard phrasebook                     what it holds
+  regard phrasebook --sample            ten pairs of each pattern
+  regard phrasebook --sample --slice it
+  regard phrasebook --write folder      train, dev and test as .tsv files"""
+)
+@click.option("--language", type=click.Choice(["de"]), default="de", show_default=True)
+@click.option("--sample", is_flag=True, help="Print pairs of each pattern.")
+@click.option("--per-pattern", type=click.IntRange(min=1), default=10, show_default=True)
+@click.option("--slice", "chosen", help="Only patterns of this slice.")
+@click.option("--write", type=click.Path(path_type=Path), help="Write the splits as TSV files.")
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+def command(
+    language: str,
+    sample: bool,
+    per_pattern: int,
+    chosen: str | None,
+    write: Path | None,
+    as_json: bool,
+) -> None:
+    """The phrasebook: English–German pairs made by a grammar, in patterns and slices."""
+    if write:
+        _write(language, write)
+    elif sample:
+        _sample(language, per_pattern, chosen, as_json)
+    else:
+        _statistics(language, as_json)
+
+
+def _sample(language: str, per_pattern: int, chosen: str | None, as_json: bool) -> None:
+    from regard.data.phrasebook.corpus import sample
+    from regard.data.phrasebook.notation import SLICES
+    from regard.errors import MisuseError, nearest
+
+    if chosen is not None and chosen not in SLICES:
+        raise MisuseError(f"slice: got {chosen!r}{nearest(chosen, SLICES)}")
+    for pattern, entries in sample(language, per_pattern).items():
+        if chosen and chosen not in entries[0].slices:
+            continue
+        if as_json:
+            rows = [asdict(entry) for entry in entries]
+            click.echo(json.dumps({"pattern": pattern, "pairs": rows}, ensure_ascii=False))
+            continue
+        tags = f"  [{', '.join(entries[0].slices)}]" if entries[0].slices else ""
+        click.echo(f"\n{pattern}{tags}")
+        for entry in entries:
+            click.echo(f"  {entry.source}\n      {entry.target}")
+
+
+def _statistics(language: str, as_json: bool) -> None:
+    from regard.data.phrasebook.corpus import SPLITS, statistics
+
+    found = statistics(language)
+    slices = sorted({name for name, _ in found.slices})
+    if as_json:
+        counts = {f"{name}/{split}": n for (name, split), n in found.slices.items()}
+        click.echo(json.dumps({**asdict(found), "slices": counts}, ensure_ascii=False))
+        return
+    splits = ", ".join(f"{found.per_split[split]:,} {split}" for split in SPLITS)
+    click.echo(f"{found.pairs:,} pairs ({splits})")
+    click.echo(f"{found.patterns} patterns, the largest {found.biggest_pattern} with "
+               f"{100 * found.biggest_share:.1f} % of the pairs; {found.lemmas} lemmas")
+    click.echo(f"{found.min_words} to {found.max_words} words, {found.mean_words:.1f} on average")
+    click.echo("\nslice       " + "".join(f"{split:>8}" for split in SPLITS))
+    for name in slices:
+        numbers = "".join(f"{found.slices.get((name, split), 0):8,}" for split in SPLITS)
+        click.echo(f"{name:<12}{numbers}")
+
+
+def _write(language: str, folder: Path) -> None:
+    from regard import atomic
+    from regard.data.phrasebook.corpus import SPLITS, phrasebook
+
+    for split in SPLITS:
+        pairs = [e for e in phrasebook(language) if e.split == split]
+        path = folder / f"{split}.tsv"
+        atomic.write_text(path, "".join(f"{e.source}\t{e.target}\n" for e in pairs))
+        click.echo(f"{path}: {len(pairs):,} pairs")

@@ -1,0 +1,141 @@
+"""TOML or JSON in, a frozen and validated dataclass out.
+
+A dataclass is the only place where a key, its type and its default are written. `build` refuses
+unknown keys by naming the nearest known one, checks every type, and lets the dataclass's own
+`__post_init__` check the meaning. `override` applies `section.key=value` from the command line.
+"""
+
+import dataclasses
+import tomllib
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+from regard.errors import ConfigError, nearest
+
+T = TypeVar("T")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file; a missing or malformed file is an error that says where."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        beside = sorted(p.name for p in path.parent.glob("*.toml")) if path.parent.is_dir() else []
+        hint = nearest(path.name, beside) if beside else "; there is no .toml file in that folder"
+        raise ConfigError(f"{path}: no such recipe{hint}") from None
+    except (IsADirectoryError, UnicodeDecodeError, PermissionError) as error:
+        raise ConfigError(f"{path}: expected a TOML text file, got {error}") from None
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+
+
+def override(tables: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
+    """`tables` with each `section.key=value` applied; a value is TOML, or else a plain string."""
+    result: dict[str, Any] = {k: dict(v) if isinstance(v, Mapping) else v for k, v in tables.items()}
+    for assignment in assignments:
+        dotted, equals, text = assignment.partition("=")
+        if not equals or not dotted.strip():
+            raise ConfigError(
+                f"override {assignment!r}: expected key=value, for example train.steps=2000"
+            )
+        *sections, key = dotted.strip().split(".")
+        place = result
+        for section in sections:
+            place = place.setdefault(section, {})
+            if not isinstance(place, dict):
+                raise ConfigError(f"override {assignment!r}: {section} is a value, not a section")
+        place[key] = _toml_value(text.strip())
+    return result
+
+
+def _toml_value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
+    """`cls(**values)`, checked: unknown keys, types and nested dataclasses; `where` names the file."""
+    hints = typing.get_type_hints(cls)
+    fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
+    for key in values:
+        if key not in fields:
+            raise ConfigError(f"{where}: unknown key {key!r}{nearest(key, fields)}")
+    kwargs = {key: _convert(hints[key], v, f"{where}: {key}") for key, v in values.items()}
+    missing = [
+        name
+        for name, f in fields.items()
+        if name not in kwargs
+        and f.default is dataclasses.MISSING
+        and f.default_factory is dataclasses.MISSING
+    ]
+    if missing:
+        raise ConfigError(f"{where}: missing key{'s' * (len(missing) > 1)} {', '.join(missing)}")
+    try:
+        return cls(**kwargs)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
+
+
+def _convert(hint: Any, value: Any, where: str) -> Any:
+    """`value` as the annotation `hint` wants it, or a ConfigError."""
+    origin = get_origin(hint)
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"{where}: expected a section, got {value!r}")
+        return build(hint, value, where)
+    if origin is Literal:
+        choices = get_args(hint)
+        if value not in choices:
+            listed = ", ".join(repr(c) for c in choices)
+            raise ConfigError(f"{where}: got {value!r}, expected one of {listed}")
+        return value
+    if origin in (types.UnionType, typing.Union):
+        for option in get_args(hint):
+            if option is type(None):
+                if value is None or value == "":
+                    return None
+                continue
+            try:
+                return _convert(option, value, where)
+            except ConfigError as error:
+                failure = error
+        raise failure
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            raise ConfigError(f"{where}: expected a list, got {value!r}")
+        item = get_args(hint)[0]
+        return tuple(_convert(item, v, f"{where}[{i}]") for i, v in enumerate(value))
+    return _scalar(hint, value, where)
+
+
+def _scalar(hint: Any, value: Any, where: str) -> Any:
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if hint is Path and isinstance(value, str):
+        return Path(value)
+    if isinstance(value, hint) and not (hint is int and isinstance(value, bool)):
+        return value
+    kind = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+    raise ConfigError(f"{where}: expected {kind.get(hint, hint)}, got {value!r}")
+
+
+def to_tables(value: Any) -> dict[str, Any]:
+    """A dataclass as plain JSON-able tables, the inverse of `build`."""
+    return {k: _plain(v) for k, v in dataclasses.asdict(value).items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return value

@@ -1,0 +1,79 @@
+"""Teacher forcing. In: pairs of ids. Out: one batch of tensors, and which of its places are real.
+
+While it learns, the decoder is given the right translation, shifted right by one place, and asked
+for the next token at every place at once. Its own mistakes do not lead it astray, and all places
+are computed in parallel; the look-ahead mask keeps each from seeing what it should predict:
+
+    source       das   Tier  schläft </s>
+    target_in    <s>   the   animal  sleeps
+                  ↓     ↓      ↓       ↓       predict, each place from those to its left
+    target_out   the   animal sleeps  </s>
+
+Shorter sentences are filled up with padding. What is real is told by lengths, never by ids: some
+published models start their target from the padding id.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.text.special import Special
+
+Ids = Sequence[int] | NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """B pairs; S and L are the longest source and target, each with one place for <s> or </s>."""
+
+    source: Int[Tensor, "B S"]  # x1 … xm </s>
+    source_real: Bool[Tensor, "B S"]
+    target_in: Int[Tensor, "B L"]  # <s> y1 … yn
+    target_out: Int[Tensor, "B L"]  # y1 … yn </s>
+    target_real: Bool[Tensor, "B L"]
+    ids: tuple[int, ...] = ()  # numbers of the examples, for logs
+
+    @property
+    def tokens(self) -> int:
+        """Real source and target tokens: what a step has learned from."""
+        return int(self.source_real.sum()) + int(self.target_real.sum())
+
+    def to(self, device: torch.device | str) -> "Batch":
+        """The same batch on a device."""
+        return replace(
+            self,
+            source=self.source.to(device),
+            source_real=self.source_real.to(device),
+            target_in=self.target_in.to(device),
+            target_out=self.target_out.to(device),
+            target_real=self.target_real.to(device),
+        )
+
+
+def make_batch(pairs: Sequence[tuple[Ids, Ids]], special: Special, ids: Ids = ()) -> Batch:
+    """Lay pairs of ids (without special tokens) out as one batch; B is the number of pairs."""
+    assert pairs, "a batch needs at least one pair"
+    assert len(ids) in (0, len(pairs)), (len(ids), len(pairs))
+    source, source_real = pad_rows([[*x, special.eos] for x, _ in pairs], special.pad)
+    target_in, target_real = pad_rows([[special.bos, *y] for _, y in pairs], special.pad)
+    target_out, _ = pad_rows([[*y, special.eos] for _, y in pairs], special.pad)
+    return Batch(
+        source, source_real, target_in, target_out, target_real, tuple(int(i) for i in ids)
+    )
+
+
+def pad_rows(
+    rows: Sequence[Sequence[int]], pad: int
+) -> tuple[Int[Tensor, "B S"], Bool[Tensor, "B S"]]:
+    """Rows of ids filled up to one width, and which places are real."""
+    lengths = np.array([len(row) for row in rows])
+    real = np.arange(lengths.max()) < lengths[:, None]  # (B, S)
+    filled = np.full(real.shape, pad, dtype=np.int64)
+    filled[real] = np.concatenate(rows)  # boolean places are filled row by row, from the left
+    return torch.from_numpy(filled), torch.from_numpy(real)

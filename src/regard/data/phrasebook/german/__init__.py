@@ -1,0 +1,1 @@
+"""German: morphology (nominal.py, verbal.py), the grammar that joins them, and its data."""

@@ -1,0 +1,168 @@
+"""The German side of the phrasebook: lexicon and patterns loaded, fillers realised.
+
+Brackets in German templates (x, y are optional template text):
+
+    [main V:S x | y]   {V:S} x {V.refl:S} y {V.mid} {V.prefix}      Anna ruft heute ihren Vater an
+    [past V:S x | y]   the same in the preterite
+    [sub V:S x | y]    x {V.refl:S} y {V.mid} {V.fin:S}             …, weil Anna heute anruft
+    [subpast V:S …]    the same in the preterite
+    [inf V:S x | y]    x {V.refl:S} y {V.mid} {V.inf}               Anna will heute anrufen
+    [zu V:S x | y]     x {V.refl:S} y {V.mid} {V.zu}                …, heute anzurufen
+    [pp V:S x | y]     x {V.refl:S} y {V.mid} {V.pp}                Anna hat heute angerufen
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+from regard.data.phrasebook.fillers import Filler, NounPhrase
+from regard.data.phrasebook.german import nominal, verbal
+from regard.data.phrasebook.notation import Pattern, read_patterns
+from regard.data.phrasebook.tables import Lexeme, Lexicon, PhrasebookError, read_table, require
+
+HERE = Path(__file__).parent
+TABLES = {
+    "nouns": "noun",
+    "verbs": "verb",
+    "phrases": "verb",
+    "adjectives": "adj",
+    "words": "word",
+    "places": "word",
+    "names": "name",
+}
+_BRACKET = re.compile(r"\[(main|past|sub|subpast|inf|zu|pp) (\w+)(?::(\w+))?([^|\]]*)(?:\|([^\]]*))?\]")
+_CONTRACTIONS = {
+    "in dem": "im",
+    "in das": "ins",
+    "an dem": "am",
+    "an das": "ans",
+    "zu dem": "zum",
+    "zu der": "zur",
+    "bei dem": "beim",
+    "von dem": "vom",
+}
+_CONTRACT = re.compile(r"\b(" + "|".join(_CONTRACTIONS) + r")\b(?!\x01)")
+
+
+def expand(text: str) -> str:
+    """Rewrite the brackets of a template into holes."""
+
+    def one(match: re.Match[str]) -> str:
+        kind, verb, agree, before, after = match.groups()
+        suffix = f":{agree}" if agree else ""
+        head = {"main": f"{{{verb}{suffix}}}", "past": f"{{{verb}.past{suffix}}}"}.get(kind, "")
+        tail = {
+            "main": f"{{{verb}.prefix}}",
+            "past": f"{{{verb}.prefix}}",
+            "sub": f"{{{verb}.fin{suffix}}}",
+            "subpast": f"{{{verb}.fin-past{suffix}}}",
+            "inf": f"{{{verb}.inf}}",
+            "zu": f"{{{verb}.zu}}",
+            "pp": f"{{{verb}.pp}}",
+        }[kind]
+        reflexive = f"{{{verb}.refl{suffix}}}"
+        return " ".join((head, before, reflexive, after or "", f"{{{verb}.mid}}", tail))
+
+    return _BRACKET.sub(one, text)
+
+
+def finish(text: str) -> str:
+    """One sentence, polished: contractions, single blanks, commas, capitals."""
+    text = re.sub(r"\s+", " ", text).strip()
+    text = _CONTRACT.sub(lambda match: _CONTRACTIONS[match[1]], text)
+    text = text.replace(nominal.NO_CONTRACTION, "")
+    text = re.sub(r" ([,.!?:;])", r"\1", text)
+    return re.sub(r"(^|[.!?] )([a-zäöü])", lambda match: match[1] + match[2].upper(), text)
+
+
+class German:
+    """Lexicon, patterns and realisation; what sampling.py and corpus.py ask a language for."""
+
+    def __init__(self, folder: Path = HERE) -> None:
+        heads = read_table(folder / "lexicon" / "verbs.tsv", "verb")
+        self._paradigms = _read_paradigms(folder / "lexicon" / "paradigms.tsv")
+        lexemes: list[Lexeme] = []
+        for name, kind in TABLES.items():
+            rows = heads if name == "verbs" else read_table(folder / "lexicon" / f"{name}.tsv", kind)
+            if name == "nouns":
+                require(rows, "gender", ("m", "f", "n"))
+            if name == "phrases":
+                rows = [_with_principal_parts(row, heads) for row in rows]
+            require(rows, "de")
+            lexemes.extend(rows)
+        self.lexicon = Lexicon(lexemes)
+        files = sorted((folder / "patterns").glob("*.txt"))
+        self.patterns: tuple[Pattern, ...] = tuple(
+            pattern for file in files for pattern in read_patterns(file, expand)
+        )
+
+    def gender(self, phrase: NounPhrase) -> str:
+        """The gender that decides a pronoun."""
+        return nominal.gender(phrase) if phrase.head else phrase.word
+
+    def pronoun(self, phrase: NounPhrase) -> str:
+        """The subject pronoun that refers back to a phrase: er, sie, es."""
+        return nominal.noun_phrase(phrase, "pron")
+
+    def finish(self, text: str) -> str:
+        """Polish a whole sentence."""
+        return finish(text)
+
+    def realise(
+        self, filler: Filler, form: str, agree: NounPhrase | None, governor: Lexeme | None
+    ) -> str:
+        """Any filler in any form; `governor` is the verb that chooses the case."""
+        if isinstance(filler, NounPhrase):
+            if governor is not None:
+                return _governed(filler, governor)
+            return nominal.noun_phrase(filler, form)
+        if filler.kind == "verb":
+            return verbal.realise(filler, form, agree, self._paradigms)
+        if filler.kind == "adj":
+            degree, _, ending = form.partition("-")
+            if degree in ("comp", "sup"):
+                return nominal.adjective(filler, ending, degree)
+            return nominal.adjective(filler, form)
+        return filler.cell("de")
+
+
+def _governed(phrase: NounPhrase, verb: Lexeme) -> str:
+    preposition, plus, case = (verb.cell("governs") or "acc").rpartition("+")
+    text = nominal.noun_phrase(phrase, case)
+    return f"{preposition} {text}" if plus else text
+
+
+def _read_paradigms(path: Path) -> dict[tuple[str, str], tuple[str, ...]]:
+    table: dict[tuple[str, str], tuple[str, ...]] = {}
+    for row in read_table(path, "paradigm"):
+        forms = tuple(row.cell("forms").split())
+        if len(forms) != 6:
+            raise PhrasebookError(f"{row.where}, column forms: got {len(forms)} forms, expected 6")
+        table[row.en, row.cell("tense")] = forms
+    return table
+
+
+def _with_principal_parts(row: Lexeme, heads: list[Lexeme]) -> Lexeme:
+    """A phrase inflects like its head verb: look up both heads and copy their parts."""
+    english = row.en.split(" ")[0]
+    german = row.cell("de").split(" ")[-1]
+    cells = dict(row.cells)
+    for wanted, key, columns in (
+        (english, "en", ("en_past", "en_pp")),
+        (german, "de", ("stem", "past", "pp", "aux")),
+    ):
+        found = [head for head in heads if head.cell(key).split(" ")[0 if key == "en" else -1] == wanted]
+        if not found:
+            raise PhrasebookError(
+                f"{row.where}, column {key}: no head verb {wanted!r} in verbs.tsv; add it there"
+            )
+        cells.update({column: found[0].cell(column) for column in columns if column not in cells})
+    return Lexeme(row.kind, row.en, row.classes, cells, row.where)
+
+
+@cache
+def german() -> German:
+    """The German grammar, loaded once."""
+    return German()

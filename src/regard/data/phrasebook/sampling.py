@@ -1,0 +1,313 @@
+"""Fill the slots of a pattern and realise both sides: patterns in, drafts of pairs out.
+
+Choice is random but balanced: of two random candidates the one used less so far is taken, so that
+rare words come up too.  Two slots of a sentence never hold the same word.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from regard.data.phrasebook import english
+from regard.data.phrasebook.fillers import (
+    COUNTERS,
+    DETERMINERS,
+    NUMERALS,
+    PRONOUNS,
+    Filler,
+    NounPhrase,
+    core,
+)
+from regard.data.phrasebook.notation import Hole, Pattern, Piece, Reading, Slot
+from regard.data.phrasebook.tables import Lexeme, Lexicon, PhrasebookError
+
+BLANK = "___"
+PAIRS_PER_READING = 2  # how often each reading of a frame is spelled out
+ATTEMPTS = 12  # draws per wanted pair before a pattern counts as exhausted
+_KINDS = ("verb", "adj", "word")
+_KEYWORDS = {"pro": PRONOUNS, "pro3": ("he", "she", "they"), **{p: (p,) for p in PRONOUNS}}
+
+
+class Language(Protocol):
+    """What the engine needs from a target language."""
+
+    lexicon: Lexicon
+    patterns: tuple[Pattern, ...]
+
+    def gender(self, phrase: NounPhrase) -> str:
+        """What decides the pronoun for a phrase."""
+
+    def pronoun(self, phrase: NounPhrase) -> str:
+        """The subject pronoun that refers back to a phrase."""
+
+    def finish(self, text: str) -> str:
+        """Polish a whole sentence."""
+
+    def realise(
+        self, filler: Filler, form: str, agree: NounPhrase | None, governor: Lexeme | None
+    ) -> str:
+        """A filler in a form."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A pair before the split is decided; `key` names the combination of fillers behind it."""
+
+    pattern: Pattern
+    source: str
+    target: str
+    key: str
+    lemmas: tuple[tuple[str, str], ...]
+    frame: str = ""
+    answer: str = ""
+    rivals: tuple[str, ...] = ()
+
+
+Fillers = dict[str, Filler]
+
+
+class Sampler:
+    """Draws fillers for patterns of one language."""
+
+    def __init__(self, language: Language, rng: random.Random) -> None:
+        self._language = language
+        self._rng = rng
+        self._used: Counter[str] = Counter()
+
+    def drafts(self, pattern: Pattern) -> list[Draft]:
+        """Up to `pattern.count` drafts, distinct by their English side."""
+        found: dict[str, Draft] = {}
+        for _ in range(ATTEMPTS * pattern.count):
+            if len(found) >= pattern.count:
+                break
+            for draft in self._draw(pattern):
+                found.setdefault(draft.source, draft)
+        return list(found.values())
+
+    def _draw(self, pattern: Pattern) -> list[Draft]:
+        shared = self._fill(pattern, pattern.slots, {})
+        if shared is None:
+            return []
+        if pattern.readings:
+            return self._readings(pattern, shared)
+        drafts = [self._draft(pattern, shared, _key(pattern, shared))]
+        if pattern.swap:
+            one, other = pattern.swap
+            turned = {**shared, one: shared[other], other: shared[one]}
+            drafts.append(self._draft(pattern, turned, drafts[0].key))
+        return drafts
+
+    def _readings(self, pattern: Pattern, shared: Fillers) -> list[Draft]:
+        """All readings of one frame, each spelled out equally often."""
+        key = _key(pattern, shared)
+        genders = [self._gender(shared[name]) for name in pattern.deciding_slots]
+        if len(set(genders)) < len(genders):
+            return []
+        answers = [self._answer(reading, shared) for reading in pattern.readings]
+        drafts: list[Draft] = []
+        for reading, answer in zip(pattern.readings, answers, strict=True):
+            versions: dict[str, Draft] = {}
+            for _ in range(ATTEMPTS):
+                filled = self._fill(pattern, reading.slots, shared)
+                if filled is None:
+                    return []
+                extra = tuple(slot.name for slot in reading.slots)
+                rivals = tuple(other for other in answers if other != answer)
+                draft = self._draft(pattern, filled, key, extra, answer, rivals)
+                versions.setdefault(draft.source, draft)
+                if len(versions) == PAIRS_PER_READING:
+                    break
+            drafts.extend(versions.values())
+        complete = len(drafts) == PAIRS_PER_READING * len(pattern.readings)
+        one_each = list({draft.answer: draft for draft in drafts}.values())
+        return drafts if complete else one_each
+
+    def _gender(self, filler: Filler) -> str:
+        return self._language.gender(filler) if isinstance(filler, NounPhrase) else ""
+
+    def _answer(self, reading: Reading, shared: Fillers) -> str:
+        antecedent = shared.get(reading.answer)
+        if isinstance(antecedent, NounPhrase):
+            return self._language.pronoun(antecedent)
+        return reading.answer
+
+    def _fill(self, pattern: Pattern, slots: Sequence[Slot], given: Fillers) -> Fillers | None:
+        fillers = dict(given)
+        for slot in slots:
+            for _ in range(ATTEMPTS):
+                filler = self._choose(pattern, slot, fillers)
+                if core(filler) not in {core(other) for other in fillers.values()}:
+                    break
+            else:
+                return None
+            fillers[slot.name] = filler
+            self._used[core(filler)] += 1
+        return fillers
+
+    def _choose(self, pattern: Pattern, slot: Slot, fillers: Fillers) -> Filler:
+        spec = self._rng.choice(slot.alternatives)
+        first, _, rest = spec.partition(" ")
+        if first in _KEYWORDS:
+            word = self._rng.choice(_KEYWORDS[first])
+            return NounPhrase(word, plural=word in ("we", "they"))
+        where = f"pattern {pattern.name}, slot {slot.name}"
+        if first.startswith("name"):
+            head = self._pick(self._language.lexicon.members("name", "name"), where)
+            return NounPhrase(head.en, head, definite_name=True)
+        if first in _KINDS:
+            return self._pick(self._lexemes(first, rest, fillers), f"{where}: {spec}")
+        return self._noun_phrase(first, rest, fillers, f"{where}: {spec}")
+
+    def _lexemes(self, kind: str, names: str, fillers: Fillers) -> list[Lexeme]:
+        other = fillers.get(names)
+        if isinstance(other, NounPhrase) and other.head is not None:
+            return _suiting(self._language.lexicon, other.head)
+        return self._language.lexicon.members(kind, names)
+
+    def _noun_phrase(self, dets: str, names: str, fillers: Fillers, where: str) -> NounPhrase:
+        determiner = self._rng.choice(dets.split("/"))
+        determiner, _, decorated = determiner.partition("+")
+        if determiner == "num":
+            determiner = self._rng.choice(NUMERALS)
+        owner = fillers.get(determiner.removesuffix("'s"))
+        if determiner.endswith("'s") and isinstance(owner, NounPhrase):
+            determiner = owner.possessive
+        elif determiner not in DETERMINERS:
+            raise PhrasebookError(f"{where}: {determiner!r} is neither a determiner nor a slot")
+        classes, *marks = names.split(".")
+        verb = fillers.get(classes)
+        if isinstance(verb, Lexeme) and "object" in marks:
+            classes = verb.cell("objects")
+            marks.remove("object")
+        counted = determiner in COUNTERS or determiner == "how-many" or "pl" in marks
+        sexes = [mark for mark in marks if mark in ("m", "f", "n")]
+        nouns = [
+            noun
+            for noun in self._language.lexicon.members("noun", classes)
+            if not (counted and (noun.flag("mass") or not noun.cell("plural")))
+            and (not sexes or noun.cell("gender") in sexes)
+        ]
+        head = self._pick(nouns, where)
+        adjective = None
+        if decorated:
+            suiting = _suiting(self._language.lexicon, head)
+            if decorated != "adj":
+                suiting = [a for a in suiting if any(c.startswith("rank") for c in a.classes)]
+            adjective = self._pick(suiting, f"{where} ({head.en})")
+            self._used[adjective.key] += 1
+        degree = decorated if decorated in ("comp", "sup") else ""
+        return NounPhrase(head.en, head, determiner, adjective, counted, degree)
+
+    def _pick(self, candidates: Sequence[Lexeme], where: str) -> Lexeme:
+        if not candidates:
+            raise PhrasebookError(f"{where}: nothing in the lexicon fits")
+        one, other = self._rng.choice(candidates), self._rng.choice(candidates)
+        return one if self._used[one.key] <= self._used[other.key] else other
+
+    def _draft(
+        self,
+        pattern: Pattern,
+        fillers: Fillers,
+        key: str,
+        blanked: tuple[str, ...] = (),
+        answer: str = "",
+        rivals: tuple[str, ...] = (),
+    ) -> Draft:
+        source = english.finish(self._source(pattern, fillers))
+        frame = english.finish(self._source(pattern, fillers, blanked)) if blanked else ""
+        target = self._language.finish(self._target(pattern, fillers))
+        lemmas = tuple(_lemmas(pattern.source, fillers, self._language.lexicon))
+        return Draft(pattern, source, target, key, lemmas, frame, answer, rivals)
+
+    def _source(self, pattern: Pattern, fillers: Fillers, blanked: tuple[str, ...] = ()) -> str:
+        words = []
+        for piece in pattern.source:
+            if isinstance(piece, str):
+                words.append(piece)
+            elif piece.name in blanked:
+                words.append(BLANK)
+            else:
+                filler = self._filler(pattern, piece, fillers)
+                words.append(english.realise(filler, piece.form, _phrase(fillers, piece.agree)))
+        return "".join(words)
+
+    def _target(self, pattern: Pattern, fillers: Fillers) -> str:
+        words = []
+        for piece in pattern.target:
+            if isinstance(piece, str):
+                words.append(piece)
+                continue
+            filler = self._filler(pattern, piece, fillers)
+            governor = fillers.get(piece.form)
+            agree = _phrase(fillers, piece.agree)
+            verb = governor if isinstance(governor, Lexeme) else None
+            words.append(self._language.realise(filler, piece.form, agree, verb))
+        return "".join(words)
+
+    def _filler(self, pattern: Pattern, hole: Hole, fillers: Fillers) -> Filler:
+        if hole.name in fillers:
+            return fillers[hole.name]
+        found = self._language.lexicon.find("verb", hole.name)
+        if found is None:
+            raise PhrasebookError(
+                f"pattern {pattern.name}: {{{hole.name}}} is neither a slot nor a verb"
+            )
+        return found
+
+
+def _phrase(fillers: Mapping[str, Filler], name: str) -> NounPhrase | None:
+    found = fillers.get(name)
+    return found if isinstance(found, NounPhrase) else None
+
+
+def _key(pattern: Pattern, fillers: Fillers) -> str:
+    keys = [filler.key for name, filler in fillers.items() if name not in pattern.swap]
+    swapped = sorted(fillers[name].key for name in pattern.swap)
+    return "\n".join((pattern.name, *keys, *swapped))
+
+
+def _suiting(lexicon: Lexicon, noun: Lexeme) -> list[Lexeme]:
+    """The adjectives that share a class with the noun."""
+    return lexicon.members("adj", ",".join(sorted(noun.classes)))
+
+
+def _lemmas(
+    template: Sequence[Piece], fillers: Fillers, lexicon: Lexicon
+) -> list[tuple[str, str]]:
+    """The lexicon lemmas in a sentence, with their word class; a phrase counts word by word."""
+    used: list[tuple[str, str]] = []
+    for piece in template:
+        if isinstance(piece, str):
+            used.extend(_known_words(piece, lexicon))
+            continue
+        filler = fillers.get(piece.name) or lexicon.find("verb", piece.name)
+        if isinstance(filler, NounPhrase):
+            if filler.head is not None and not filler.definite_name:
+                used.append((filler.head.en, "noun"))
+            if filler.adjective is not None:
+                used.append((filler.adjective.en, "adj"))
+        elif filler is not None and filler.kind == "verb":
+            head, _, tail = filler.en.partition(" ")
+            used.append((head, "verb"))
+            used.extend(_known_words(tail, lexicon))
+        elif filler is not None and " " in filler.en:
+            used.extend(_known_words(filler.en, lexicon))
+        elif filler is not None:
+            used.append((filler.en, filler.kind))
+    return used
+
+
+def _known_words(text: str, lexicon: Lexicon) -> list[tuple[str, str]]:
+    words = "".join(c if c.isalpha() else " " for c in text).split()
+    found = []
+    for word in words:
+        for kind in ("noun", "adj", "word"):
+            lexeme = lexicon.find(kind, word)
+            if lexeme is not None and lexeme.en == word:
+                found.append((word, kind))
+                break
+    return found

@@ -1,0 +1,38 @@
+"""A decoding session: one batch of sources, encoded once, then extended one token at a time.
+
+The session holds the cache; a search asks it for log-probabilities and tells it which rows to keep.
+"""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.model.transformer import Transformer
+
+
+class Session:
+    """log p(next token | source, output so far) for each row."""
+
+    def __init__(
+        self, model: Transformer, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"]
+    ) -> None:
+        self._model = model
+        self._memory = model.encode(source, real)
+        self._real = real
+        self._cache = model.new_cache()
+
+    def extend(self, tokens: Int[Tensor, " B"]) -> Float[Tensor, "B V"]:
+        """Append one token to each row; the log-probabilities of what comes next."""
+        x = self._model.decode(tokens[:, None], self._memory, self._real, self._cache)
+        logits: Tensor = self._model.output(x[:, -1])
+        return torch.log_softmax(logits.float(), dim=-1)
+
+    def keep(self, rows: Int[Tensor, " R"]) -> None:
+        """Go on with these rows, in this order; a row may be kept more than once."""
+        self._memory = self._memory.index_select(0, rows)
+        self._real = self._real.index_select(0, rows)
+        self._cache.select(rows)
+
+    def reorder(self, rows: Int[Tensor, " B"]) -> None:
+        """Like `keep`, where every row comes from a row of the same sentence: the memory stays."""
+        self._cache.select(rows, memory=False)

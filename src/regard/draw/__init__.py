@@ -1,0 +1,1 @@
+"""NUMBERS → PICTURES: terminal, SVG and PNG drawings; the first room, it knows no other."""

@@ -1,0 +1,152 @@
+"""The geometry of a heat map: a grid and its words go in, every position in pixels comes out.
+
+svg.py and plot.py both draw this plan, so the two pictures look the same. y grows downwards.
+
+    title
+    subtitle
+                 ╱ ╱ ╱   column labels, turned as little as possible
+      row label ▢ ▢ ▢  ▢ ▢ ▢
+      row label ▢ ▢ ▢  ▢ ▢ ▢
+                head 1  head 2
+                0 ▭▭▭▭ 1   scale
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from regard.draw.grid import Grid
+from regard.draw.labels import ems, shorten_ems, wrap_ems
+
+PAD = 24.0
+TITLE_SIZE, SUBTITLE_SIZE, SMALL_SIZE = 17.0, 13.0, 12.0
+LABEL_GAP = 7.0
+PANEL_GAP = 26.0
+NAME_HEIGHT = 22.0
+SCALE_WIDTH, SCALE_HEIGHT = 160.0, 10.0
+LONGEST_LABEL_EMS = 15.0
+WIDEST_TEXT = 720.0  # a longer title is broken into lines
+NUMBERED_CELLS = 144  # up to this many cells, each shows its number
+NEXT_TO_NOTHING = 1 / 40  # below this fraction a number steps back, so that the others are seen
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where everything stands. `angle` is how far column labels are turned, in degrees."""
+
+    width: float
+    height: float
+    left: float
+    top: float
+    cell: float
+    font: float
+    angle: int
+    across: int
+    pitch: tuple[float, float]
+    scale_top: float
+    title: tuple[str, ...]
+    subtitle: tuple[str, ...]
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    names: tuple[str, ...]
+    numbered: bool
+
+    def corner(self, panel: int) -> tuple[float, float]:
+        """The upper left corner of a panel."""
+        down, right = divmod(panel, self.across)
+        return self.left + right * self.pitch[0], self.top + down * self.pitch[1]
+
+    def label_point(self, panel: int, column: int) -> tuple[float, float]:
+        """Where the label of a column begins (turned) or has its middle (level)."""
+        x, y = self.corner(panel)
+        return x + (column + 0.5) * self.cell, y - LABEL_GAP
+
+
+def plan(grid: Grid, title: str, subtitle: str, names: Sequence[str] = ("",)) -> Plan:
+    """Choose cell, font and turn; then margins that no label can leave."""
+    count_rows, count_columns = len(grid.rows), len(grid.columns)
+    single = len(names) == 1
+    cell = _cell(grid, single)
+    font = min(13.0, round(cell * 0.82, 1))
+    rows = tuple(shorten_ems(label, LONGEST_LABEL_EMS) for label in grid.rows)
+    columns = tuple(shorten_ems(label, LONGEST_LABEL_EMS) for label in grid.columns)
+    title_lines = tuple(wrap_ems(title, WIDEST_TEXT / TITLE_SIZE / 1.06))
+    subtitle_lines = tuple(wrap_ems(subtitle, WIDEST_TEXT / SUBTITLE_SIZE))
+    angle = _angle(columns, cell, font, single)
+    rise, overhang = _label_room(columns, cell, font, angle)
+    left = PAD + max(ems(label) for label in rows) * font + LABEL_GAP
+    head = len(title_lines) * 24 + len(subtitle_lines) * 19
+    top = PAD + (head + 16 if head else 0) + rise + LABEL_GAP
+    name_height = NAME_HEIGHT if any(names) else 0.0
+    pitch = (count_columns * cell + PANEL_GAP, count_rows * cell + name_height + 14)
+    across = _across(len(names), pitch[0])
+    bottom = top + math.ceil(len(names) / across) * pitch[1] - 14
+    right = left + across * pitch[0] - PANEL_GAP + overhang
+    words = max(
+        [ems(line) * TITLE_SIZE * 1.06 for line in title_lines]
+        + [ems(line) * SUBTITLE_SIZE for line in subtitle_lines],
+        default=0.0,
+    )
+    return Plan(
+        width=_whole(max(right, left + SCALE_WIDTH + 60, PAD + words) + PAD),
+        height=_whole(bottom + 22 + SCALE_HEIGHT + PAD),
+        left=_whole(left),
+        top=_whole(top),
+        cell=cell,
+        font=font,
+        angle=angle,
+        across=across,
+        pitch=pitch,
+        scale_top=_whole(bottom + 22),
+        title=title_lines,
+        subtitle=subtitle_lines,
+        rows=rows,
+        columns=columns,
+        names=tuple(names),
+        numbered=single and grid.cells <= NUMBERED_CELLS,
+    )
+
+
+def _whole(pixels: float) -> float:
+    """Whole pixels keep the edges of cells sharp."""
+    return float(math.ceil(pixels))
+
+
+def _cell(grid: Grid, single: bool) -> float:
+    """The side of a cell: large for a few, never too small for a number or a label."""
+    longest = max(len(grid.rows), len(grid.columns))
+    if not single:
+        return float(min(20, max(9, 200 // longest)))
+    smallest = 32 if grid.cells <= NUMBERED_CELLS else 13
+    return float(min(44, max(smallest, 640 // longest)))
+
+
+def _angle(columns: Sequence[str], cell: float, font: float, single: bool) -> int:
+    """Level if every label fits its column, 45° if the slanted lines stay apart, else upright."""
+    if max(ems(label) for label in columns) * font <= cell - 4:
+        return 0
+    # Small multiples stand side by side, so a slanted label would run into its neighbour.
+    return 45 if single and cell * math.sin(math.pi / 4) >= font * 1.25 else 90
+
+
+def _label_room(
+    columns: Sequence[str], cell: float, font: float, angle: int
+) -> tuple[float, float]:
+    """How far the column labels rise above the map, and how far they reach beyond its right."""
+    turn = math.radians(angle)
+    widths = [ems(label) * font for label in columns]
+    rise = max(widths) * math.sin(turn) + font * max(math.cos(turn), 0.5)
+    if angle != 45:
+        return rise, 0.0
+    last = len(columns) - 1
+    reach = (w * math.cos(turn) - (last - i + 0.5) * cell for i, w in enumerate(widths))
+    return rise, max(0.0, max(reach) + font * 0.5)
+
+
+def _across(panels: int, pitch: float) -> int:
+    """Panels side by side: about 1100 pixels, and full rows if a divisor is at hand."""
+    fit = max(1, min(panels, int((1100 + PANEL_GAP) // pitch), 6))
+    full = max(a for a in range(1, fit + 1) if panels % a == 0)
+    if full * full >= panels or full * 2 > fit:
+        return full
+    return fit

@@ -1,0 +1,195 @@
+"""Terminal pictures: weights and labels go in, rich renderables and bars of text come out.
+
+How the picture is painted is decided when it is printed: coloured cells where the console has at
+least 256 colours, shade characters where it has fewer, none (NO_COLOR), or is a file.
+
+        The       quick
+        │   cat   │           a column label stands on the first line where it fits,
+        │   │ sat │           a thin line leads down to its column
+    the ████░░░░▒▒▒▒
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from rich.cells import cell_len
+from rich.color import Color
+from rich.console import Console, ConsoleOptions
+from rich.style import Style
+from rich.text import Text
+
+from regard.draw import palette
+from regard.draw.grid import Grid, make_grid, number
+from regard.draw.labels import graphemes, shorten_cells
+from regard.draw.progress import TrainingProgress, WorkProgress, progress_bar
+
+__all__ = ["Heatmap", "TrainingProgress", "WorkProgress", "bar", "heatmap", "progress_bar"]
+
+CELL_WIDTHS = (4, 3, 2)  # the widest that lets the whole map fit is taken; 2 looks square
+TALLEST_HEADER = 12  # lines; a staircase of labels that is taller is written letter by letter
+LONGEST_LABEL = 16  # terminal cells
+SHADES, ASCII_SHADES = " ░▒▓█", " .+*#"
+SHADES_BEGIN = (0.05, 0.25, 0.5, 0.75)  # fractions of the maximum; below the first it stays blank
+EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def heatmap(
+    weights: Float[np.ndarray, "rows columns"],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    title: str,
+    width: int,
+    maximum: float | int | None = 1.0,
+) -> "Heatmap":
+    """An attention map for the terminal: one line per row, blocks one under another if too wide.
+
+    `rows` are the tokens that look (output), `columns` the tokens looked at (input). The colour
+    scale ends at `maximum`; None ends it at the largest weight.
+    """
+    return Heatmap(make_grid(np.asarray(weights)[None], rows, columns, maximum), title, width)
+
+
+def bar(value: float | int, maximum: float | int, width: int) -> str:
+    """A horizontal bar of exactly `width` cells, fine to an eighth of a cell; NaN is empty."""
+    share = 0.0 if math.isnan(value) or maximum <= 0 else min(1.0, max(0.0, value / maximum))
+    full, rest = divmod(round(share * width * 8), 8)
+    return ("█" * full + (EIGHTHS[rest] if rest else "")).ljust(width)
+
+
+@dataclass(frozen=True)
+class Heatmap:
+    """The renderable that `heatmap` returns: print it with any rich console."""
+
+    grid: Grid
+    title: str
+    width: int
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        """Lay out for the narrower of `width` and the console, then paint line by line."""
+        painter = _painter(console, options)
+        width = max(12, min(self.width, options.max_width))
+        names = [painter.plain(shorten_cells(n, LONGEST_LABEL)) for n in self.grid.rows]
+        heads = [painter.plain(shorten_cells(n, LONGEST_LABEL)) for n in self.grid.columns]
+        margin = min(max(cell_len(name) for name in names), max(4, width // 3))
+        cell, block = _columns_per_block(heads, width - margin - 1)
+        lines = [Text(painter.plain(self.title), style="bold"), Text()] if self.title else []
+        for first in range(0, len(heads), block):
+            part = range(first, min(first + block, len(heads)))
+            labels = [heads[column] for column in part]
+            lines += _header(labels, cell, width - margin - 1, margin + 1, painter)
+            for row, name in enumerate(names):
+                short = shorten_cells(name, margin)
+                line = Text(" " * (margin - cell_len(short)) + short + " ")
+                for column in part:
+                    line.append_text(painter.paint(self.grid.fraction(0, row, column), cell))
+                lines.append(line)
+            lines.append(Text())
+        lines.append(Text(" " * (margin + 1)).append_text(painter.legend(self.grid.maximum)))
+        for line in lines:
+            line.no_wrap, line.overflow = True, "crop"
+            if not painter.coloured:
+                line.rstrip()
+            yield line
+
+
+@dataclass(frozen=True)
+class _Painter:
+    """How one cell looks: a coloured blank, or one of five shade characters."""
+
+    coloured: bool
+    ascii_only: bool
+
+    def plain(self, text: str) -> str:
+        """`text` as this console can encode it."""
+        return text.encode("ascii", "backslashreplace").decode() if self.ascii_only else text
+
+    def paint(self, fraction: float, cell: int) -> Text:
+        """One weight, `cell` terminal cells wide; a missing one is dotted."""
+        if math.isnan(fraction):
+            return Text(("." if self.ascii_only else "·") * cell, style="dim")
+        if self.coloured:
+            red, green, blue = palette.channels(palette.scale(fraction, dark=True))
+            return Text(" " * cell, style=Style(bgcolor=Color.from_rgb(red, green, blue)))
+        shades = ASCII_SHADES if self.ascii_only else SHADES
+        return Text(shades[bisect_right(SHADES_BEGIN, fraction)] * cell)
+
+    def legend(self, maximum: float) -> Text:
+        """The scale from 0 to `maximum`: a ramp of colour, or each shade with where it begins."""
+        if self.coloured:
+            ramp = Text.assemble(*(self.paint(step / 23, 1) for step in range(24)))
+            return Text.assemble(("0 ", "dim"), ramp, (f" {number(maximum)}", "dim"))
+        shades = ASCII_SHADES if self.ascii_only else SHADES
+        steps = (
+            f"{shade * 2} {number(begin * maximum)}"
+            for shade, begin in zip(shades[1:], SHADES_BEGIN, strict=True)
+        )
+        up_to = "..." if self.ascii_only else "…"
+        return Text("blank 0  " + "  ".join(steps) + f" {up_to} {number(maximum)}")
+
+
+def _painter(console: Console, options: ConsoleOptions) -> _Painter:
+    """Sixteen colours cannot be ordered by eye, so they count as none."""
+    rich_enough = console.color_system in ("truecolor", "256") and not console.no_color
+    return _Painter(rich_enough, options.ascii_only)
+
+
+def _columns_per_block(labels: Sequence[str], space: int) -> tuple[int, int]:
+    """The width of a cell, and how many columns stand side by side in `space` cells."""
+    for cell in CELL_WIDTHS:
+        if (len(labels) - 1) * cell + max(cell, cell_len(labels[-1])) <= space:
+            return cell, len(labels)
+    blocks = math.ceil(len(labels) / max(1, space // CELL_WIDTHS[-1]))
+    return CELL_WIDTHS[-1], math.ceil(len(labels) / blocks)
+
+
+def _header(
+    labels: Sequence[str], cell: int, space: int, margin: int, painter: _Painter
+) -> list[Text]:
+    """The column labels above one block: the staircase if it fits, else letter by letter."""
+    heights = _staircase(labels, cell)
+    reach = max(i * cell + cell_len(label) for i, label in enumerate(labels))
+    if max(heights) > TALLEST_HEADER or reach > space:
+        return _letters(labels, cell, margin)
+    lines = []
+    for level in range(max(heights), 0, -1):
+        line = Text(" " * margin)
+        for index, (label, height) in enumerate(zip(labels, heights, strict=True)):
+            line.append(" " * (margin + index * cell - line.cell_len))
+            if height == level:
+                line.append(label)
+            elif height > level:
+                line.append("|" if painter.ascii_only else "│", style="dim")
+        lines.append(line)
+    return lines
+
+
+def _staircase(labels: Sequence[str], cell: int) -> list[int]:
+    """The line on which each label stands, 1 being nearest to the map.
+
+    A label runs on to the right over the next columns, whose own labels must then stand lower:
+    height = 1 + the greatest height among the columns it covers. So work from right to left.
+    """
+    heights = [1] * len(labels)
+    for index in range(len(labels) - 1, -1, -1):
+        covered = -(-(cell_len(labels[index]) + 1) // cell) - 1
+        heights[index] = 1 + max(heights[index + 1 : index + 1 + covered], default=0)
+    return heights
+
+
+def _letters(labels: Sequence[str], cell: int, margin: int) -> list[Text]:
+    """Labels written downwards, one letter per line, all ending at the map."""
+    towers = [graphemes(shorten_cells(label, TALLEST_HEADER)) for label in labels]
+    tallest = max(len(tower) for tower in towers)
+    lines = []
+    for level in range(tallest, 0, -1):
+        line = Text(" " * margin)
+        for index, tower in enumerate(towers):
+            line.append(" " * (margin + index * cell - line.cell_len))
+            line.append(tower[-level] if level <= len(tower) else " ")
+        lines.append(line)
+    return lines

@@ -1,0 +1,1 @@
+"""WHY: what a model attended to."""

@@ -1,0 +1,129 @@
+"""What the model looked at: attention weights of any layer and head, for a sentence and its output.
+
+The numbers are those of one traced pass over the sentence and the whole output (teacher forcing on
+the model's own translation), so they are the weights with which each output token was predicted.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from regard.errors import MisuseError
+from regard.model.trace import Trace
+from regard.tasks.load import Model
+
+KINDS = {
+    "cross": "decoder.{}.cross.weights",
+    "encoder": "encoder.{}.self.weights",
+    "decoder": "decoder.{}.self.weights",
+}
+
+
+@dataclass(frozen=True)
+class AttentionMap:
+    """Weights of one layer: (heads, rows, columns); each row sums to 1."""
+
+    weights: Float[np.ndarray, "H rows columns"]
+    rows: list[str]
+    columns: list[str]
+    kind: str
+    layer: int
+
+    def head(self, head: int | None) -> Float[np.ndarray, "rows columns"]:
+        """One head (counted from 1), or the mean of all."""
+        count = len(self.weights)
+        if head is None:
+            mean: np.ndarray = self.weights.mean(axis=0)
+            return mean
+        if not 1 <= head <= count:
+            raise MisuseError(f"head: got {head}, this model has heads 1 to {count}")
+        chosen: np.ndarray = self.weights[head - 1]
+        return chosen
+
+    def title(self, head: int | None) -> str:
+        names = {
+            "cross": "cross-attention",
+            "encoder": "encoder self-attention",
+            "decoder": "decoder self-attention",
+        }
+        which = "mean of all heads" if head is None else f"head {head}"
+        return f"{names[self.kind]}, layer {self.layer}, {which}"
+
+
+@dataclass(frozen=True)
+class Attentions:
+    """A sentence, its output, and every attention weight of the pass."""
+
+    source: str
+    output: str
+    layers: dict[str, int]
+    _trace: Trace
+    _source_groups: list[tuple[str, list[int]]]
+    _target_groups: list[tuple[str, list[int]]]  # of the predicted tokens
+    _input_groups: list[tuple[str, list[int]]]  # of the tokens fed in: shifted right
+
+    def map(self, kind: str = "cross", layer: int | None = None) -> AttentionMap:
+        """The weights of one layer (counted from 1; None: the last) as words × words."""
+        if kind not in KINDS:
+            raise MisuseError(f"kind: got {kind!r}, expected one of {', '.join(KINDS)}")
+        last = self.layers[kind]
+        number = last if layer is None else layer
+        if not 1 <= number <= last:
+            raise MisuseError(f"layer: got {number}, this model has layers 1 to {last}")
+        weights = self._trace[KINDS[kind].format(number - 1)][0].double().numpy()
+        rows = self._source_groups if kind == "encoder" else self._target_groups
+        columns = self._input_groups if kind == "decoder" else self._source_groups
+        return AttentionMap(
+            merge(weights, rows, columns),
+            [word for word, _ in rows],
+            [word for word, _ in columns],
+            kind,
+            number,
+        )
+
+
+def merge(
+    weights: Float[np.ndarray, "H L S"],
+    rows: Sequence[tuple[str, list[int]]],
+    columns: Sequence[tuple[str, list[int]]],
+) -> Float[np.ndarray, "H rows columns"]:
+    """Sub-words to words: attention *to* a word is the sum over its pieces, *from* it the mean."""
+    to_words = np.stack([weights[:, :, places].sum(axis=2) for _, places in columns], axis=2)
+    merged: np.ndarray = np.stack([to_words[:, places].mean(axis=1) for _, places in rows], axis=1)
+    return merged
+
+
+@torch.inference_mode()
+def attend(model: Model, text: str, output: str | None = None, pieces: bool = False) -> Attentions:
+    """Translate `text` (or take `output` as its translation) and trace the pass."""
+    tokenizer, special = model.tokenizer, model.tokenizer.special
+    source = [*tokenizer.encode(text), special.eos]
+    if len(source) == 1:
+        raise MisuseError("explain: got an empty text, expected a sentence")
+    if output is None:
+        best = model.translations([text])[0][0]
+        target, output = list(best.ids), best.text
+    else:
+        target = tokenizer.encode(output)
+    fed, predicted = [special.bos, *target], [*target, special.eos]
+    device = next(model.transformer.parameters()).device
+    trace = Trace()
+    model.transformer(
+        torch.tensor([source], device=device), torch.tensor([fed], device=device), trace=trace
+    )
+
+    def groups(ids: list[int]) -> list[tuple[str, list[int]]]:
+        if pieces:
+            return [(piece, [i]) for i, piece in enumerate(tokenizer.pieces(ids))]
+        return tokenizer.word_groups(ids)
+
+    spec = model.transformer.spec
+    layers = {
+        "cross": spec.decoder_layers,
+        "encoder": spec.encoder_layers,
+        "decoder": spec.decoder_layers,
+    }
+    return Attentions(text, output, layers, trace, groups(source), groups(predicted), groups(fed))

@@ -1,0 +1,1 @@
+"""IDS → LOGITS: the paper's model. It knows no text and no data."""

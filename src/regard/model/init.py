@@ -1,0 +1,33 @@
+"""How the weights start.
+
+    what                         distribution
+    linear maps                  Xavier uniform: U(±√(6 / (fan_in + fan_out))), biases 0
+    embeddings, output matrix    N(0, 1/d_model), so that × √d_model gives entries of size 1
+    learned positions            N(0, 0.02²)
+    norms                        γ = 1, β = 0
+"""
+
+import torch
+from torch import nn
+
+from regard.model.embedding import Embedding
+from regard.model.output import Output
+from regard.model.positions import Positions
+
+
+def initialise(model: nn.Module, seed: int) -> None:
+    """Fill every weight of the model, reproducibly for a seed, whatever was drawn before."""
+    generator = torch.Generator().manual_seed(seed)
+    for module in model.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight, generator=generator)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+        elif isinstance(module, Embedding | Output):
+            std = module.weight.shape[1] ** -0.5
+            nn.init.normal_(module.weight, std=std, generator=generator)
+        elif isinstance(module, Positions) and module.table is not None:
+            nn.init.normal_(module.table, std=0.02, generator=generator)
+        elif isinstance(module, nn.LayerNorm):
+            nn.init.ones_(module.weight)
+            nn.init.zeros_(module.bias)

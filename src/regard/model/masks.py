@@ -1,0 +1,43 @@
+"""Masks: who may attend to whom. The only place where they are made.
+
+    padding mask      keys that are real tokens, not padding          (B, S)
+    look-ahead mask   key position ≤ query position (causal)          (L, S)
+
+True means *may attend*. A mask is carried in this small form and expanded only where a kernel needs
+it; it is never derived from `ids == pad`, because some models start their output from pad.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Mask:
+    """Both masks of one attention: `real` hides padding, `causal` hides the future."""
+
+    real: Bool[Tensor, "B S"] | None = None
+    causal: bool = False
+
+    def allowed(
+        self, queries: int, keys: int, device: torch.device
+    ) -> Bool[Tensor, "#B 1 #L S"] | None:
+        """The mask expanded for scores (B, H, L, S); None when everything may be seen.
+
+        The last query sits at the last key: with a cache, L queries are the newest of S positions.
+        """
+        allowed: Tensor | None = None
+        if self.real is not None:
+            allowed = self.real[:, None, None, :]
+        if self.causal and queries > 1:  # one newest query has no future to hide
+            future = look_ahead(queries, keys, device)[None, None]
+            allowed = future if allowed is None else allowed & future
+        return allowed
+
+
+def look_ahead(queries: int, keys: int, device: torch.device) -> Bool[Tensor, "L S"]:
+    """True at (i, j) where key j is not later than query i, queries aligned to the last keys."""
+    ones = torch.ones(queries, keys, dtype=torch.bool, device=device)
+    return ones.tril(diagonal=keys - queries)

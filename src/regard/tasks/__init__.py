@@ -1,0 +1,1 @@
+"""IDS → ANSWERS: what a person asks for, composed from the rooms before."""

@@ -1,0 +1,65 @@
+"""Own files without a recipe: size, vocabulary and validation split chosen from the number of pairs.
+
+    pairs             model   pieces    a step (tokens)
+    under 1,000       tiny       400        1,024
+    under 10,000      tiny     2,000        2,048
+    under 100,000     tiny     4,000        2,048
+    under 1,000,000   small    8,000        4,096
+    more              base    32,000       16,384
+
+The sizes follow from what an ordinary machine learns in the time given: a model that sees each pair
+only once or twice is worse than a smaller one that sees it ten times.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DEFAULT_MINUTES = 30.0
+
+
+@dataclass(frozen=True)
+class Size:
+    """One row of the table above."""
+
+    below: float
+    preset: str
+    pieces: int
+    token_budget: int
+    warmup: int
+    dropout: float
+
+
+SIZES = (
+    Size(1_000, "tiny", 400, 1024, 300, 0.2),
+    Size(10_000, "tiny", 2_000, 2048, 500, 0.2),
+    Size(100_000, "tiny", 4_000, 2048, 1000, 0.1),
+    Size(1_000_000, "small", 8_000, 4096, 2000, 0.1),
+    Size(float("inf"), "base", 32_000, 16_384, 4000, 0.1),
+)
+
+
+def choose_size(pairs: int) -> Size:
+    """The row for that many pairs."""
+    return next(size for size in SIZES if pairs < size.below)
+
+
+def chosen_tables(
+    source: Path, target: Path | None, pairs: int, minutes: float | None
+) -> dict[str, Any]:
+    """A recipe for these files, as tables; overrides are applied on top of it."""
+    size = choose_size(pairs)
+    data: dict[str, Any] = {"source": str(source.resolve())}
+    if target is not None:
+        data["target"] = str(target.resolve())
+    return {
+        "data": data,
+        "tokenizer": {"kind": "bytes", "size": size.pieces},
+        "model": {"preset": size.preset, "dropout": size.dropout},
+        "train": {
+            "minutes": DEFAULT_MINUTES if minutes is None else minutes,
+            "token_budget": size.token_budget,
+            "warmup": size.warmup,
+            "validate_every": 500,
+        },
+    }

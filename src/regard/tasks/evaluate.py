@@ -1,0 +1,110 @@
+"""How good is a model: BLEU and chrF by sacreBLEU, and the phrasebook's slices."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+
+from regard.data.corpus import Report, read_pairs
+from regard.data.phrasebook.corpus import Entry, decided_right
+from regard.decode.hypothesis import Search
+from regard.errors import DataError, MisuseError
+from regard.tasks.load import Model
+from regard.tasks.prepare import kept_test_entries, read_texts
+from regard.tasks.run import Run
+from regard.tasks.translate import translate_texts
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Corpus scores with the signatures that make them comparable."""
+
+    sentences: int
+    bleu: float
+    chrf: float
+    exact: float  # share of outputs equal to the reference, in percent
+    bleu_signature: str
+    chrf_signature: str
+
+
+@dataclass(frozen=True)
+class SliceScore:
+    """One slice of the phrasebook; `decided` is the share of right deciding words, in percent."""
+
+    name: str
+    sentences: int
+    bleu: float
+    exact: float
+    decided: float | None
+
+
+def score(outputs: Sequence[str], references: Sequence[str]) -> Scores:
+    """Scores of outputs against one reference each."""
+    bleu, chrf = BLEU(), CHRF()
+    return Scores(
+        sentences=len(outputs),
+        bleu=bleu.corpus_score(list(outputs), [list(references)]).score,
+        chrf=chrf.corpus_score(list(outputs), [list(references)]).score,
+        exact=100 * sum(map(str.__eq__, outputs, references)) / len(outputs),
+        bleu_signature=str(bleu.get_signature()),
+        chrf_signature=str(chrf.get_signature()),
+    )
+
+
+def translate_all(
+    model: Model,
+    sources: Sequence[str],
+    search: Search,
+    advance: Callable[[int], None] = lambda count: None,
+) -> list[str]:
+    """The best translation of each source."""
+    found = translate_texts(model.transformer, model.tokenizer, sources, search, advance)
+    return [best[0].text for best in found]
+
+
+def score_slices(entries: Sequence[Entry], outputs: Sequence[str]) -> list[SliceScore]:
+    """One row for each slice that occurs, in order of first occurrence by name."""
+    rows = []
+    for name in sorted({name for entry in entries for name in entry.slices}):
+        chosen = [(e, o) for e, o in zip(entries, outputs, strict=True) if name in e.slices]
+        scores = score([o for _, o in chosen], [e.target for e, _ in chosen])
+        asked = [decided_right(e, o) for e, o in chosen if e.answer]
+        decided = 100 * sum(asked) / len(asked) if asked else None
+        rows.append(SliceScore(name, len(chosen), scores.bleu, scores.exact, decided))
+    return rows
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Sentences with references; `entries` where they come from the phrasebook."""
+
+    name: str
+    sources: list[str]
+    references: list[str]
+    entries: list[Entry]
+
+
+def pairs_to_score(run: Run, source: Path | None, reference: Path | None, slices: bool) -> Pairs:
+    """The pairs of the files, or the run's own: phrasebook test, or else validation."""
+    if source is not None:
+        if slices:
+            raise MisuseError("evaluate: --slices belongs to the phrasebook's test set, not to files")
+        report = Report()
+        pairs = [(p.source, p.target) for p in read_pairs(source, reference, report)]
+        if report.kept < report.total:
+            raise DataError("\n  ".join(["evaluate: a test set must be clean.", *report.lines()]))
+        return Pairs(str(source), [s for s, _ in pairs], [t for _, t in pairs], [])
+    if reference is not None:
+        raise MisuseError("evaluate: --reference needs --source")
+    if (run.data / "test.jsonl").exists():
+        entries = kept_test_entries(run)
+        sources, references = [e.source for e in entries], [e.target for e in entries]
+        return Pairs("the phrasebook's test set", sources, references, entries)
+    if slices:
+        raise MisuseError(f"evaluate: {run.folder} was not trained on the phrasebook: no slices")
+    rows = read_texts(run.data / "valid.jsonl")
+    return Pairs(
+        "the run's validation pairs", [r["source"] for r in rows], [r["target"] for r in rows], []
+    )

@@ -1,0 +1,275 @@
+"""Training, put together: the one place where loop, validation, log and checkpoints meet.
+
+    batches → steps → each step: log; now and then: validate, checkpoint → final weights
+"""
+
+import platform
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, fields
+
+import torch
+from torch import Tensor
+
+from regard import __version__, atomic
+from regard.checkpoint import native
+from regard.checkpoint.native import Checkpoint
+from regard.config import to_tables
+from regard.data.batch import Batch, make_batch
+from regard.data.buckets import BatchOrder
+from regard.draw.progress import TrainingProgress
+from regard.errors import TrainingError
+from regard.model.device import choose_device
+from regard.model.transformer import Transformer
+from regard.tasks.log import Log
+from regard.tasks.load import load_into
+from regard.tasks.prepare import Prepared
+from regard.tasks.recipe import Recipe
+from regard.tasks.run import Run, write_json
+from regard.tasks.stop import StopRequest
+from regard.tasks.validate import Validation, validate
+from regard.train.label_smoothing import Loss
+from regard.train.loop import Step, training_steps
+from regard.train.objectives import translation_loss
+from regard.train.optimizer import make_adam, optimizer_tensors, restore_optimizer
+from regard.train.schedule import noam
+from regard.train.state import Progress, random_state, restore_random_state
+
+LOG_EVERY = 10  # steps between lines of the log
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How training ended: `reason` is a clause for a person; `signal` is set if it was asked to."""
+
+    step: int
+    reason: str
+    signal: int | None
+
+
+class Fit:
+    """One training of one run; `start` begins, `resume` continues from the last checkpoint."""
+
+    def __init__(self, run: Run, recipe: Recipe, data: Prepared) -> None:
+        self.run, self.recipe, self.data = run, recipe, data
+        self.device = choose_device(recipe.train.device)
+        self.model = Transformer(recipe.spec(data.tokenizer.size), seed=recipe.train.seed)
+        self.model.to(self.device)
+        self.optimizer = make_adam(self.model)
+        self.progress = Progress()
+
+    def start(self) -> None:
+        """Write down what this run is, before its first step."""
+        threads = self.recipe.train.threads or torch.get_num_threads()
+        torch.set_num_threads(threads)
+        torch.manual_seed(self.recipe.train.seed)
+        write_json(self.run.recipe, to_tables(self.recipe))
+        write_json(self.run.spec, to_tables(self.model.spec))
+        self.run.update_info(
+            regard=__version__,
+            torch=torch.__version__,
+            python=platform.python_version(),
+            device=str(self.device),
+            threads=threads,
+            state="training",
+        )
+
+    def resume(self) -> None:
+        """Take up the last checkpoint: weights, optimizer, place in the data, random state, threads.
+
+        The number of threads decides the order of sums, so the bits depend on it.
+        """
+        atomic.sweep(self.run.checkpoints)
+        torch.set_num_threads(int(self.run.read_info()["threads"]))
+        torch.manual_seed(self.recipe.train.seed)
+        steps = native.steps_saved(self.run.checkpoints)
+        if steps:
+            found = native.load_checkpoint(self.run.checkpoints, steps[-1], self._weights())
+            load_into(self.model, found.weights)
+            moments = {
+                name: value
+                for name, value in found.optimizer.items()
+                if not name.startswith("random.")
+            }
+            restore_optimizer(self.optimizer, self.model, moments)
+            restore_random_state(
+                {
+                    name.removeprefix("random."): value
+                    for name, value in found.optimizer.items()
+                    if name.startswith("random.")
+                }
+            )
+            known = {f.name for f in fields(Progress)}
+            self.progress = Progress(**{k: v for k, v in found.state.items() if k in known})
+        self.run.update_info(state="training")
+
+    def train(
+        self, stop: StopRequest, show: Callable[[int], AbstractContextManager[TrainingProgress]]
+    ) -> Outcome:
+        """Step until the recipe's end, early stopping or a request to stop; then say why."""
+        first = self.progress.step + 1
+        steps = training_steps(
+            self.model,
+            self.optimizer,
+            self._groups(),
+            self._loss,
+            self._rate,
+            self.recipe.train.clip,
+            first,
+        )
+        with (
+            Log(self.run.log, self.run.tensorboard, after_step=first - 1) as log,
+            show(first - 1) as bar,
+        ):
+            reason = self._ended()
+            while reason is None:
+                step = next(steps)
+                self._count(step)
+                self._report(step, log, bar)
+                reason = self._ended()
+                asked = stop.signal is not None
+                due = step.number % self.recipe.train.validate_every == 0
+                if due or reason:
+                    self._validate(log, bar)
+                    reason = reason or self._no_better()
+                if due or reason or asked:
+                    self._save()
+                if asked and reason is None:
+                    self.run.update_info(state="stopped")
+                    return Outcome(step.number, "asked to stop", stop.signal)
+        return Outcome(self.progress.step, reason, None)
+
+    def finish(self) -> str:
+        """Choose the final weights among best, last and average; the sentence that says which."""
+        root, train = self.run.checkpoints, self.recipe.train
+        best, last = self.progress.best_step, self._regular_steps()[-train.average :]
+        candidates = {
+            f"the best checkpoint (step {best:,})": native.load_weights(root, best, self._weights())
+        }
+        if len(last) > 1:
+            name = f"the average of the last {len(last)} checkpoints (steps {last[0]:,} to {last[-1]:,})"
+            candidates[name] = native.average_weights(root, last, self._weights())
+        scored: dict[str, Validation] = {}
+        for name, weights in candidates.items():
+            load_into(self.model, weights)
+            scored[name] = validate(self.model, self.data, train.token_budget, train.bleu_sentences)
+        chosen = min(scored, key=lambda name: scored[name].loss)
+        load_into(self.model, candidates[chosen])
+        native.save_weights(self.run.weights, self._weights())
+        write_json(
+            self.run.weights_info,
+            {
+                "from": chosen,
+                "loss": scored[chosen].loss,
+                "bleu": scored[chosen].bleu,
+                "sha256": native.sha256(self.run.weights),
+            },
+        )
+        self.run.update_info(state="finished", step=self.progress.step)
+        return f"Final weights: {chosen}; {scored[chosen].sentence()}"
+
+    def _weights(self) -> dict[str, Tensor]:
+        return dict(self.model.named_parameters())
+
+    def _rate(self, step: int) -> float:
+        train = self.recipe.train
+        return noam(step, self.model.spec.d_model, train.warmup, train.factor)
+
+    def _loss(self, batch: Batch) -> Loss:
+        return translation_loss(self.model, batch.to(self.device), self.recipe.train.label_smoothing)
+
+    def _groups(self) -> Iterator[list[Batch]]:
+        """Batches from the place where the run stands, `accumulate` of them for each step."""
+        pairs, train = self.data.train, self.recipe.train
+        order = BatchOrder(
+            pairs.source_lengths, pairs.target_lengths, train.token_budget, train.seed
+        )
+        group: list[Batch] = []
+        for place in order.start_at(self.progress.epoch, self.progress.batch):
+            chosen = [int(i) for i in place.examples]
+            group.append(make_batch([pairs[i] for i in chosen], self.data.tokenizer.special, chosen))
+            if len(group) == train.accumulate:
+                self.progress.epoch, self.progress.batch = place.epoch, place.number + 1
+                yield group
+                group = []
+
+    def _count(self, step: Step) -> None:
+        self.progress.step = step.number
+        self.progress.seconds += step.seconds
+        self.progress.tokens += step.tokens
+
+    def _report(self, step: Step, log: Log, bar: TrainingProgress) -> None:
+        if not torch.isfinite(torch.tensor(step.loss)):
+            raise TrainingError(
+                f"step {step.number}: the loss is {step.loss}; lower train.factor or raise "
+                f"train.warmup, then `regard train --resume {self.run.folder}`"
+            )
+        speed = step.tokens / step.seconds
+        if step.number % LOG_EVERY == 0 or step.number == 1:
+            log.write(
+                "train",
+                step.number,
+                loss=step.loss,
+                plain_loss=step.plain_loss,
+                learning_rate=step.learning_rate,
+                gradient_norm=step.gradient_norm,
+                padding=step.padding,
+                epoch=self.progress.epoch,
+            )
+        bar.update(
+            step=step.number,
+            loss=step.loss,
+            learning_rate=step.learning_rate,
+            tokens_per_second=speed,
+        )
+
+    def _validate(self, log: Log, bar: TrainingProgress) -> None:
+        train, progress = self.recipe.train, self.progress
+        found = validate(self.model, self.data, train.token_budget, train.bleu_sentences)
+        log.write(
+            "validation",
+            progress.step,
+            loss=found.loss,
+            perplexity=found.perplexity,
+            bleu=found.bleu,
+        )
+        if progress.best_loss is None or found.loss < progress.best_loss:
+            progress.best_loss, progress.best_step, progress.since_best = found.loss, progress.step, 0
+        else:
+            progress.since_best += 1
+        bar.say(f"step {progress.step:,}: {found.sentence()}")
+
+    def _save(self) -> None:
+        """A checkpoint; of the older ones, those that finish() may need are kept."""
+        root, step = self.run.checkpoints, self.progress.step
+        random = {f"random.{name}": value for name, value in random_state().items()}
+        content = Checkpoint(
+            self._weights(),
+            {**optimizer_tensors(self.optimizer, self.model), **random},
+            asdict(self.progress),
+        )
+        native.save_checkpoint(root, step, content)
+        self.run.update_info(step=step, best_step=self.progress.best_step)
+        keep = {*self._regular_steps()[-self.recipe.train.average :], self.progress.best_step, step}
+        for old in set(native.steps_saved(root)) - keep:
+            atomic.remove_folder(root / native.folder_name(old))
+
+    def _regular_steps(self) -> list[int]:
+        """Checkpoints that an uninterrupted run has too: not those written at a request to stop."""
+        every = self.recipe.train.validate_every
+        saved = native.steps_saved(self.run.checkpoints)
+        return [s for s in saved if s % every == 0 or s == self.recipe.train.steps]
+
+    def _ended(self) -> str | None:
+        train, progress = self.recipe.train, self.progress
+        if progress.step >= train.steps:
+            return f"all {train.steps:,} steps are done"
+        if train.minutes is not None and progress.seconds >= 60 * train.minutes:
+            return f"{train.minutes:g} minutes are over"
+        return None
+
+    def _no_better(self) -> str | None:
+        patience = self.recipe.train.patience
+        if patience and self.progress.since_best >= patience:
+            return f"validation has not improved for {patience} times"
+        return None

@@ -1,0 +1,110 @@
+"""A run folder → a model to use: `regard.load("runs/demo").translate("How are you?")`."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, overload
+
+import torch
+from torch import Tensor
+
+from regard.checkpoint.guard import read_tensors
+from regard.checkpoint.native import load_weights, read_json, sha256, steps_saved
+from regard.config import build
+from regard.decode.hypothesis import LENGTH_NORMS, Search
+from regard.errors import CheckpointError, MisuseError, nearest
+from regard.model.device import choose_device
+from regard.model.spec import Spec
+from regard.model.transformer import Transformer
+from regard.tasks.recipe import make_recipe
+from regard.tasks.run import Run, open_run
+from regard.tasks.translate import Translation, translate_texts
+from regard.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Model:
+    """A trained model with its tokenizer and its default search."""
+
+    transformer: Transformer
+    tokenizer: Tokenizer
+    search: Search
+    run: Run
+
+    @overload
+    def translate(self, text: str, **options: Any) -> str: ...
+    @overload
+    def translate(self, text: list[str], **options: Any) -> list[str]: ...
+    def translate(self, text: str | list[str], **options: Any) -> str | list[str]:
+        """The best translation of a text, or of each of a list.
+
+        Options are the fields of `Search`: beam, alpha, length_norm, stop, max_length.
+        """
+        texts = [text] if isinstance(text, str) else list(text)
+        answers = [best[0].text for best in self.translations(texts, **options)]
+        return answers[0] if isinstance(text, str) else answers
+
+    def translations(self, texts: list[str], **options: Any) -> list[list[Translation]]:
+        """The `n_best` translations of each text, with scores."""
+        return translate_texts(
+            self.transformer, self.tokenizer, texts, search_with(self.search, **options)
+        )
+
+
+def search_with(search: Search, **options: Any) -> Search:
+    """The search with single options changed, checked."""
+    for name in options:
+        if name not in vars(search):
+            raise MisuseError(f"translate: unknown option {name!r}{nearest(name, vars(search))}")
+    changed = replace(search, **options)
+    if changed.beam < 1 or changed.n_best < 1:
+        raise MisuseError(f"translate: beam {changed.beam} and n_best {changed.n_best} must be ≥ 1")
+    if changed.n_best > changed.beam:
+        raise MisuseError(
+            f"translate: n_best {changed.n_best} is more than beam {changed.beam} can hold; "
+            f"use a beam of {changed.n_best}"
+        )
+    if changed.max_length is not None and changed.max_length < 1:
+        raise MisuseError(f"translate: max_length {changed.max_length} must be ≥ 1")
+    if changed.length_norm not in LENGTH_NORMS:
+        raise MisuseError(f"translate: length_norm must be one of {', '.join(LENGTH_NORMS)}")
+    return changed
+
+
+def load(path: str | Path, device: str = "auto") -> Model:
+    """The model of a run folder: its final weights, or the best checkpoint of one still training."""
+    run = open_run(Path(path))
+    tokenizer = Tokenizer.load(run.tokenizer)
+    spec = build(Spec, read_json(run.spec), str(run.spec))
+    if spec.vocabulary != tokenizer.size:
+        raise CheckpointError(
+            f"{run.folder}: the tokenizer holds {tokenizer.size} pieces, the spec {spec.vocabulary}; "
+            "one of the two files belongs to another run"
+        )
+    transformer = Transformer(spec)
+    load_into(transformer, _weights(run, transformer))
+    transformer.to(choose_device(device)).eval()
+    recipe = make_recipe(read_json(run.recipe), str(run.recipe))
+    return Model(transformer, tokenizer, Search(**vars(recipe.decode)), run)
+
+
+def _weights(run: Run, transformer: Transformer) -> dict[str, Tensor]:
+    expected = dict(transformer.named_parameters())
+    if run.weights.exists():
+        stated = read_json(run.weights_info).get("sha256")
+        if sha256(run.weights) != stated:
+            raise CheckpointError(f"{run.weights}: differs from its checksum; copy the run again")
+        return read_tensors(run.weights, expected)
+    steps = steps_saved(run.checkpoints)
+    if not steps:
+        raise CheckpointError(
+            f"{run.folder}: no weights yet; go on with `regard train --resume {run.folder}`"
+        )
+    best = run.read_info().get("best_step")
+    return load_weights(run.checkpoints, best if best in steps else steps[-1], expected)
+
+
+@torch.no_grad()
+def load_into(transformer: Transformer, weights: dict[str, Tensor]) -> None:
+    """Copy named weights into a model."""
+    for name, parameter in transformer.named_parameters():
+        parameter.copy_(weights[name])

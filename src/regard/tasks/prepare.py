@@ -1,0 +1,174 @@
+"""Corpus → run folder: the tokenizer, the training pairs as ids, validation and test pairs as text.
+
+Reads the corpus in passes (count and clean, learn the vocabulary, encode) and never holds it.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+
+from regard import atomic
+from regard.data.corpus import Limits, Pair, Report, read_pairs, split_for_validation
+from regard.data.phrasebook.corpus import Entry, phrasebook
+from regard.data.store import PairStore, write_store
+from regard.draw.progress import progress_bar
+from regard.errors import DataError
+from regard.tasks.recipe import DataSection, Recipe
+from regard.tasks.run import Run
+from regard.text.tokenizer import Tokenizer
+
+CHUNK = 1000  # pairs encoded at once
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What training needs of the data."""
+
+    tokenizer: Tokenizer
+    train: PairStore
+    valid: PairStore
+    valid_texts: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The pairs of a recipe, as things to be read any number of times."""
+
+    data: DataSection
+    seed: int
+    report: Report  # of the counting pass
+
+    def train(self) -> Iterator[tuple[str, str]]:
+        if self.data.phrasebook:
+            yield from _phrases(self.data.phrasebook, "train")
+        else:
+            yield from (p for p, held_out in self._pairs() if not held_out)
+
+    def valid(self) -> Iterator[tuple[str, str]]:
+        if self.data.phrasebook:
+            yield from _phrases(self.data.phrasebook, "dev")
+        elif self.data.valid_source:
+            limits = _limits(self.data)
+            pairs = read_pairs(self.data.valid_source, self.data.valid_target, Report(), limits)
+            yield from ((pair.source, pair.target) for pair in pairs)
+        else:
+            yield from (p for p, held_out in self._pairs() if held_out)
+
+    def _pairs(self) -> Iterator[tuple[tuple[str, str], bool]]:
+        share = 0.0 if self.data.valid_source else held_out_share(self.data, self.report.kept)
+        for pair in _read(self.data, Report()):
+            held_out = split_for_validation(pair.source, fraction=share, seed=self.seed)
+            yield (pair.source, pair.target), held_out
+
+
+def held_out_share(data: DataSection, pairs: int) -> float:
+    """`validation` pairs, but never more than a tenth of the corpus."""
+    return min(0.1, data.validation / max(1, pairs))
+
+
+def survey(data: DataSection, seed: int) -> Corpus:
+    """Count and check the corpus; refuse one that is more than half bad."""
+    report = Report()
+    if data.phrasebook:
+        report.total = report.kept = sum(1 for _ in _phrases(data.phrasebook, "train"))
+        return Corpus(data, seed, report)
+    with progress_bar("reading", None) as bar:
+        for _ in _read(data, report):
+            bar.advance()
+    return Corpus(data, seed, report)
+
+
+def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> Prepared:
+    """Fill the run's data folder and load it."""
+    with progress_bar("vocabulary", corpus.report.kept) as bar:
+        lines = _sentences(corpus.train(), bar.advance)
+        tokenizer = Tokenizer.train(lines, recipe.tokenizer.kind, recipe.tokenizer.size)
+    tokenizer.save(run.tokenizer)
+    most = recipe.data.max_tokens
+    for name, pairs in {"train": corpus.train(), "valid": corpus.valid()}.items():
+        with progress_bar(f"encoding {name}", None) as bar:
+            ids = _encoded(tokenizer, pairs, most, bar.advance)
+            store = write_store(run.data / name, ids, tokenizer.size)
+        if not len(store):
+            raise DataError(
+                f"corpus: no {name} pair is left; is the corpus very small, or data.max_tokens "
+                f"({most}) too low?"
+            )
+    _write_texts(run.data / "valid.jsonl", corpus.valid())
+    if recipe.data.phrasebook:
+        entries = [e for e in phrasebook(recipe.data.phrasebook) if e.split == "test"]
+        lines_ = (json.dumps(asdict(entry), ensure_ascii=False) for entry in entries)
+        atomic.write_text(run.data / "test.jsonl", "".join(line + "\n" for line in lines_))
+    return load_prepared(run)
+
+
+def load_prepared(run: Run) -> Prepared:
+    """What `prepare` left in the run folder."""
+    rows = read_texts(run.data / "valid.jsonl")
+    return Prepared(
+        Tokenizer.load(run.tokenizer),
+        PairStore.open(run.data / "train"),
+        PairStore.open(run.data / "valid"),
+        [(row["source"], row["target"]) for row in rows],
+    )
+
+
+def read_texts(path: Path) -> list[dict[str, str]]:
+    """The rows of a validation or test file of a run."""
+    try:
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    except FileNotFoundError:
+        raise DataError(f"{path}: this run has no such set") from None
+
+
+def kept_test_entries(run: Run) -> list[Entry]:
+    """The phrasebook's test pairs that belong to a run (kept with it: the grammar may change)."""
+    rows = read_texts(run.data / "test.jsonl")
+    return [
+        Entry(**{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}) for row in rows
+    ]
+
+
+def _phrases(language: str, split: str) -> Iterator[tuple[str, str]]:
+    return ((e.source, e.target) for e in phrasebook(language) if e.split == split)
+
+
+def _limits(data: DataSection) -> Limits:
+    return Limits(max_characters=data.max_characters, max_ratio=data.max_ratio)
+
+
+def _read(data: DataSection, report: Report) -> Iterator[Pair]:
+    assert data.source is not None
+    return read_pairs(data.source, data.target, report, _limits(data))
+
+
+def _sentences(
+    pairs: Iterable[tuple[str, str]], advance: Callable[[int], None]
+) -> Iterator[str]:
+    for source, target in pairs:
+        yield source
+        yield target
+        advance(1)
+
+
+def _encoded(
+    tokenizer: Tokenizer,
+    pairs: Iterator[tuple[str, str]],
+    most: int,
+    advance: Callable[[int], None],
+) -> Iterator[tuple[list[int], list[int]]]:
+    """Ids of both sides; pairs with more than `most` tokens on a side are left out."""
+    while chunk := list(islice(pairs, CHUNK)):
+        sources = tokenizer.encode_batch([source for source, _ in chunk])
+        targets = tokenizer.encode_batch([target for _, target in chunk])
+        for source, target in zip(sources, targets, strict=True):
+            if max(len(source), len(target)) <= most:
+                yield source, target
+        advance(len(chunk))
+
+
+def _write_texts(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
+    rows = (json.dumps({"source": s, "target": t}, ensure_ascii=False) for s, t in pairs)
+    atomic.write_text(path, "".join(row + "\n" for row in rows))

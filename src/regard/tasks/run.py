@@ -1,0 +1,118 @@
+"""A run folder: everything one training makes, and where each thing lies in it.
+
+    runs/demo/
+      run.json            state (training, stopped, finished), threads, versions, what was chosen
+      recipe.json         the recipe with every key, as used
+      spec.json           the model's spec            tokenizer.json   the vocabulary
+      data/               ids of the training pairs, validation and test pairs as text
+      log.jsonl           one line per logged step and validation      tensorboard/   the same
+      checkpoints/        checkpoint/native.py
+      model.safetensors   the weights to use          model.json       where they come from
+      loss.png            the loss curve
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard import atomic
+from regard.checkpoint.native import read_json
+from regard.errors import CheckpointError, MisuseError
+
+
+@dataclass(frozen=True)
+class Run:
+    """Paths of a run folder."""
+
+    folder: Path
+
+    @property
+    def info(self) -> Path:
+        return self.folder / "run.json"
+
+    @property
+    def recipe(self) -> Path:
+        return self.folder / "recipe.json"
+
+    @property
+    def spec(self) -> Path:
+        return self.folder / "spec.json"
+
+    @property
+    def tokenizer(self) -> Path:
+        return self.folder / "tokenizer.json"
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log.jsonl"
+
+    @property
+    def tensorboard(self) -> Path:
+        return self.folder / "tensorboard"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.folder / "checkpoints"
+
+    @property
+    def weights(self) -> Path:
+        return self.folder / "model.safetensors"
+
+    @property
+    def weights_info(self) -> Path:
+        return self.folder / "model.json"
+
+    @property
+    def loss_curve(self) -> Path:
+        return self.folder / "loss.png"
+
+    def read_info(self) -> dict[str, Any]:
+        return read_json(self.info)
+
+    def update_info(self, **changes: Any) -> None:
+        known = read_json(self.info) if self.info.exists() else {}
+        write_json(self.info, {**known, **changes})
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """A JSON object, readable and atomic."""
+    atomic.write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def new_run(folder: Path) -> Run:
+    """A run in an empty or absent folder."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise MisuseError(
+            f"{folder}: already there; continue it with `regard train --resume {folder}`, or choose "
+            "another folder with --run"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    return Run(folder)
+
+
+def free_folder(parent: Path, name: str) -> Path:
+    """`parent/name`, or `parent/name-2`, `-3` … if that is taken."""
+    number, folder = 1, parent / name
+    while folder.exists():
+        number += 1
+        folder = parent / f"{name}-{number}"
+    return folder
+
+
+def open_run(folder: Path) -> Run:
+    """An existing run, or an error that names what is there instead."""
+    run = Run(folder)
+    if run.info.is_file():
+        return run
+    if folder.is_file():
+        raise MisuseError(f"{folder}: is a file, expected the folder of a run")
+    if folder.is_dir():
+        raise CheckpointError(f"{folder}: not a run of regard: it has no run.json")
+    runs = sorted(str(info.parent) for info in folder.parent.glob("*/run.json"))
+    listed = f"; here are {', '.join(runs[-5:])}" if runs else "; `regard train` makes one"
+    raise MisuseError(f"{folder}: no such folder{listed}")

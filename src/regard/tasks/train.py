@@ -1,0 +1,183 @@
+"""From a request to a finished run: recipe or own files, new run or resumed one, told step by step."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from regard.config import override, read_toml
+from regard.checkpoint.native import read_json
+from regard.draw.plot import MissingMatplotlib, loss_curve_png
+from regard.draw.progress import TrainingProgress
+from regard.errors import ConfigError, MisuseError
+from regard.model.spec import Spec, parameter_count
+from regard.tasks.choose import chosen_tables
+from regard.tasks.fit import Fit, Outcome
+from regard.tasks.log import read_log
+from regard.tasks.prepare import Corpus, Prepared, load_prepared, prepare, survey
+from regard.tasks.recipe import DataSection, Recipe, make_recipe
+from regard.tasks.run import Run, free_folder, new_run, open_run
+from regard.tasks.stop import polite_stop
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asked `regard train` for."""
+
+    recipe: Path | None = None
+    assignments: Sequence[str] = ()
+    source: Path | None = None
+    target: Path | None = None
+    minutes: float | None = None
+    folder: Path | None = None
+    resume: Path | None = None
+
+
+def train(request: Request, say: Say) -> Outcome:
+    """Carry the request out; what it says is meant for a terminal."""
+    if request.resume is not None:
+        fit = _resumed(request, say)
+    else:
+        fit = _started(request, say)
+    with polite_stop() as stop:
+        outcome = fit.train(stop, lambda done: _bar(fit, done))
+    if outcome.signal is not None:
+        say(f"Stopped after step {outcome.step:,}; everything is saved.")
+        say(f"Go on with: regard train --resume {fit.run.folder}")
+        return outcome
+    say(f"Training ended: {outcome.reason}.")
+    say(fit.finish())
+    _draw(fit.run, say)
+    say(f'Run folder: {fit.run.folder}   Try: regard translate {fit.run.folder} "…"')
+    return outcome
+
+
+def _bar(fit: Fit, done: int) -> TrainingProgress:
+    minutes = fit.recipe.train.minutes
+    limit = None if minutes is None else max(1.0, 60 * minutes - fit.progress.seconds)
+    return TrainingProgress(fit.recipe.train.steps, start_step=done, seconds_limit=limit)
+
+
+def _started(request: Request, say: Say) -> Fit:
+    """A new run: the recipe made or read, the data surveyed and prepared."""
+    if (request.recipe is None) == (request.source is None):
+        raise MisuseError(
+            "train: expected either a recipe (regard train recipes/demo.toml) or own files "
+            "(regard train --source a.en --target a.de)"
+        )
+    recipe, corpus = _from_recipe(request) if request.recipe else _from_files(request)
+    name = request.recipe.stem if request.recipe else request.source.name.split(".")[0]  # type: ignore[union-attr]
+    run = new_run(request.folder or free_folder(Path("runs"), name))
+    say(f"Run folder: {run.folder}")
+    if not recipe.data.phrasebook:
+        for line in corpus.report.lines():
+            say(f"  {line}")
+    data = prepare(run, recipe, corpus)
+    fit = Fit(run, recipe, data)
+    fit.start()
+    for line in _plan(fit, corpus, data):
+        say(line)
+    return fit
+
+
+def _from_recipe(request: Request) -> tuple[Recipe, Corpus]:
+    assert request.recipe is not None
+    tables = override(read_toml(request.recipe), request.assignments)
+    if request.minutes is not None:
+        tables.setdefault("train", {})["minutes"] = request.minutes
+    recipe = make_recipe(_rooted(tables), str(request.recipe))
+    return recipe, survey(recipe.data, recipe.train.seed)
+
+
+def _rooted(tables: dict[str, Any]) -> dict[str, Any]:
+    """File names of the recipe made absolute, so that the run can be resumed from anywhere."""
+    data = dict(tables.get("data", {}))
+    for key in ("source", "target", "valid_source", "valid_target"):
+        if isinstance(data.get(key), str) and data[key]:
+            data[key] = str(Path(data[key]).resolve())
+    return {**tables, "data": data}
+
+
+def _from_files(request: Request) -> tuple[Recipe, Corpus]:
+    """No recipe: count the pairs first, then choose by their number."""
+    assert request.source is not None
+    files = DataSection(source=request.source, target=request.target)
+    pairs = survey(files, seed=1).report.kept
+    tables = chosen_tables(request.source, request.target, pairs, request.minutes)
+    recipe = make_recipe(override(tables, request.assignments), "train")
+    return recipe, survey(recipe.data, recipe.train.seed)
+
+
+def _resumed(request: Request, say: Say) -> Fit:
+    """An existing run, from its last checkpoint; only the length of training may be changed."""
+    assert request.resume is not None
+    if request.recipe or request.source or request.folder:
+        raise MisuseError("train: --resume takes everything from the run; leave the rest out")
+    run = open_run(request.resume)
+    allowed = ("train.steps=", "train.minutes=", "train.patience=")
+    for assignment in request.assignments:
+        if not assignment.startswith(allowed):
+            raise ConfigError(
+                f"override {assignment!r}: a resumed run goes on as it was; only "
+                f"{', '.join(key.rstrip('=') for key in allowed)} may change"
+            )
+    tables = override(read_json(run.recipe), request.assignments)
+    recipe = make_recipe(tables, str(run.recipe))
+    if request.minutes is not None:
+        recipe = replace(recipe, train=replace(recipe.train, minutes=request.minutes))
+    fit = Fit(run, recipe, load_prepared(run))
+    fit.resume()
+    say(f"Resuming {run.folder} after step {fit.progress.step:,}.")
+    return fit
+
+
+def _plan(fit: Fit, corpus: Corpus, data: Prepared) -> list[str]:
+    """What was chosen, before the first step."""
+    recipe, spec = fit.recipe, fit.model.spec
+    train = recipe.train
+    origin = f"phrasebook {recipe.data.phrasebook}" if recipe.data.phrasebook else "your files"
+    held = 0 if recipe.data.phrasebook or recipe.data.valid_source else len(data.valid_texts)
+    too_long = corpus.report.kept - held - len(data.train)
+    left_out = f" ({too_long:,} over {recipe.data.max_tokens} tokens left out)" if too_long > 0 else ""
+    until = [f"{train.steps:,} steps"] if train.steps < 100_000 or train.minutes is None else []
+    if train.minutes is not None:
+        until.append(f"{train.minutes:g} minutes")
+    return [
+        f"Data:       {len(data.train):,} pairs to train on{left_out}, {len(data.valid_texts):,} "
+        f"held out for validation ({origin})",
+        f"Vocabulary: {spec.vocabulary:,} pieces ({recipe.tokenizer.kind}), shared by both languages",
+        f"Model:      {describe(spec, recipe)}",
+        f"Training:   {' or '.join(until)}, about {train.token_budget * train.accumulate:,} tokens a "
+        f"step, on {fit.device} ({fit.run.read_info()['threads']} threads)",
+    ]
+
+
+def describe(spec: Spec, recipe: Recipe) -> str:
+    """A model in a line."""
+    return (
+        f"{recipe.model.get('preset', 'base')}: {spec.encoder_layers}+{spec.decoder_layers} layers, "
+        f"d_model {spec.d_model}, {spec.heads} heads, FFN {spec.ffn_size}, "
+        f"{parameter_count(spec) / 1e6:.2f} million parameters"
+    )
+
+
+def _draw(run: Run, say: Say) -> None:
+    """The loss curve, where matplotlib is installed."""
+    records = read_log(run.log)
+    steps = [r for r in records if r["kind"] == "train"]
+    checks = [r for r in records if r["kind"] == "validation"]
+    try:
+        loss_curve_png(
+            run.loss_curve,
+            [r["step"] for r in steps],
+            [r["loss"] for r in steps],
+            [(r["step"], r["loss"]) for r in checks],
+            [(r["step"], r["bleu"]) for r in checks if r["bleu"] is not None],
+            [r["learning_rate"] for r in steps],
+            title=f"Training of {run.folder.name}",
+        )
+        say(f"Loss curve: {run.loss_curve}")
+    except MissingMatplotlib as error:
+        say(f"No loss curve: {error}")

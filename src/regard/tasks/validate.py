@@ -1,0 +1,59 @@
+"""Validation while training: loss and perplexity on all held-out pairs, BLEU on some of them."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from sacrebleu.metrics.bleu import BLEU
+
+from regard.data.batch import make_batch
+from regard.data.buckets import plan_epoch
+from regard.data.store import PairStore
+from regard.model.transformer import Transformer
+from regard.tasks.prepare import Prepared
+from regard.tasks.translate import greedy_texts
+from regard.text.special import Special
+from regard.train.objectives import translation_loss
+
+
+@dataclass(frozen=True)
+class Validation:
+    """`loss` in nats per target token, without label smoothing."""
+
+    loss: float
+    bleu: float | None
+
+    @property
+    def perplexity(self) -> float:
+        """e^loss: among how many tokens the model hesitates."""
+        return math.exp(min(self.loss, 700.0))
+
+    def sentence(self) -> str:
+        bleu = "" if self.bleu is None else f" · BLEU {self.bleu:.1f} (greedy)"
+        return f"validation loss {self.loss:.4f} · perplexity {self.perplexity:.2f}{bleu}"
+
+
+def validate(model: Transformer, data: Prepared, token_budget: int, sentences: int) -> Validation:
+    """Loss on every pair; BLEU of greedy outputs on the first `sentences` of them (0: none)."""
+    model.eval()
+    special = data.tokenizer.special
+    loss = mean_loss(model, data.valid, special, token_budget)
+    chosen = data.valid_texts[:sentences]
+    if not chosen:
+        return Validation(loss, None)
+    outputs = greedy_texts(model, data.tokenizer, [source for source, _ in chosen])
+    references = [target for _, target in chosen]
+    return Validation(loss, BLEU().corpus_score(outputs, [references]).score)
+
+
+@torch.inference_mode()
+def mean_loss(model: Transformer, pairs: PairStore, special: Special, token_budget: int) -> float:
+    """-log p of the target, mean per token."""
+    device = next(model.parameters()).device
+    total, tokens = 0.0, 0
+    lengths = pairs.source_lengths, pairs.target_lengths
+    for numbers in plan_epoch(*lengths, token_budget=token_budget, seed=0, epoch=0):
+        batch = make_batch([pairs[int(i)] for i in numbers], special).to(device)
+        total += float(translation_loss(model, batch, epsilon=0.0).plain)
+        tokens += int(batch.target_real.sum())
+    return total / tokens

@@ -1,0 +1,239 @@
+"""Text ↔ ids. In: strings, or a tokenizer.json. Out: lists of ids, and readable pieces of them.
+
+One joint vocabulary serves source and target. The work is done by the `tokenizers` library; the
+four kinds are rows of `kinds.KINDS`. Two promises hold for every kind:
+
+  * text never becomes a special token: "</s>" in the input is spelled with ordinary pieces;
+  * decode skips special tokens, `<unk>` too; `pieces` shows them.
+
+One file holds everything. The library refuses keys of our own in it, so the kind is recognised by
+the model and the decoder that the file names, and the roles by their texts.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from tokenizers import Tokenizer as Backend
+
+from regard import atomic
+from regard.errors import DataError, MisuseError, nearest
+from regard.text.kinds import KINDS
+from regard.text.pieces import group_words, label
+from regard.text.special import TEXTS, Special
+
+
+class Tokenizer:
+    """Cuts text into pieces and puts it together again; made by `train` or `load`."""
+
+    def __init__(self, backend: Backend, kind: str, special: Special) -> None:
+        _keep_forks_quiet()
+        backend.encode_special_tokens = True  # "</s>" in a text is text; the file never says so
+        self.kind = kind
+        self.special = special
+        self._backend = backend
+        self._kind = KINDS[kind]
+        self._size = backend.get_vocab_size(with_added_tokens=True)
+
+    @classmethod
+    def train(cls, texts: Iterable[str], kind: str = "bytes", size: int = 4000) -> "Tokenizer":
+        """Learn a vocabulary of at most `size` pieces, special tokens included.
+
+        `texts` is read once, a few lines at a time. The same texts give the same vocabulary, with
+        one exception: `unigram` differs a little from run to run, so keep its file with the run.
+        """
+        if kind not in KINDS:
+            raise MisuseError(f'tokenizer: kind "{kind}" is not known{nearest(kind, KINDS)}')
+        if size < KINDS[kind].least:
+            why = " (256 bytes and 4 special tokens)" if kind == "bytes" else ""
+            raise MisuseError(
+                f"tokenizer: a vocabulary of {size} is too small for kind {kind}; it needs at "
+                f"least {KINDS[kind].least}{why}. Raise the size."
+            )
+        backend = KINDS[kind].build()
+        try:
+            backend.train_from_iterator(_some_text(texts), KINDS[kind].trainer(size))
+        except UnicodeEncodeError as error:
+            raise _not_unicode(str(error.object)) from error
+        except Exception as error:
+            if type(error) is not Exception:  # the library's own errors are bare Exceptions
+                raise
+            raise MisuseError(
+                f"tokenizer: cannot train kind {kind} with a vocabulary of {size}: {error}. "
+                "Raise the size, or use kind bytes."
+            ) from error
+        return cls(backend, kind, Special())
+
+    @classmethod
+    def load(cls, path: Path) -> "Tokenizer":
+        """Read a file that `save` wrote; anything else is a DataError that says what is wrong."""
+        try:
+            backend = Backend.from_str(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise _unusable(path, f"cannot be read: {error}") from error
+        except Exception as error:  # the library raises bare Exceptions
+            raise _unusable(path, f"is not a tokenizer file: {error}") from error
+        return cls(backend, _recognise(backend, path), _read_roles(backend, path))
+
+    def save(self, path: Path) -> None:
+        """Write tokenizer.json, whole or not at all."""
+        try:
+            atomic.write_text(path, self._backend.to_str(pretty=True))
+        except OSError as error:
+            raise DataError(f"{path}: cannot write the tokenizer: {error}") from error
+
+    @property
+    def size(self) -> int:
+        """Number of pieces, special tokens included: ids run from 0 to size - 1."""
+        return self._size
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, without begin or end."""
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of many texts, on all cores."""
+        try:
+            encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        except (TypeError, UnicodeEncodeError) as error:
+            for text in texts:
+                if _lone_surrogate(text) is not None:
+                    raise _not_unicode(text) from error
+            raise
+        return [encoding.ids for encoding in encodings]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids; special ids are skipped."""
+        return self.decode_batch([ids])[0]
+
+    def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
+        """The texts of many sequences of ids."""
+        rows = [self._checked(ids) for ids in batch]
+        join = self._kind.join
+        if join is None:
+            return self._backend.decode_batch(rows, skip_special_tokens=True)
+        hidden = frozenset(self.special.ids)
+        return [join([self._token(i) for i in row if i not in hidden]) for row in rows]
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """One readable label per id: "▁" for a space, ‹e2› for half a character, "</s>"."""
+        return [p if isinstance(p, str) else label(p) for p in self._spellings(ids)]
+
+    def word_groups(self, ids: Iterable[int]) -> list[tuple[str, list[int]]]:
+        """Words and the positions in `ids` that form them, e.g. [("unlikely", [0, 1, 2]), …].
+
+        Every position is in exactly one group: merge sub-word columns of attention by summing.
+        """
+        spellings = self._spellings(ids)
+        if self._kind.is_word:
+            labels = [p if isinstance(p, str) else label(p) for p in spellings]
+            return [(word, [position]) for position, word in enumerate(labels)]
+        return group_words(spellings)
+
+    def _spellings(self, ids: Iterable[int]) -> list[bytes | str]:
+        """What each piece spells; a special token is a str, its label."""
+        specials, spell = self.special.texts, self._kind.spell
+        return [specials.get(i) or spell(self._token(i)) for i in self._checked(ids)]
+
+    def _checked(self, ids: Iterable[int]) -> list[int]:
+        """Plain ints, all of this vocabulary: the library would drop foreign ids silently."""
+        row = [int(i) for i in ids]
+        for i in row:
+            if not 0 <= i < self._size:
+                raise DataError(
+                    f"tokenizer: id {i} is not in this vocabulary of {self._size}; "
+                    "the model and the tokenizer do not belong together."
+                )
+        return row
+
+    def _token(self, i: int) -> str:
+        token = self._backend.id_to_token(i)
+        assert token is not None, i  # _read_roles checked that ids have no holes
+        return token
+
+
+def _some_text(texts: Iterable[str]) -> Iterator[str]:
+    """The same texts; an error at the end if there was nothing to learn from."""
+    is_blank = True
+    for text in texts:
+        is_blank = is_blank and not text.strip()
+        yield text
+    if is_blank:
+        raise DataError("tokenizer: there is no text to learn a vocabulary from; got none or blank")
+
+
+def _recognise(backend: Backend, path: Path) -> str:
+    """The kind whose model type and decoder the file names."""
+    got = json.loads(backend.to_str())
+    for name, kind in KINDS.items():
+        own = json.loads(kind.build().to_str())
+        if (own["model"]["type"], own["decoder"]) == (got["model"]["type"], got["decoder"]):
+            return name
+    raise _unusable(path, f"names a {got['model']['type']} model that regard did not write")
+
+
+def _read_roles(backend: Backend, path: Path) -> Special:
+    """Roles by their texts, after checks that ids have no holes and text cannot spell a role."""
+    vocabulary = backend.get_vocab(with_added_tokens=True)
+    missing = [text for text in TEXTS.values() if text not in vocabulary]
+    if missing:
+        raise _unusable(path, f"has no {' '.join(missing)}")
+    if sorted(vocabulary.values()) != list(range(len(vocabulary))):
+        raise _unusable(path, "has ids with holes or used twice")
+    special = Special(**{role: vocabulary[text] for role, text in TEXTS.items()})
+    added = {i for i, token in backend.get_added_tokens_decoder().items() if token.special}
+    if added != set(special.ids):
+        raise _unusable(path, f"marks ids {sorted(added)} as special")
+    backend.encode_special_tokens = True
+    spelled = backend.encode(" ".join(TEXTS.values()), add_special_tokens=False).ids
+    if not {special.pad, special.bos, special.eos}.isdisjoint(spelled):
+        raise _unusable(path, "spells special tokens with text")
+    return special
+
+
+def _unusable(path: Path, problem: str) -> DataError:
+    return DataError(
+        f"{path}: {problem}; expected a tokenizer.json that regard saved. "
+        "Restore the file, or train the tokenizer again."
+    )
+
+
+def _lone_surrogate(text: object) -> int | None:
+    """The position of the first character that is half of a UTF-16 pair, if any."""
+    if isinstance(text, str):
+        for position, character in enumerate(text):
+            if "\ud800" <= character <= "\udfff":
+                return position
+    return None
+
+
+def _not_unicode(text: str) -> DataError:
+    position = _lone_surrogate(text) or 0
+    return DataError(
+        f"text: character {position} is the lone surrogate U+{ord(text[position]):04X}, which is "
+        "no Unicode text; it often comes from bytes that are not UTF-8. Clean the input."
+    )
+
+
+@cache
+def _keep_forks_quiet() -> None:
+    """Let a forked child encode on one core, without the library's warning; once per process.
+
+    The library's threads do not survive a fork. Unless TOKENIZERS_PARALLELISM is set, the child
+    prints a paragraph about it. So say "false" just for the fork: the child keeps it, the parent
+    takes it back and goes on with all cores.
+    """
+    key = "TOKENIZERS_PARALLELISM"
+    was_set: list[bool] = []
+
+    def before() -> None:
+        was_set.append(key in os.environ)
+        os.environ.setdefault(key, "false")
+
+    def after_in_parent() -> None:
+        if not was_set.pop():
+            os.environ.pop(key, None)
+
+    os.register_at_fork(before=before, after_in_parent=after_in_parent)

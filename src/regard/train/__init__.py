@@ -1,0 +1,1 @@
+"""LOGITS → WEIGHTS: objective, schedule, optimizer and the loop that yields steps."""

@@ -1,0 +1,74 @@
+"""The training loop: a generator that makes one optimizer step at a time and yields what happened.
+
+It neither logs, evaluates nor saves; whoever iterates does (tasks/fit.py).
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from regard.data.batch import Batch
+from regard.train.label_smoothing import Loss
+
+
+@dataclass(frozen=True)
+class Step:
+    """One optimizer step."""
+
+    number: int
+    loss: float  # smoothed, mean per target token
+    plain_loss: float  # without smoothing, mean per target token
+    learning_rate: float
+    gradient_norm: float
+    tokens: int  # real source and target tokens
+    padding: float  # share of the batch that was padding
+    seconds: float
+
+
+def training_steps(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    batches: Iterator[Sequence[Batch]],
+    loss_of: Callable[[Batch], Loss],
+    rate_at: Callable[[int], float],
+    clip: float,
+    first_step: int = 1,
+) -> Iterator[Step]:
+    """Yield steps `first_step`, `first_step + 1`, … for as long as there are batches.
+
+    Each item of `batches` is a group whose gradients are accumulated into one step: the loss is the
+    mean over all target tokens of the group, so a group equals one batch of its union.
+    """
+    number = first_step
+    for group in batches:
+        started = time.perf_counter()
+        model.train()
+        rate = rate_at(number)
+        for parameters in optimizer.param_groups:
+            parameters["lr"] = rate
+        optimizer.zero_grad(set_to_none=True)
+        targets = sum(int(batch.target_real.sum()) for batch in group)
+        smoothed = plain = 0.0
+        for batch in group:
+            loss = loss_of(batch)
+            (loss.smoothed / targets).backward()  # type: ignore[no-untyped-call]
+            smoothed += float(loss.smoothed.detach()) / targets
+            plain += float(loss.plain) / targets
+        norm = nn.utils.clip_grad_norm_(model.parameters(), clip if clip else torch.inf)
+        optimizer.step()
+        tokens = sum(batch.tokens for batch in group)
+        cells = sum(batch.source.numel() + batch.target_in.numel() for batch in group)
+        yield Step(
+            number,
+            smoothed,
+            plain,
+            rate,
+            float(norm),
+            tokens,
+            1 - tokens / cells,
+            time.perf_counter() - started,
+        )
+        number += 1

@@ -1,0 +1,75 @@
+"""Teacher forcing by hand: shift right, end marks, masks from lengths."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.data.batch import make_batch, pad_rows
+from regard.text.special import Special
+
+
+def test_two_pairs_worked_out_by_hand() -> None:
+    batch = make_batch([([11, 12, 13], [21]), ([14], [22, 23])], Special(), ids=(7, 9))
+    assert batch.source.tolist() == [[11, 12, 13, 2], [14, 2, 0, 0]]
+    assert batch.source_real.tolist() == [[True] * 4, [True, True, False, False]]
+    assert batch.target_in.tolist() == [[1, 21, 0], [1, 22, 23]]
+    assert batch.target_out.tolist() == [[21, 2, 0], [22, 23, 2]]
+    assert batch.target_real.tolist() == [[True, True, False], [True, True, True]]
+    assert batch.ids == (7, 9)
+    assert batch.tokens == 6 + 5
+    assert batch.source.dtype == torch.int64 and batch.source_real.dtype == torch.bool
+
+
+def test_real_places_come_from_lengths_not_from_ids() -> None:
+    marian = Special(pad=5, bos=5, eos=0, unk=1)  # starts from its padding id
+    batch = make_batch([([5, 8], [5]), ([9], [5, 5])], marian)
+    assert batch.source.tolist() == [[5, 8, 0], [9, 0, 5]]
+    assert batch.source_real.tolist() == [[True, True, True], [True, True, False]]
+    assert batch.target_in.tolist() == [[5, 5, 5], [5, 5, 5]]
+    assert batch.target_real.tolist() == [[True, True, False], [True, True, True]]
+
+
+def test_an_empty_side_is_its_end_mark() -> None:
+    batch = make_batch([([], [])], Special())
+    assert batch.source.tolist() == [[2]]
+    assert batch.target_in.tolist() == [[1]] and batch.target_out.tolist() == [[2]]
+
+
+rows = st.lists(st.integers(4, 2**16 - 1), max_size=9).map(lambda r: np.array(r, dtype=np.uint16))
+
+
+@given(st.lists(st.tuples(rows, rows), min_size=1, max_size=5))
+def test_the_pairs_can_be_read_back(pairs: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    batch = make_batch(pairs, Special(), ids=np.arange(len(pairs)))
+    for i, (source, target) in enumerate(pairs):
+        assert batch.source[i][batch.source_real[i]].tolist() == [*source.tolist(), 2]
+        assert batch.target_in[i][batch.target_real[i]].tolist() == [1, *target.tolist()]
+        assert batch.target_out[i][batch.target_real[i]].tolist() == [*target.tolist(), 2]
+        assert (batch.source[i][~batch.source_real[i]] == 0).all()
+        assert (batch.target_out[i][~batch.target_real[i]] == 0).all()
+    assert batch.tokens == sum(len(s) + len(t) + 2 for s, t in pairs)
+    assert batch.ids == tuple(range(len(pairs)))
+
+
+def test_rows_of_one_width() -> None:
+    filled, real = pad_rows([[4, 5], [6]], pad=9)
+    assert filled.tolist() == [[4, 5], [6, 9]]
+    assert real.tolist() == [[True, True], [True, False]]
+
+
+def test_moving_keeps_everything() -> None:
+    batch = make_batch([([11], [21])], Special(), ids=(3,))
+    moved = batch.to("meta")
+    tensors = (moved.source, moved.source_real, moved.target_in, moved.target_out)
+    assert {t.device.type for t in (*tensors, moved.target_real)} == {"meta"}
+    assert moved.ids == (3,) and moved.source.shape == (1, 2)
+    assert batch.source.device.type == "cpu"
+
+
+def test_a_batch_needs_pairs_and_as_many_numbers() -> None:
+    with pytest.raises(AssertionError):
+        make_batch([], Special())
+    with pytest.raises(AssertionError):
+        make_batch([([4], [5])], Special(), ids=(1, 2))

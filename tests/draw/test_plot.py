@@ -1,0 +1,134 @@
+"""PNG files: they open, have the planned size, show something, and appear whole or not at all."""
+
+import builtins
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.draw import palette
+from regard.draw.curve import best_in_words, smoothed
+from regard.draw.grid import make_grid
+from regard.draw.layout import plan
+from regard.draw.plot import MissingMatplotlib, heatmap_png, loss_curve_png
+
+
+def opened(path: Path) -> Any:
+    pytest.importorskip("matplotlib")
+    from matplotlib.image import imread
+
+    return (imread(path)[..., :3] * 255).round().astype(int)
+
+
+def has(picture: Any, colour: str) -> bool:
+    return bool((np.abs(picture - np.array(palette.channels(colour))).max(-1) <= 2).sum() > 20)
+
+
+def test_loss_curve_with_everything(tmp_path: Path) -> None:
+    steps = np.arange(1, 301)
+    losses = 2 + 5 * np.exp(-steps / 60) + np.random.default_rng(0).normal(size=300) / 5
+    losses[100:120] = np.nan
+    checks = [(50.0, 4.5), (150.0, 3.0), (250.0, 2.4)]
+    path = tmp_path / "loss.png"
+    loss_curve_png(
+        path, steps.tolist(), losses.tolist(), checks, [(250, 21.5)], (1 / steps).tolist()
+    )
+    picture = opened(path)
+    assert picture.shape == (1040, 1800, 3)
+    for colour in (palette.TRAINING, palette.VALIDATION, palette.BLEU, palette.LIGHT.hairline):
+        assert has(picture, colour)
+    assert (picture[:8] == 255).all() and (picture[:, :8] == 255).all()  # nothing leaves the page
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("losses", [[3.0], [np.nan], [3.0, np.nan, 2.0], []])
+def test_loss_curve_with_hardly_anything(tmp_path: Path, losses: list[float]) -> None:
+    path = tmp_path / "loss.png"
+    loss_curve_png(path, list(range(1, len(losses) + 1)), losses, title="")
+    assert has(opened(path), palette.TRAINING)
+
+
+def test_loss_curve_checks_lengths(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="got 2 steps, 1 losses, none learning rates"):
+        loss_curve_png(tmp_path / "x.png", [1, 2], [1.0])
+    assert not list(tmp_path.iterdir())
+
+
+def test_smoothing_keeps_gaps_and_levels_and_ignores_one_spike() -> None:
+    flat = np.full(800, 2.0)
+    assert np.allclose(smoothed(flat), 2)
+    flat[400], flat[100:110] = 50, np.nan
+    smooth = smoothed(flat)
+    assert np.isnan(smooth[100:110]).all() and np.isfinite(np.delete(smooth, range(100, 110))).all()
+    assert np.nanmax(smooth) < 2 + 48 / 21 * 0.8  # a plain mean over 21 steps would add 48 / 21
+    assert smoothed(np.array([5.0])) == 5.0 and smoothed(np.array([])).size == 0
+
+
+def test_best_in_words() -> None:
+    assert best_in_words([], []) == ""
+    words = best_in_words([(10, 3.0), (2000, 2.5), (30, np.nan)], [(10, 1.0), (20, 7.0)])
+    assert words == "best validation loss 2.500 at step 2,000  ·  best BLEU 7.0 at step 20"
+
+
+@pytest.mark.parametrize("side", [1, 60])
+def test_heatmap_has_the_planned_size_and_colours(tmp_path: Path, side: int) -> None:
+    labels = [f"$x_{i}$" if i else "<s>" for i in range(side)]
+    path = tmp_path / "map.png"
+    heatmap_png(path, np.eye(side), labels, labels, "Title", maximum=1.0)
+    drawing = plan(make_grid(np.eye(side)[None], labels, labels, 1.0), "Title", "")
+    picture = opened(path)
+    assert picture.shape == (2 * drawing.height, 2 * drawing.width, 3)
+    x, y = (int(2 * (edge + 3)) for edge in (drawing.left, drawing.top))
+    assert tuple(picture[y, x]) == palette.channels(palette.scale(1))
+    if side > 1:
+        right = x + int(2 * drawing.cell)
+        assert tuple(picture[y, right]) == palette.channels(palette.scale(0))
+        assert tuple(picture[y + int(2 * drawing.cell), right]) == tuple(picture[y, x])
+    assert has(picture, palette.LIGHT.ink) and (picture[0] == 255).all()
+
+
+def test_scripts_without_a_font_do_not_warn(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    heatmap_png(tmp_path / "map.png", np.eye(2), ["注意", "स्कूल"], ["\U0001f600", "b"], "ꙮ")
+    assert not [w for w in recwarn if "Glyph" in str(w.message)]
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "loss.png"
+    path.write_bytes(b"old")
+
+    def full_disk(self: Path, data: bytes) -> int:
+        self.touch()
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Path, "write_bytes", full_disk)
+    with pytest.raises(OSError, match="disk full"):
+        loss_curve_png(path, [1], [1.0])
+    assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_without_matplotlib_the_message_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = builtins.__import__
+
+    def refuse(name: str, *rest: Any, **more: Any) -> Any:
+        if name.startswith("matplotlib"):
+            raise ModuleNotFoundError("No module named 'matplotlib'")
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(MissingMatplotlib, match=r'pip install "regard\[train\]"'):
+        loss_curve_png(tmp_path / "x.png", [1], [1.0])
+    assert issubclass(MissingMatplotlib, ImportError)
+
+
+def test_pyplot_is_never_imported(tmp_path: Path) -> None:
+    before = "matplotlib.pyplot" in sys.modules
+    heatmap_png(tmp_path / "map.png", np.eye(1), ["a"], ["b"], "")
+    assert before or "matplotlib.pyplot" not in sys.modules
