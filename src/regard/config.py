@@ -97,16 +97,9 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
             raise ConfigError(f"{where}: got {value!r}, expected one of {listed}")
         return value
     if origin in (types.UnionType, typing.Union):
-        for option in get_args(hint):
-            if option is type(None):
-                if value is None or value == "":
-                    return None
-                continue
-            try:
-                return _convert(option, value, where)
-            except ConfigError as error:
-                failure = error
-        raise failure
+        # The only unions are "this, or nothing"; TOML has no null, so "" stands for nothing.
+        something, _ = sorted(get_args(hint), key=lambda option: option is type(None))
+        return None if value is None or value == "" else _convert(something, value, where)
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise ConfigError(f"{where}: expected a list, got {value!r}")

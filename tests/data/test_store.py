@@ -55,6 +55,14 @@ def test_it_is_read_by_memory_map_also_after_pickling(tmp_path: Path) -> None:
     assert len(pickle.dumps(store)) < 1000
 
 
+def test_lengths_do_not_depend_on_how_many_are_read_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for together in (1, 2, 3, 4):
+        monkeypatch.setattr("regard.data.store._CHUNK", together)
+        assert write_store(tmp_path / "s", PAIRS, 12).source_lengths.tolist() == [3, 0, 1]
+
+
 def test_numbers_outside_are_an_index_error(tmp_path: Path) -> None:
     store = write_store(tmp_path / "s", PAIRS, 12)
     for wrong in (-1, 3):
@@ -116,10 +124,10 @@ def test_a_damaged_store_is_refused(tmp_path: Path) -> None:
 
 
 def test_writing_does_not_hold_the_corpus(tmp_path: Path) -> None:
-    row = list(range(100))
+    row = list(range(100)) * 10
     tracemalloc.start()
     try:
-        store = write_store(tmp_path / "s", ((row, row) for _ in range(75_000)), 100)
+        store = write_store(tmp_path / "s", ((row, row) for _ in range(7_500)), 100)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from regard.draw import progress
-from regard.draw.terminal import TrainingProgress, progress_bar
+from regard.draw.progress import TrainingProgress, progress_bar
 
 
 class Watch:

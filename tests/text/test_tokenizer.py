@@ -247,6 +247,14 @@ if child:
 """
 
 
+def test_a_file_with_holes_in_its_ids_is_refused(tmp_path: Path) -> None:
+    content = json.loads(BYTES._backend.to_str())
+    content["model"]["vocab"]["far"] = 9999
+    (tmp_path / "t.json").write_text(json.dumps(content))
+    with pytest.raises(DataError, match="holes"):
+        Tokenizer.load(tmp_path / "t.json")
+
+
 def test_a_fork_is_quiet_and_does_not_hang() -> None:
     done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=20)
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "")

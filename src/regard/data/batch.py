@@ -60,9 +60,11 @@ def make_batch(pairs: Sequence[tuple[Ids, Ids]], special: Special, ids: Ids = ()
     """Lay pairs of ids (without special tokens) out as one batch; B is the number of pairs."""
     assert pairs, "a batch needs at least one pair"
     assert len(ids) in (0, len(pairs)), (len(ids), len(pairs))
-    source, source_real = pad_rows([[*x, special.eos] for x, _ in pairs], special.pad)
-    target_in, target_real = pad_rows([[special.bos, *y] for _, y in pairs], special.pad)
-    target_out, _ = pad_rows([[*y, special.eos] for _, y in pairs], special.pad)
+    sources: list[list[int]] = [np.asarray(source).tolist() for source, _ in pairs]
+    targets: list[list[int]] = [np.asarray(target).tolist() for _, target in pairs]
+    source, source_real = pad_rows([[*x, special.eos] for x in sources], special.pad)
+    target_in, target_real = pad_rows([[special.bos, *y] for y in targets], special.pad)
+    target_out, _ = pad_rows([[*y, special.eos] for y in targets], special.pad)
     return Batch(
         source, source_real, target_in, target_out, target_real, tuple(int(i) for i in ids)
     )

@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from enum import Enum
+from enum import StrEnum
 from hashlib import blake2b
 from itertools import zip_longest
 from pathlib import Path
@@ -30,7 +30,7 @@ SHOWN_LINES = 5
 """How many line numbers of each class of bad line a report keeps."""
 
 
-class Problem(Enum):
+class Problem(StrEnum):
     """Why a line is left out, in the order in which a report names the reasons."""
 
     SURPLUS = "no partner line (files of unequal length)"
@@ -196,7 +196,7 @@ def _read_lines(path: Path, limits: Limits) -> Iterator[Line]:
                 if count == 0:
                     line = _without_mark(line, path)
                 count += 1
-                yield line.removesuffix(b"\n").removesuffix(b"\r") if is_whole else None
+                yield line.removesuffix(b"\n") if is_whole else None
                 while not is_whole:
                     rest = file.readline(most)
                     is_whole = rest.endswith(b"\n") or not rest

@@ -57,6 +57,8 @@ class PairStore:
             facts = json.loads((folder / "store.json").read_text(encoding="utf-8"))
             # open_memmap reads .npy alone: no pickle and no zip, whatever the file says it is
             arrays = {name: npy.open_memmap(folder / f"{name}.npy", mode="r") for name in _NAMES}
+            if not isinstance(facts, dict):
+                raise TypeError("store.json holds no table")
             _check_facts(facts, arrays)
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise _unusable(folder, f"{type(error).__name__}: {error}") from error

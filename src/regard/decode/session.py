@@ -25,7 +25,8 @@ class Session:
         """Append one token to each row; the log-probabilities of what comes next."""
         x = self._model.decode(tokens[:, None], self._memory, self._real, self._cache)
         logits: Tensor = self._model.output(x[:, -1])
-        return torch.log_softmax(logits.float(), dim=-1)
+        at_least_single = torch.promote_types(logits.dtype, torch.float32)
+        return torch.log_softmax(logits, dim=-1, dtype=at_least_single)
 
     def keep(self, rows: Int[Tensor, " R"]) -> None:
         """Go on with these rows, in this order; a row may be kept more than once."""

@@ -144,8 +144,8 @@ def _label_room(
 
 
 def _across(panels: int, pitch: float) -> int:
-    """Panels side by side: about 1100 pixels, and full rows if a divisor is at hand."""
-    fit = max(1, min(panels, int((1100 + PANEL_GAP) // pitch), 6))
+    """Panels side by side: about 1100 pixels, at least two, full rows if a divisor is at hand."""
+    fit = min(panels, max(2, min(6, int((1100 + PANEL_GAP) // pitch))))
     full = max(a for a in range(1, fit + 1) if panels % a == 0)
     if full * full >= panels or full * 2 > fit:
         return full

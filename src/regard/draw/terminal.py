@@ -25,9 +25,6 @@ from rich.text import Text
 from regard.draw import palette
 from regard.draw.grid import Grid, make_grid, number
 from regard.draw.labels import graphemes, shorten_cells
-from regard.draw.progress import TrainingProgress, WorkProgress, progress_bar
-
-__all__ = ["Heatmap", "TrainingProgress", "WorkProgress", "bar", "heatmap", "progress_bar"]
 
 CELL_WIDTHS = (4, 3, 2)  # the widest that lets the whole map fit is taken; 2 looks square
 TALLEST_HEADER = 12  # lines; a staircase of labels that is taller is written letter by letter

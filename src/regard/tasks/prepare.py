@@ -118,7 +118,8 @@ def load_prepared(run: Run) -> Prepared:
 def read_texts(path: Path) -> list[dict[str, str]]:
     """The rows of a validation or test file of a run."""
     try:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        with path.open(encoding="utf-8", newline="\n") as file:  # only "\n" ends a row
+            return [json.loads(line) for line in file]
     except FileNotFoundError:
         raise DataError(f"{path}: this run has no such set") from None
 

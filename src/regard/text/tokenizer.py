@@ -15,7 +15,10 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from tokenizers import Tokenizer as Backend
 
 from regard import atomic
@@ -23,6 +26,8 @@ from regard.errors import DataError, MisuseError, nearest
 from regard.text.kinds import KINDS
 from regard.text.pieces import group_words, label
 from regard.text.special import TEXTS, Special
+
+Ids = Iterable[int] | NDArray[np.integer[Any]]
 
 
 class Tokenizer:
@@ -104,11 +109,11 @@ class Tokenizer:
             raise
         return [encoding.ids for encoding in encodings]
 
-    def decode(self, ids: Iterable[int]) -> str:
+    def decode(self, ids: Ids) -> str:
         """The text of ids; special ids are skipped."""
         return self.decode_batch([ids])[0]
 
-    def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
+    def decode_batch(self, batch: Iterable[Ids]) -> list[str]:
         """The texts of many sequences of ids."""
         rows = [self._checked(ids) for ids in batch]
         join = self._kind.join
@@ -117,11 +122,11 @@ class Tokenizer:
         hidden = frozenset(self.special.ids)
         return [join([self._token(i) for i in row if i not in hidden]) for row in rows]
 
-    def pieces(self, ids: Iterable[int]) -> list[str]:
+    def pieces(self, ids: Ids) -> list[str]:
         """One readable label per id: "▁" for a space, ‹e2› for half a character, "</s>"."""
         return [p if isinstance(p, str) else label(p) for p in self._spellings(ids)]
 
-    def word_groups(self, ids: Iterable[int]) -> list[tuple[str, list[int]]]:
+    def word_groups(self, ids: Ids) -> list[tuple[str, list[int]]]:
         """Words and the positions in `ids` that form them, e.g. [("unlikely", [0, 1, 2]), …].
 
         Every position is in exactly one group: merge sub-word columns of attention by summing.
@@ -132,12 +137,12 @@ class Tokenizer:
             return [(word, [position]) for position, word in enumerate(labels)]
         return group_words(spellings)
 
-    def _spellings(self, ids: Iterable[int]) -> list[bytes | str]:
+    def _spellings(self, ids: Ids) -> list[bytes | str]:
         """What each piece spells; a special token is a str, its label."""
         specials, spell = self.special.texts, self._kind.spell
         return [specials.get(i) or spell(self._token(i)) for i in self._checked(ids)]
 
-    def _checked(self, ids: Iterable[int]) -> list[int]:
+    def _checked(self, ids: Ids) -> list[int]:
         """Plain ints, all of this vocabulary: the library would drop foreign ids silently."""
         row = [int(i) for i in ids]
         for i in row:
@@ -221,9 +226,9 @@ def _not_unicode(text: str) -> DataError:
 def _keep_forks_quiet() -> None:
     """Let a forked child encode on one core, without the library's warning; once per process.
 
-    The library's threads do not survive a fork. Unless TOKENIZERS_PARALLELISM is set, the child
-    prints a paragraph about it. So say "false" just for the fork: the child keeps it, the parent
-    takes it back and goes on with all cores.
+    The library's threads do not survive a fork. Version 0.22 prints a paragraph about it in the
+    child unless TOKENIZERS_PARALLELISM is set (0.23 is silent). So say "false" just for the fork:
+    the child keeps it, the parent takes it back and goes on with all cores.
     """
     key = "TOKENIZERS_PARALLELISM"
     was_set: list[bool] = []

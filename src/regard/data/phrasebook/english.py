@@ -7,9 +7,7 @@ import re
 from regard.data.phrasebook.fillers import PRONOUNS, Filler, NounPhrase
 from regard.data.phrasebook.tables import Lexeme, PhrasebookError
 
-OBJECTS = dict(
-    zip((*PRONOUNS, "it"), ("me", "you", "him", "her", "us", "them", "it"), strict=True)
-)
+OBJECTS = dict(zip((*PRONOUNS, "it"), ("me", "you", "him", "her", "us", "them", "it"), strict=True))
 SELVES = {
     "I": "myself",
     "you": "yourself",
@@ -98,6 +96,8 @@ def noun_phrase(phrase: NounPhrase, form: str) -> str:
         return OBJECTS[phrase.pronoun]
     if phrase.head is None:
         return phrase.word
+    if form == "bare":
+        return plural(phrase.head) if phrase.plural else phrase.head.en
     if form not in ("", "obj", "gen"):
         raise PhrasebookError(f"English has no noun form {form!r}")
     if phrase.definite_name:

@@ -10,7 +10,18 @@ PRONOUNS = ("I", "you", "he", "she", "we", "they")
 POSSESSIVES = ("my", "your", "his", "her", "our", "their")
 NUMERALS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve")
 COUNTERS = (*NUMERALS, "many", "some")
-DETERMINERS = ("the", "a", "this", "which", "every", "no", "bare", "how-many", *POSSESSIVES, *COUNTERS)
+DETERMINERS = (
+    "the",
+    "a",
+    "this",
+    "which",
+    "every",
+    "no",
+    "bare",
+    "how-many",
+    *POSSESSIVES,
+    *COUNTERS,
+)
 
 
 @dataclass(frozen=True)

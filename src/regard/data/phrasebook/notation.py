@@ -42,7 +42,7 @@ from pathlib import Path
 from regard.data.phrasebook.tables import PhrasebookError
 
 SLICES = ("everyday", "bank", "it", "order", "idiom", "long")
-DEFAULT_COUNT = 150
+DEFAULT_COUNT = 53
 _HEADER = re.compile(r"([a-z0-9][a-z0-9-]*)(?:\s+(\d+))?(?:\s+\[([a-z ]+)\])?$")
 _HOLE = re.compile(r"\{([^{}]*)\}")
 
@@ -112,9 +112,7 @@ def read_patterns(path: Path, expand: Callable[[str], str]) -> list[Pattern]:
     return patterns
 
 
-def _read_block(
-    name: str, block: list[tuple[int, str]], expand: Callable[[str], str]
-) -> Pattern:
+def _read_block(name: str, block: list[tuple[int, str]], expand: Callable[[str], str]) -> Pattern:
     first, header = block[0]
     match = _HEADER.match(header)
     if not match:

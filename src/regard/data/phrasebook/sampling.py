@@ -7,9 +7,11 @@ rare words come up too.  Two slots of a sentence never hold the same word.
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 from regard.data.phrasebook import english
@@ -77,6 +79,7 @@ class Sampler:
         self._language = language
         self._rng = rng
         self._used: Counter[str] = Counter()
+        self._noun_lists: dict[tuple[str, ...], list[Lexeme]] = {}
 
     def drafts(self, pattern: Pattern) -> list[Draft]:
         """Up to `pattern.count` drafts, distinct by their English side."""
@@ -140,6 +143,8 @@ class Sampler:
         for slot in slots:
             for _ in range(ATTEMPTS):
                 filler = self._choose(pattern, slot, fillers)
+                if filler is None:
+                    return None
                 if core(filler) not in {core(other) for other in fillers.values()}:
                     break
             else:
@@ -148,7 +153,8 @@ class Sampler:
             self._used[core(filler)] += 1
         return fillers
 
-    def _choose(self, pattern: Pattern, slot: Slot, fillers: Fillers) -> Filler:
+    def _choose(self, pattern: Pattern, slot: Slot, fillers: Fillers) -> Filler | None:
+        """A filler for the slot; None where the slots filled before leave nothing to choose."""
         spec = self._rng.choice(slot.alternatives)
         first, _, rest = spec.partition(" ")
         if first in _KEYWORDS:
@@ -159,7 +165,10 @@ class Sampler:
             head = self._pick(self._language.lexicon.members("name", "name"), where)
             return NounPhrase(head.en, head, definite_name=True)
         if first in _KINDS:
-            return self._pick(self._lexemes(first, rest, fillers), f"{where}: {spec}")
+            candidates = self._lexemes(first, rest, fillers)
+            if not candidates and rest in fillers:
+                return None
+            return self._pick(candidates, f"{where}: {spec}")
         return self._noun_phrase(first, rest, fillers, f"{where}: {spec}")
 
     def _lexemes(self, kind: str, names: str, fillers: Fillers) -> list[Lexeme]:
@@ -168,7 +177,9 @@ class Sampler:
             return _suiting(self._language.lexicon, other.head)
         return self._language.lexicon.members(kind, names)
 
-    def _noun_phrase(self, dets: str, names: str, fillers: Fillers, where: str) -> NounPhrase:
+    def _noun_phrase(
+        self, dets: str, names: str, fillers: Fillers, where: str
+    ) -> NounPhrase | None:
         determiner = self._rng.choice(dets.split("/"))
         determiner, _, decorated = determiner.partition("+")
         if determiner == "num":
@@ -178,29 +189,47 @@ class Sampler:
             determiner = owner.possessive
         elif determiner not in DETERMINERS:
             raise PhrasebookError(f"{where}: {determiner!r} is neither a determiner nor a slot")
-        classes, *marks = names.split(".")
-        verb = fillers.get(classes)
-        if isinstance(verb, Lexeme) and "object" in marks:
-            classes = verb.cell("objects")
-            marks.remove("object")
-        counted = determiner in COUNTERS or determiner == "how-many" or "pl" in marks
-        sexes = [mark for mark in marks if mark in ("m", "f", "n")]
-        nouns = [
-            noun
-            for noun in self._language.lexicon.members("noun", classes)
-            if not (counted and (noun.flag("mass") or not noun.cell("plural")))
-            and (not sexes or noun.cell("gender") in sexes)
-        ]
-        head = self._pick(nouns, where)
+        counted = determiner in COUNTERS or determiner == "how-many"
+        nouns: dict[Lexeme, bool] = {}
+        for item in names.split(","):
+            classes, *marks = item.split(".")
+            verb = fillers.get(classes)
+            if isinstance(verb, Lexeme):
+                classes = verb.cell("objects")
+            plural = counted or "pl" in marks
+            for noun in self._nouns(classes, tuple(marks), plural, decorated):
+                nouns.setdefault(noun, plural)
+        if not nouns and "object" in names:
+            return None
+        head = self._pick(list(nouns), where)
         adjective = None
         if decorated:
-            suiting = _suiting(self._language.lexicon, head)
-            if decorated != "adj":
-                suiting = [a for a in suiting if any(c.startswith("rank") for c in a.classes)]
-            adjective = self._pick(suiting, f"{where} ({head.en})")
+            adjective = self._pick(self._qualities(head, decorated), where)
             self._used[adjective.key] += 1
         degree = decorated if decorated in ("comp", "sup") else ""
-        return NounPhrase(head.en, head, determiner, adjective, counted, degree)
+        return NounPhrase(head.en, head, determiner, adjective, nouns[head], degree)
+
+    def _nouns(self, names: str, marks: tuple[str, ...], plural: bool, degree: str) -> list[Lexeme]:
+        """The nouns of the classes that can stand in this number and gender, with an adjective."""
+        key = (names, *marks, str(plural), degree)
+        if key not in self._noun_lists:
+            genders = [mark for mark in marks if mark in ("m", "f", "n")]
+            self._noun_lists[key] = [
+                noun
+                for noun in self._language.lexicon.members("noun", names)
+                if not (plural and (noun.flag("mass") or not noun.cell("plural")))
+                and (noun.flag("mass") or "mass" not in marks)
+                and (not genders or noun.cell("gender") in genders)
+                and (not degree or self._qualities(noun, degree))
+            ]
+        return self._noun_lists[key]
+
+    def _qualities(self, noun: Lexeme, degree: str) -> list[Lexeme]:
+        """The adjectives for a noun; graded ones must be of a class named rank…"""
+        suiting = _suiting(self._language.lexicon, noun)
+        if degree == "adj":
+            return suiting
+        return [a for a in suiting if any(name.startswith("rank") for name in a.classes)]
 
     def _pick(self, candidates: Sequence[Lexeme], where: str) -> Lexeme:
         if not candidates:
@@ -219,7 +248,7 @@ class Sampler:
     ) -> Draft:
         source = english.finish(self._source(pattern, fillers))
         frame = english.finish(self._source(pattern, fillers, blanked)) if blanked else ""
-        target = self._language.finish(self._target(pattern, fillers))
+        target = self._language.finish(self._target(pattern, fillers, answer))
         lemmas = tuple(_lemmas(pattern.source, fillers, self._language.lexicon))
         return Draft(pattern, source, target, key, lemmas, frame, answer, rivals)
 
@@ -235,11 +264,14 @@ class Sampler:
                 words.append(english.realise(filler, piece.form, _phrase(fillers, piece.agree)))
         return "".join(words)
 
-    def _target(self, pattern: Pattern, fillers: Fillers) -> str:
+    def _target(self, pattern: Pattern, fillers: Fillers, answer: str) -> str:
         words = []
         for piece in pattern.target:
             if isinstance(piece, str):
                 words.append(piece)
+                continue
+            if piece.name == "@":
+                words.append(answer)
                 continue
             filler = self._filler(pattern, piece, fillers)
             governor = fillers.get(piece.form)
@@ -275,9 +307,7 @@ def _suiting(lexicon: Lexicon, noun: Lexeme) -> list[Lexeme]:
     return lexicon.members("adj", ",".join(sorted(noun.classes)))
 
 
-def _lemmas(
-    template: Sequence[Piece], fillers: Fillers, lexicon: Lexicon
-) -> list[tuple[str, str]]:
+def _lemmas(template: Sequence[Piece], fillers: Fillers, lexicon: Lexicon) -> list[tuple[str, str]]:
     """The lexicon lemmas in a sentence, with their word class; a phrase counts word by word."""
     used: list[tuple[str, str]] = []
     for piece in template:
@@ -294,20 +324,21 @@ def _lemmas(
             head, _, tail = filler.en.partition(" ")
             used.append((head, "verb"))
             used.extend(_known_words(tail, lexicon))
-        elif filler is not None and " " in filler.en:
-            used.extend(_known_words(filler.en, lexicon))
+        elif filler is not None and filler.kind == "adj":
+            used.append((filler.en, "adj"))
         elif filler is not None:
-            used.append((filler.en, filler.kind))
+            used.extend(_known_words(filler.en, lexicon))
     return used
 
 
-def _known_words(text: str, lexicon: Lexicon) -> list[tuple[str, str]]:
-    words = "".join(c if c.isalpha() else " " for c in text).split()
+@cache
+def _known_words(text: str, lexicon: Lexicon) -> tuple[tuple[str, str], ...]:
+    """The words of a fixed text that the lexicon knows by themselves."""
     found = []
-    for word in words:
+    for word in re.findall(r"[a-z]+", text.lower()):
         for kind in ("noun", "adj", "word"):
             lexeme = lexicon.find(kind, word)
             if lexeme is not None and lexeme.en == word:
                 found.append((word, kind))
                 break
-    return found
+    return tuple(found)

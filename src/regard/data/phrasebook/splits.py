@@ -14,12 +14,12 @@ import re
 COMBINED = ("it", "bank", "order")
 # per thousand of the keys: test, then dev
 SHARES = {
-    "bank": (130, 45),
-    "it": (100, 40),
-    "order": (110, 30),
+    "bank": (105, 40),
+    "it": (85, 40),
+    "order": (80, 30),
     "idiom": (75, 25),
     "everyday": (60, 25),
-    "long": (105, 30),
+    "long": (85, 30),
     "": (31, 22),
 }
 

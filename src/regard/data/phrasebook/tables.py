@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 
@@ -34,7 +35,7 @@ class Lexeme:
         """Whether the blank-separated `flags` column holds this name."""
         return name in self.cell("flags").split()
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Identity for hashing: stable across runs and processes."""
         return f"{self.kind}:{self.en}:{self.cell('de')}"
@@ -86,7 +87,7 @@ def require(lexemes: Iterable[Lexeme], column: str, allowed: tuple[str, ...] = (
             )
 
 
-@dataclass
+@dataclass(eq=False)
 class Lexicon:
     """All lexemes of a language pair, found by kind and class or by their English lemma."""
 

@@ -32,7 +32,9 @@ TABLES = {
     "places": "word",
     "names": "name",
 }
-_BRACKET = re.compile(r"\[(main|past|sub|subpast|inf|zu|pp) (\w+)(?::(\w+))?([^|\]]*)(?:\|([^\]]*))?\]")
+_BRACKET = re.compile(
+    r"\[(main|past|sub|subpast|inf|zu|pp) (\w+)(?::(\w+))?([^|\]]*)(?:\|([^\]]*))?\]"
+)
 _CONTRACTIONS = {
     "in dem": "im",
     "in das": "ins",
@@ -85,7 +87,9 @@ class German:
         self._paradigms = _read_paradigms(folder / "lexicon" / "paradigms.tsv")
         lexemes: list[Lexeme] = []
         for name, kind in TABLES.items():
-            rows = heads if name == "verbs" else read_table(folder / "lexicon" / f"{name}.tsv", kind)
+            rows = (
+                heads if name == "verbs" else read_table(folder / "lexicon" / f"{name}.tsv", kind)
+            )
             if name == "nouns":
                 require(rows, "gender", ("m", "f", "n"))
             if name == "phrases":
@@ -153,7 +157,9 @@ def _with_principal_parts(row: Lexeme, heads: list[Lexeme]) -> Lexeme:
         (english, "en", ("en_past", "en_pp")),
         (german, "de", ("stem", "past", "pp", "aux")),
     ):
-        found = [head for head in heads if head.cell(key).split(" ")[0 if key == "en" else -1] == wanted]
+        found = [
+            head for head in heads if head.cell(key).split(" ")[0 if key == "en" else -1] == wanted
+        ]
         if not found:
             raise PhrasebookError(
                 f"{row.where}, column {key}: no head verb {wanted!r} in verbs.tsv; add it there"

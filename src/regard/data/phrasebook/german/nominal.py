@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from regard.data.phrasebook.fillers import COUNTERS, NounPhrase
 from regard.data.phrasebook.tables import Lexeme, PhrasebookError
@@ -192,7 +193,7 @@ def noun_phrase(phrase: NounPhrase, form: str) -> str:
     """A noun phrase in a case, or as a pronoun.
 
     Forms: nom (also ""), acc, dat, gen; pron, pron-acc, pron-dat; rel, rel-acc, rel-dat;
-    refl, refl-dat.
+    refl, refl-dat; kein (the accusative with kein).
     """
     kind, _, case = form.partition("-")
     if kind == "refl":
@@ -203,6 +204,8 @@ def noun_phrase(phrase: NounPhrase, form: str) -> str:
         return PERSONAL[which][CASES.index(wanted)]
     if kind == "rel":
         return _ending(RELATIVE, gender(phrase), case or "nom") + NO_CONTRACTION
+    if form == "kein":
+        phrase, form = replace(phrase, determiner="no"), "acc"
     case = form or "nom"
     if case not in CASES:
         raise PhrasebookError(f"German has no noun form {form!r}")

@@ -44,7 +44,8 @@ def present(verb: Lexeme, position: int) -> str:
     changed = verb.cell("stem") or base
     e = "e" if changed == base and _E_STEM.search(base) else ""
     if position == 0:
-        return re.sub(r"el$", "l", base) + "e"
+        lighter = base[:-2] + "l" if split(verb)[2].endswith("eln") else base
+        return lighter + "e"
     if position == 1:
         return changed + e + ("t" if re.search(r"[sßxz]$", changed) else "st")
     if position == 2:
@@ -92,8 +93,10 @@ def finite(verb: Lexeme, tense: str, agree: NounPhrase, paradigms: Paradigms) ->
 
 
 def reflexive(verb: Lexeme, agree: NounPhrase | None) -> str:
-    """The reflexive pronoun of a reflexive verb, "" for others."""
+    """The pronoun that comes first after the finite verb: a reflexive one, or mir in a request."""
     first = split(verb)[0].split(" ")[0]
+    if first in ("mir", "mich"):
+        return first
     if not first.startswith("sich"):
         return ""
     if agree is None:
@@ -104,7 +107,7 @@ def reflexive(verb: Lexeme, agree: NounPhrase | None) -> str:
 def middle(verb: Lexeme) -> str:
     """What hangs on the verb besides the reflexive: "die Zähne" of "sich3 die Zähne putzen"."""
     words = split(verb)[0].split(" ")
-    return " ".join(words[1:] if words[0].startswith("sich") else words)
+    return " ".join(words[1:] if words[0].startswith(("sich", "mir", "mich")) else words)
 
 
 def realise(verb: Lexeme, form: str, agree: NounPhrase | None, paradigms: Paradigms) -> str:
