@@ -11,8 +11,8 @@ from regard.data.phrasebook.tables import Lexeme
 
 GERMAN = german()
 LEXICON = GERMAN.lexicon
-I, YOU, HE, WE, THEY = (
-    NounPhrase(w, plural=w in ("we", "they")) for w in "I you he we they".split()
+ICH, YOU, HE, WE, THEY = (
+    NounPhrase(w, plural=w in ("we", "they")) for w in ("I", "you", "he", "we", "they")
 )
 
 
@@ -185,7 +185,7 @@ def forms(infinitive: str, *wanted: tuple[str, NounPhrase | None]) -> str:
     ],
 )
 def test_present(infinitive: str, present: str) -> None:
-    people = (I, YOU, HE, WE, THEY)
+    people = (ICH, YOU, HE, WE, THEY)
     assert forms(infinitive, *(("", person) for person in people)) == present
 
 
@@ -252,9 +252,14 @@ def test_imperative(infinitive: str, wanted: str) -> None:
 
 def test_reflexive_agrees() -> None:
     brush = lex("verb", "brush one's teeth")
-    assert [verbal.reflexive(brush, p) for p in (I, YOU, HE, WE)] == ["mir", "dir", "sich", "uns"]
+    assert [verbal.reflexive(brush, p) for p in (ICH, YOU, HE, WE)] == ["mir", "dir", "sich", "uns"]
     rest = lex("verb", "rest")
-    assert [verbal.reflexive(rest, p) for p in (I, YOU, HE, WE)] == ["mich", "dich", "sich", "uns"]
+    assert [verbal.reflexive(rest, p) for p in (ICH, YOU, HE, WE)] == [
+        "mich",
+        "dich",
+        "sich",
+        "uns",
+    ]
     assert verbal.middle(brush) == "die Zähne"
 
 
@@ -282,4 +287,4 @@ def test_contractions_but_not_of_relative_pronouns() -> None:
 
 def test_brackets() -> None:
     expanded = expand("{S} [main V:S {X} | {T}].").split()
-    assert expanded == "{S} {V:S} {X} {V.refl:S} {T} {V.mid} {V.prefix}.".split()
+    assert " ".join(expanded) == "{S} {V:S} {X} {V.refl:S} {T} {V.mid} {V.prefix}."

@@ -1,1 +1,1 @@
-"""The embedded parallel corpora, made by grammars that we wrote: see corpus.py for the interface."""
+"""The embedded parallel corpora, made by grammars that we wrote; corpus.py is the interface."""

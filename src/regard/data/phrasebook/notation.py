@@ -11,8 +11,9 @@ A pattern file holds blocks separated by blank lines; `#` starts a comment line.
 
 **Slots** (several on a line are separated by `;`).  A noun slot is `determiners class`, e.g.
 `the/a/my+adj clothing.pl`: determiners apart by `/` (`S's` = the possessive of slot S; `+adj` adds
-an adjective that suits the noun, `+comp` and `+sup` a graded one), classes apart by `,`; `V.object` = the classes that verb V takes
-as its object.  Suffixes `.pl` (plural), `.m .f .n` (target gender).  Other slots: `verb C`,
+an adjective that suits the noun, `+comp` and `+sup` a graded one), classes apart by `,`;
+`V.object` = the classes that verb V takes as its object.  Suffixes `.pl` (plural), `.m .f .n`
+(target gender).  Other slots: `verb C`,
 `adj C` or `adj O` (suits the noun in slot O), `word C` (a fixed phrase in both languages), `name`,
 `pro` (all pronouns), `pro3`, or single pronouns `I`, `we`.  Alternatives are separated by `|`.
 
@@ -29,7 +30,8 @@ form such as `{O.V}` means "in the case that verb V governs".
 reading, the slots that differ.  If the answer is the name of a slot, the deciding word is the
 pronoun for it, and the slots so named always differ in gender.  All readings share the other
 slots: their English sentence with the differing slots blanked is the *frame*.
-`swap: A B` makes each pair also with A and B exchanged.  A line starting with `+` continues.
+`swap: A B` makes each pair also with A and B exchanged; `include: dog cat` makes sure that
+these words meet.  A line starting with `+` continues.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ from pathlib import Path
 from regard.data.phrasebook.tables import PhrasebookError
 
 SLICES = ("everyday", "bank", "it", "order", "idiom", "long")
-DEFAULT_COUNT = 53
+DEFAULT_COUNT = 49
 _HEADER = re.compile(r"([a-z0-9][a-z0-9-]*)(?:\s+(\d+))?(?:\s+\[([a-z ]+)\])?$")
 _HOLE = re.compile(r"\{([^{}]*)\}")
 
@@ -87,6 +89,7 @@ class Pattern:
     swap: tuple[str, ...]
     source: tuple[Piece, ...]
     target: tuple[Piece, ...]
+    include: tuple[tuple[str, ...], ...] = ()  # words that must meet in one sentence
     always_train: bool = False  # set phrases: header tag `train`
 
     @property
@@ -125,6 +128,7 @@ def _read_block(name: str, block: list[tuple[int, str]], expand: Callable[[str],
     slots: list[Slot] = []
     readings: list[Reading] = []
     swap: tuple[str, ...] = ()
+    include: list[tuple[str, ...]] = []
     text = {"en": "", "de": ""}
     last = ""
     for number, line in block[1:]:
@@ -134,6 +138,8 @@ def _read_block(name: str, block: list[tuple[int, str]], expand: Callable[[str],
             text[last] += " " + line[1:].strip()
         elif head in text:
             text[head], last = rest.strip(), head
+        elif head == "include":
+            include.append(tuple(rest.split()))
         elif head == "swap":
             swap = tuple(rest.split())
         elif line.startswith("@"):
@@ -152,6 +158,7 @@ def _read_block(name: str, block: list[tuple[int, str]], expand: Callable[[str],
         swap=swap,
         source=read_template(text["en"]),
         target=read_template(expand(text["de"])),
+        include=tuple(include),
         always_train="train" in tags,
     )
 

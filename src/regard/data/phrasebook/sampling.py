@@ -7,11 +7,9 @@ rare words come up too.  Two slots of a sentence never hold the same word.
 from __future__ import annotations
 
 import random
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Protocol
 
 from regard.data.phrasebook import english
@@ -24,11 +22,12 @@ from regard.data.phrasebook.fillers import (
     NounPhrase,
     core,
 )
-from regard.data.phrasebook.notation import Hole, Pattern, Piece, Reading, Slot
+from regard.data.phrasebook.lemmas import lemmas_of
+from regard.data.phrasebook.notation import Hole, Pattern, Reading, Slot
 from regard.data.phrasebook.tables import Lexeme, Lexicon, PhrasebookError
 
 BLANK = "___"
-PAIRS_PER_READING = 2  # how often each reading of a frame is spelled out
+PAIRS_PER_READING = 3  # how often each reading of a frame is spelled out at most
 ATTEMPTS = 12  # draws per wanted pair before a pattern counts as exhausted
 _KINDS = ("verb", "adj", "word")
 _KEYWORDS = {"pro": PRONOUNS, "pro3": ("he", "she", "they"), **{p: (p,) for p in PRONOUNS}}
@@ -79,12 +78,16 @@ class Sampler:
         self._language = language
         self._rng = rng
         self._used: Counter[str] = Counter()
+        self._wanted: tuple[str, ...] = ()
+        self._drawn: set[str] = set()  # combinations of the pattern at hand
         self._noun_lists: dict[tuple[str, ...], list[Lexeme]] = {}
 
     def drafts(self, pattern: Pattern) -> list[Draft]:
-        """Up to `pattern.count` drafts, distinct by their English side."""
+        """Up to `pattern.count` drafts, distinct by their English side; each frame once."""
         found: dict[str, Draft] = {}
-        for _ in range(ATTEMPTS * pattern.count):
+        self._drawn.clear()
+        wishes = [*pattern.include, *[()] * (ATTEMPTS * pattern.count)]
+        for self._wanted in wishes:
             if len(found) >= pattern.count:
                 break
             for draft in self._draw(pattern):
@@ -93,8 +96,9 @@ class Sampler:
 
     def _draw(self, pattern: Pattern) -> list[Draft]:
         shared = self._fill(pattern, pattern.slots, {})
-        if shared is None:
+        if shared is None or _key(pattern, shared) in self._drawn:
             return []
+        self._drawn.add(_key(pattern, shared))
         if pattern.readings:
             return self._readings(pattern, shared)
         drafts = [self._draft(pattern, shared, _key(pattern, shared))]
@@ -111,7 +115,7 @@ class Sampler:
         if len(set(genders)) < len(genders):
             return []
         answers = [self._answer(reading, shared) for reading in pattern.readings]
-        drafts: list[Draft] = []
+        spelled: list[list[Draft]] = []
         for reading, answer in zip(pattern.readings, answers, strict=True):
             versions: dict[str, Draft] = {}
             for _ in range(ATTEMPTS):
@@ -124,10 +128,9 @@ class Sampler:
                 versions.setdefault(draft.source, draft)
                 if len(versions) == PAIRS_PER_READING:
                     break
-            drafts.extend(versions.values())
-        complete = len(drafts) == PAIRS_PER_READING * len(pattern.readings)
-        one_each = list({draft.answer: draft for draft in drafts}.values())
-        return drafts if complete else one_each
+            spelled.append(list(versions.values()))
+        fewest = min(len(versions) for versions in spelled)
+        return [draft for versions in spelled for draft in versions[:fewest]]
 
     def _gender(self, filler: Filler) -> str:
         return self._language.gender(filler) if isinstance(filler, NounPhrase) else ""
@@ -234,6 +237,9 @@ class Sampler:
     def _pick(self, candidates: Sequence[Lexeme], where: str) -> Lexeme:
         if not candidates:
             raise PhrasebookError(f"{where}: nothing in the lexicon fits")
+        wanted = [candidate for candidate in candidates if candidate.en in self._wanted]
+        if wanted:
+            return self._rng.choice(wanted)
         one, other = self._rng.choice(candidates), self._rng.choice(candidates)
         return one if self._used[one.key] <= self._used[other.key] else other
 
@@ -249,7 +255,7 @@ class Sampler:
         source = english.finish(self._source(pattern, fillers))
         frame = english.finish(self._source(pattern, fillers, blanked)) if blanked else ""
         target = self._language.finish(self._target(pattern, fillers, answer))
-        lemmas = tuple(_lemmas(pattern.source, fillers, self._language.lexicon))
+        lemmas = tuple(lemmas_of(pattern.source, fillers, self._language.lexicon))
         return Draft(pattern, source, target, key, lemmas, frame, answer, rivals)
 
     def _source(self, pattern: Pattern, fillers: Fillers, blanked: tuple[str, ...] = ()) -> str:
@@ -305,40 +311,3 @@ def _key(pattern: Pattern, fillers: Fillers) -> str:
 def _suiting(lexicon: Lexicon, noun: Lexeme) -> list[Lexeme]:
     """The adjectives that share a class with the noun."""
     return lexicon.members("adj", ",".join(sorted(noun.classes)))
-
-
-def _lemmas(template: Sequence[Piece], fillers: Fillers, lexicon: Lexicon) -> list[tuple[str, str]]:
-    """The lexicon lemmas in a sentence, with their word class; a phrase counts word by word."""
-    used: list[tuple[str, str]] = []
-    for piece in template:
-        if isinstance(piece, str):
-            used.extend(_known_words(piece, lexicon))
-            continue
-        filler = fillers.get(piece.name) or lexicon.find("verb", piece.name)
-        if isinstance(filler, NounPhrase):
-            if filler.head is not None and not filler.definite_name:
-                used.append((filler.head.en, "noun"))
-            if filler.adjective is not None:
-                used.append((filler.adjective.en, "adj"))
-        elif filler is not None and filler.kind == "verb":
-            head, _, tail = filler.en.partition(" ")
-            used.append((head, "verb"))
-            used.extend(_known_words(tail, lexicon))
-        elif filler is not None and filler.kind == "adj":
-            used.append((filler.en, "adj"))
-        elif filler is not None:
-            used.extend(_known_words(filler.en, lexicon))
-    return used
-
-
-@cache
-def _known_words(text: str, lexicon: Lexicon) -> tuple[tuple[str, str], ...]:
-    """The words of a fixed text that the lexicon knows by themselves."""
-    found = []
-    for word in re.findall(r"[a-z]+", text.lower()):
-        for kind in ("noun", "adj", "word"):
-            lexeme = lexicon.find(kind, word)
-            if lexeme is not None and lexeme.en == word:
-                found.append((word, kind))
-                break
-    return tuple(found)

@@ -29,6 +29,8 @@ TABLES = {
     "phrases": "verb",
     "adjectives": "adj",
     "words": "word",
+    "frames": "word",
+    "set_phrases": "word",
     "places": "word",
     "names": "name",
 }
@@ -45,7 +47,7 @@ _CONTRACTIONS = {
     "bei dem": "beim",
     "von dem": "vom",
 }
-_CONTRACT = re.compile(r"\b(" + "|".join(_CONTRACTIONS) + r")\b(?!\x01)")
+_CONTRACT = re.compile(r"(?<!, )\b(" + "|".join(_CONTRACTIONS) + r")\b(?!\x01)")
 
 
 def expand(text: str) -> str:
@@ -71,7 +73,7 @@ def expand(text: str) -> str:
 
 
 def finish(text: str) -> str:
-    """One sentence, polished: contractions, single blanks, commas, capitals."""
+    """One sentence, polished: contractions (not of relative pronouns), blanks, commas, capitals."""
     text = re.sub(r"\s+", " ", text).strip()
     text = _CONTRACT.sub(lambda match: _CONTRACTIONS[match[1]], text)
     text = text.replace(nominal.NO_CONTRACTION, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 from regard.data.phrasebook.fillers import COUNTERS, NounPhrase
@@ -94,7 +95,7 @@ NO_CONTRACTION = "\x01"  # set after a relative pronoun: "in dem" stays, "in dem
 
 def umlaut(word: str) -> str:
     """Umlaut the last vowel that can take one: Baum → Bäum, Vater → Väter, Haus → Häus."""
-    match = re.search(r"^(.*)(au|a|o|u|A|O|U)([^aou]*)$", word)
+    match = re.search(r"^(.*?)(au|a|o|u|A|O|U)([^aou]*)$", word)
     if not match:
         raise PhrasebookError(f"{word!r} has no vowel to umlaut")
     changed = {"au": "äu", "a": "ä", "o": "ö", "u": "ü", "A": "Ä", "O": "Ö", "U": "Ü"}[match[2]]
@@ -123,7 +124,7 @@ def decline(noun: Lexeme, case: str, is_plural: bool) -> str:
         if noun.flag(f"weak-{weak}") and case != "nom":
             return word + weak
     if case == "gen" and noun.cell("gender") != "f":
-        short = len(re.findall(r"[aeiouäöüy]+", word.lower())) == 1
+        short = "-" not in word and len(re.findall(r"[aeiouäöüy]+", word.lower())) == 1
         sibilant = bool(re.search(r"[sßxz]$", word))
         return word + ("es" if sibilant or (short and re.search(r"[dtbgkfm]$", word)) else "s")
     return word
@@ -162,7 +163,7 @@ def grade(lexeme: Lexeme, degree: str) -> str:
     return stem + ("est" if re.search(r"(d|t|s|ß|z|sch)$", stem) else "st")
 
 
-def _ending(table: dict[str, tuple[str, ...]], which: str, case: str) -> str:
+def _ending(table: Mapping[str, tuple[str, ...]], which: str, case: str) -> str:
     return table[which][CASES.index(case)]
 
 
@@ -184,8 +185,6 @@ def determiner(phrase: NounPhrase, case: str) -> tuple[str, str]:
         return (stem + strong if stem else COUNTS[word]), strong
     ending = _ending(INDEFINITE, which, case)
     stem = EIN_WORDS[word]
-    if stem == "unser" and ending in ("en", "em", "er", "es", "e"):
-        return stem + ending, mixed
     return stem + ending, mixed
 
 
@@ -213,6 +212,7 @@ def noun_phrase(phrase: NounPhrase, form: str) -> str:
         return phrase.word + ("s" if case == "gen" else "")
     article, ending = determiner(phrase, case)
     quality = adjective(phrase.adjective, ending, phrase.degree) if phrase.adjective else ""
+    assert phrase.head is not None
     words = (article, quality, decline(phrase.head, case, phrase.plural))
     return " ".join(word for word in words if word)
 
