@@ -5,7 +5,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 TORCH_INDEX ?=
-RUN ?= runs/demo
+# A new folder each time: a demo never overwrites an earlier one.
+RUN := $(or $(RUN),runs/demo-$(shell date +%Y%m%d-%H%M%S))
 
 bin := $(VENV)/bin
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
@@ -33,7 +34,17 @@ $(VENV)/.dev: $(VENV)/.train
 	@touch $@
 
 demo: $(VENV)/.train
-	$(bin)/regard demo --run $(RUN)
+	$(bin)/regard train recipes/demo.toml --run $(RUN)
+	$(bin)/regard evaluate $(RUN) --slices
+	$(bin)/regard translate $(RUN) --pairs \
+	  "How are you?" \
+	  "I like eating ice cream." \
+	  "The old man is sitting on the river bank." \
+	  "The animal didn't cross the street because it was too tired." \
+	  "The animal didn't cross the street because it was too wide."
+	$(bin)/regard explain $(RUN) "The animal didn't cross the street because it was too tired." \
+	  --svg $(RUN)/attention.svg
+	@echo "Everything is in $(RUN): weights (model.safetensors), log (log.jsonl, tensorboard/), loss curve (loss.png), attention map (attention.svg)"
 
 test: check
 	$(bin)/python -m pytest -m "not long"

@@ -3,7 +3,10 @@
 from pathlib import Path
 
 import pytest
+import torch
 from jaxtyping import install_import_hook
+
+import toy
 
 ROOMS = ("draw", "text", "model", "train", "checkpoint", "decode", "tasks", "explain")
 with install_import_hook([f"regard.{room}" for room in ROOMS], "shape_check.check"):
@@ -12,8 +15,6 @@ with install_import_hook([f"regard.{room}" for room in ROOMS], "shape_check.chec
     import regard.explain.heads
     import regard.tasks.evaluate
     import regard.tasks.train  # noqa: F401
-
-import torch
 
 
 @pytest.fixture(autouse=True)
@@ -24,3 +25,17 @@ def _same_chance() -> None:
 @pytest.fixture(scope="session")
 def repository() -> Path:
     return Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def toy_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was trained for a moment on the toy language: not good, but complete."""
+    from regard.tasks.train import Request, train
+
+    folder = tmp_path_factory.mktemp("toy")
+    source, target = toy.write(folder, 200)
+    changes = (*toy.SMALL, "train.steps=30", "train.validate_every=10", "train.factor=0.3")
+    run = folder / "run"
+    asked = Request(source=source, target=target, assignments=changes, folder=run)
+    train(asked, lambda line: None)
+    return run

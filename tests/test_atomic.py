@@ -15,6 +15,21 @@ def test_text_replaces_a_file_and_leaves_nothing_else(tmp_path: Path) -> None:
     assert [p.name for p in path.parent.iterdir()] == ["file.txt"]
 
 
+def test_a_failed_write_leaves_the_old_file_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file.txt"
+    atomic.write_text(path, "old")
+
+    def full_disk(handle: int) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.fsync", full_disk)
+    with pytest.raises(OSError, match="disk full"):
+        atomic.write_text(path, "new")
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
 def test_a_folder_appears_only_when_complete(tmp_path: Path) -> None:
     path = tmp_path / "folder"
     with atomic.new_folder(path) as temporary:

@@ -35,12 +35,15 @@ def test_build_converts_and_nests() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"sizee": 3}, 'file: unknown key \'sizee\'; did you mean "size"?'),
+        ({"sizee": 3}, "file: unknown key 'sizee'; did you mean \"size\"?"),
         ({}, "file: missing key size"),
         ({"size": "3"}, "file: size: expected a whole number, got '3'"),
         ({"size": True}, "file: size: expected a whole number, got True"),
         ({"size": 1, "flag": 1}, "file: flag: expected true or false, got 1"),
-        ({"size": 1, "inner": {"kind": "c"}}, "file: inner: kind: got 'c', expected one of 'a', 'b'"),
+        (
+            {"size": 1, "inner": {"kind": "c"}},
+            "file: inner: kind: got 'c', expected one of 'a', 'b'",
+        ),
         ({"size": 1, "inner": 5}, "file: inner: expected a section, got 5"),
         ({"size": 1, "names": "p"}, "file: names: expected a list, got 'p'"),
     ],

@@ -36,7 +36,9 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def override(tables: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
     """`tables` with each `section.key=value` applied; a value is TOML, or else a plain string."""
-    result: dict[str, Any] = {k: dict(v) if isinstance(v, Mapping) else v for k, v in tables.items()}
+    result: dict[str, Any] = {
+        k: dict(v) if isinstance(v, Mapping) else v for k, v in tables.items()
+    }
     for assignment in assignments:
         dotted, equals, text = assignment.partition("=")
         if not equals or not dotted.strip():
@@ -61,7 +63,7 @@ def _toml_value(text: str) -> Any:
 
 
 def build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
-    """`cls(**values)`, checked: unknown keys, types and nested dataclasses; `where` names the file."""
+    """`cls(**values)`, checked: unknown keys, types, nested dataclasses; `where` names the file."""
     hints = typing.get_type_hints(cls)
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
     for key in values:

@@ -96,22 +96,6 @@ def test_scripts_without_a_font_do_not_warn(
     assert not [w for w in recwarn if "Glyph" in str(w.message)]
 
 
-def test_a_failed_write_leaves_the_old_file_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "loss.png"
-    path.write_bytes(b"old")
-
-    def full_disk(self: Path, data: bytes) -> int:
-        self.touch()
-        raise OSError("disk full")
-
-    monkeypatch.setattr(Path, "write_bytes", full_disk)
-    with pytest.raises(OSError, match="disk full"):
-        loss_curve_png(path, [1], [1.0])
-    assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]
-
-
 def test_without_matplotlib_the_message_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

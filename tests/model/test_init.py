@@ -21,7 +21,9 @@ def test_xavier_bounds_and_zero_biases() -> None:
 
 def test_scaled_embeddings_have_size_one() -> None:
     model = Transformer(preset("tiny", 900))
-    assert float((model.output.weight.detach() * math.sqrt(128)).std()) == pytest.approx(1, rel=0.02)
+    assert float((model.output.weight.detach() * math.sqrt(128)).std()) == pytest.approx(
+        1, rel=0.02
+    )
 
 
 def test_every_weight_is_filled() -> None:

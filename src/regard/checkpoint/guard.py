@@ -66,7 +66,9 @@ def read_tensors(path: Path, expected: Mapping[str, Tensor] | None = None) -> di
         raise CheckpointError(f"{path}: not a valid safetensors file: {error}") from None
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
-            raise CheckpointError(f"{path}: {name} holds NaN or infinity; choose another checkpoint")
+            raise CheckpointError(
+                f"{path}: {name} holds NaN or infinity; choose another checkpoint"
+            )
     return tensors
 
 

@@ -101,10 +101,14 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def average_weights(root: Path, steps: list[int], expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def average_weights(
+    root: Path, steps: list[int], expected: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
     """The mean of the weights of several checkpoints (the paper averages its last 5 or 20)."""
     assert steps, "nothing to average"
-    total = {name: tensor.double() for name, tensor in load_weights(root, steps[0], expected).items()}
+    total = {
+        name: tensor.double() for name, tensor in load_weights(root, steps[0], expected).items()
+    }
     for step in steps[1:]:
         for name, tensor in load_weights(root, step, expected).items():
             total[name] += tensor

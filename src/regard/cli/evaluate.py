@@ -73,4 +73,6 @@ def _print(name: str, scores: "Scores", rows: "list[SliceScore]", beam: int) -> 
         click.echo("\nslice      sentences    BLEU   exact %   deciding word right %")
         for row in rows:
             decided = "" if row.decided is None else f"{row.decided:15.1f}"
-            click.echo(f"{row.name:<10} {row.sentences:9,} {row.bleu:7.1f} {row.exact:9.1f} {decided}")
+            click.echo(
+                f"{row.name:<10} {row.sentences:9,} {row.bleu:7.1f} {row.exact:9.1f} {decided}"
+            )

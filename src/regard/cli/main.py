@@ -1,4 +1,4 @@
-"""`regard COMMAND …`: the name of a command leads to its file, which is loaded only when it is used.
+"""`regard COMMAND …`: a command's name leads to its file, which is loaded only when it is used.
 
 So `regard --help` answers at once and without torch.
 """

@@ -69,8 +69,10 @@ def _statistics(language: str, as_json: bool) -> None:
         return
     splits = ", ".join(f"{found.per_split[split]:,} {split}" for split in SPLITS)
     click.echo(f"{found.pairs:,} pairs ({splits})")
-    click.echo(f"{found.patterns} patterns, the largest {found.biggest_pattern} with "
-               f"{100 * found.biggest_share:.1f} % of the pairs; {found.lemmas} lemmas")
+    click.echo(
+        f"{found.patterns} patterns, the largest {found.biggest_pattern} with "
+        f"{100 * found.biggest_share:.1f} % of the pairs; {found.lemmas} lemmas"
+    )
     click.echo(f"{found.min_words} to {found.max_words} words, {found.mean_words:.1f} on average")
     click.echo("\nslice       " + "".join(f"{split:>8}" for split in SPLITS))
     for name in slices:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,9 +33,16 @@ Examples:
 @click.option("--stop", type=click.Choice(["exact", "first-k"]), help="When a beam is done.")
 @click.option("--max-length", type=click.IntRange(min=1), help="Most output tokens.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+@click.option("--pairs", is_flag=True, help="Print the source beside each translation.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with scores.")
 def command(
-    run: Path, text: tuple[str, ...], file: Path | None, device: str, as_json: bool, **options: Any
+    run: Path,
+    text: tuple[str, ...],
+    file: Path | None,
+    device: str,
+    pairs: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Translate TEXT with the model of RUN; without TEXT, the lines of --file or standard input."""
     from regard.tasks.load import load, search_with
@@ -43,17 +50,18 @@ def command(
     if text and file:
         raise click.UsageError("expected TEXT or --file, not both")
     chosen = {name: value for name, value in options.items() if value is not None}
-    if chosen.get("n_best", 1) > chosen.get("beam", 0) and "beam" not in chosen:
-        chosen["beam"] = max(4, chosen["n_best"])
+    if "n_best" in chosen and "beam" not in chosen:
+        chosen["beam"] = max(4, chosen["n_best"])  # a beam that holds them all
     model = load(run, device)
     search_with(model.search, **chosen)  # a wrong option is said before any text is read
+    write = _write_json if as_json else _write_pairs if pairs else _write_text
     if text:
-        _print(model, list(text), chosen, as_json)
+        _answer(model, list(text), chosen, write)
         return
     if file is None and sys.stdin.isatty():
         click.echo("Type a sentence and press Enter; Ctrl-D ends.", err=True)
     for lines in _chunks(file):
-        _print(model, lines, chosen, as_json)
+        _answer(model, lines, chosen, write)
 
 
 def _chunks(file: Path | None) -> Iterator[list[str]]:
@@ -80,21 +88,29 @@ def _chunks(file: Path | None) -> Iterator[list[str]]:
             yield lines
 
 
-def _print(model: "Model", texts: list[str], options: dict[str, Any], as_json: bool) -> None:
+Write = Callable[[str, "list[Translation]"], None]
+
+
+def _answer(model: "Model", texts: list[str], options: dict[str, Any], write: Write) -> None:
     for text, found in zip(texts, model.translations(texts, **options), strict=True):
-        if as_json:
-            answers = [_as_json(answer) for answer in found]
-            click.echo(json.dumps({"source": text, "translations": answers}, ensure_ascii=False))
-        elif len(found) > 1:
-            for answer in found:
-                click.echo(f"{answer.score:8.4f}\t{_one_line(answer.text)}")
-        else:
-            click.echo(_one_line(found[0].text))
+        write(text, found)
     sys.stdout.flush()
 
 
-def _as_json(answer: "Translation") -> dict[str, Any]:
-    return {k: v for k, v in asdict(answer).items() if k != "ids"}
+def _write_text(source: str, found: "list[Translation]") -> None:
+    for answer in found:
+        score = f"{answer.score:8.4f}\t" if len(found) > 1 else ""
+        click.echo(score + _one_line(answer.text))
+
+
+def _write_pairs(source: str, found: "list[Translation]") -> None:
+    for answer in found:
+        click.echo(f"{source}\t{_one_line(answer.text)}")
+
+
+def _write_json(source: str, found: "list[Translation]") -> None:
+    answers = [{k: v for k, v in asdict(answer).items() if k != "ids"} for answer in found]
+    click.echo(json.dumps({"source": source, "translations": answers}, ensure_ascii=False))
 
 
 def _one_line(text: str) -> str:

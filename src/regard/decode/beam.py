@@ -67,7 +67,7 @@ def beam_search(
     scores[:, 0] = 0.0  # at first all k outputs of a sentence are the same empty one
     tokens = torch.full((len(beams) * k,), bos, dtype=torch.long, device=source.device)
     while open_:
-        candidates = scores[:, :, None] + session.extend(tokens).unflatten(0, (-1, k))
+        candidates = scores[:, :, None] + session.extend(tokens).view(len(open_), k, -1)
         values, parents, tokens_of = _best_extensions(candidates, 2 * k)
         ends = tokens_of == eos
         _collect(beams, open_, outputs, values, parents, ends, k)
@@ -127,4 +127,3 @@ def _give_up(beam: Beam, outputs: Int[Tensor, "k L"], scores: Float[Tensor, " k"
         for ids, value in zip(outputs.tolist(), scores.tolist(), strict=True):
             if value > -torch.inf:
                 beam.finish(ids, value, finished=False)
-

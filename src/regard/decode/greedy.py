@@ -41,10 +41,6 @@ def greedy(
             tokens = tokens[keep]
             rows = [rows[i] for i in open_]
     return [
-        [
-            Hypothesis(
-                tuple(ids), total, search.score(total, max(1, len(ids) + finished)), finished
-            )
-        ]
+        [Hypothesis(tuple(ids), total, search.score(total, max(1, len(ids) + finished)), finished)]
         for ids, total, finished in zip(outputs, totals, done, strict=True)
     ]

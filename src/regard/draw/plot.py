@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from jaxtyping import Float
 
+from regard import atomic
 from regard.draw import layout, palette
 from regard.draw.curve import (
     Point,
@@ -151,7 +152,7 @@ def _figure(width: float, height: float) -> "Figure":
 
 
 def _save(figure: "Figure", path: str | os.PathLike[str]) -> None:
-    """Render in memory, write beside the target, rename."""
+    """Render in memory, then write whole or not at all."""
     from matplotlib.font_manager import fontManager
     from matplotlib.text import Text
 
@@ -167,13 +168,7 @@ def _save(figure: "Figure", path: str | os.PathLike[str]) -> None:
         # A script without an installed font is drawn as boxes; the SVG picture has it.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure.savefig(picture, format="png", dpi=DOTS_PER_INCH, metadata={"Software": "regard"})
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(picture.getvalue())
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    atomic.write_bytes(Path(path), picture.getvalue())
 
 
 def _map_cells(axes: "Axes", grid: Grid, plan: Plan) -> None:

@@ -1,7 +1,7 @@
 """Add & norm: the residual connection around each sub-layer, and layer normalisation (section 3.1).
 
-    post-norm (the paper)    LayerNorm(x + dropout(sublayer(x)))
-    pre-norm                 x + dropout(sublayer(LayerNorm(x)))
+post-norm (the paper)    LayerNorm(x + dropout(sublayer(x)))
+pre-norm                 x + dropout(sublayer(LayerNorm(x)))
 """
 
 from collections.abc import Callable

@@ -83,8 +83,8 @@ EXPLICIT_UP_TO = 128
 class MultiHeadAttention(nn.Module):
     """W_Q, W_K, W_V, W_O and h heads; self-attention, masked self-attention and cross-attention.
 
-    Without `memory` queries, keys and values all come from x; with it, keys and values come from the
-    memory (the encoder's output), as in the decoder's second sub-layer.
+    Without `memory` queries, keys and values all come from x; with it, keys and values come from
+    the memory (the encoder's output), as in the decoder's second sub-layer.
     """
 
     def __init__(self, spec: Spec) -> None:
@@ -134,4 +134,5 @@ class MultiHeadAttention(nn.Module):
 
     def _split(self, x: Tensor) -> Tensor:
         """(B, L, H·K) → (B, H, L, K)"""
-        return x.unflatten(-1, (-1, self.size)).transpose(1, 2)
+        batch, length, _ = x.shape
+        return x.view(batch, length, -1, self.size).transpose(1, 2)

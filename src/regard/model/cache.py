@@ -1,11 +1,10 @@
 """The key–value cache: what attention has projected before is kept, not computed again.
 
-`Cache` is handed to the decoder as an argument and holds, for each layer, the keys and values of the
-output so far (growing by one position a step) and those of the memory (projected once). Beam search
-reorders its rows; finished sentences are dropped from it.
+`Cache` is handed to the decoder as an argument and holds, for each layer, the keys and values of
+the output so far (growing by one position a step) and those of the memory (projected once). Beam
+search reorders its rows; finished sentences are dropped from it.
 """
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -75,4 +74,3 @@ class Cache:
             layer.past.select(rows)
             if memory:
                 layer.memory.select(rows)
-

@@ -1,6 +1,6 @@
 """The position-wise feed-forward network (section 3.3): the same two linear maps at each position.
 
-    FFN(x) = max(0, x W_1 + b_1) W_2 + b_2        d_model → d_ff → d_model
+FFN(x) = max(0, x W_1 + b_1) W_2 + b_2        d_model → d_ff → d_model
 """
 
 from collections.abc import Callable

@@ -1,10 +1,10 @@
 """How the weights start.
 
-    what                         distribution
-    linear maps                  Xavier uniform: U(±√(6 / (fan_in + fan_out))), biases 0
-    embeddings, output matrix    N(0, 1/d_model), so that × √d_model gives entries of size 1
-    learned positions            N(0, 0.02²)
-    norms                        γ = 1, β = 0
+what                         distribution
+linear maps                  Xavier uniform: U(±√(6 / (fan_in + fan_out))), biases 0
+embeddings, output matrix    N(0, 1/d_model), so that × √d_model gives entries of size 1
+learned positions            N(0, 0.02²)
+norms                        γ = 1, β = 0
 """
 
 import torch

@@ -1,9 +1,9 @@
 """One layer of the encoder or of the decoder (section 3.1, Figure 1).
 
-    encoder layer                       decoder layer
-      self-attention   add & norm         masked self-attention   add & norm
-                                          cross-attention         add & norm   (keys, values: memory)
-      feed-forward     add & norm         feed-forward            add & norm
+encoder layer                       decoder layer
+  self-attention   add & norm         masked self-attention   add & norm
+                                      cross-attention         add & norm   (keys, values: memory)
+  feed-forward     add & norm         feed-forward            add & norm
 """
 
 from jaxtyping import Float

@@ -69,10 +69,11 @@ class Transformer(nn.Module):
         """
         assert self.target_embedding is not None and self.decoder is not None
         x = self.target_embedding(target, cache.length if cache else 0, within(trace, "target"))
-        x = self.decoder(
-            x, Mask(causal=True), memory, Mask(memory_real), cache, within(trace, "decoder")
+        seen = Mask(memory_real)
+        hidden: Tensor = self.decoder(
+            x, Mask(causal=True), memory, seen, cache, within(trace, "decoder")
         )
-        return x
+        return hidden
 
     def forward(
         self,

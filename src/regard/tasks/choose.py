@@ -1,4 +1,4 @@
-"""Own files without a recipe: size, vocabulary and validation split chosen from the number of pairs.
+"""Own files without a recipe: model, vocabulary and batch chosen from the number of pairs.
 
     pairs             model   pieces    a step (tokens)
     under 1,000       tiny       400        1,024

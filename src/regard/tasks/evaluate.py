@@ -90,7 +90,9 @@ def pairs_to_score(run: Run, source: Path | None, reference: Path | None, slices
     """The pairs of the files, or the run's own: phrasebook test, or else validation."""
     if source is not None:
         if slices:
-            raise MisuseError("evaluate: --slices belongs to the phrasebook's test set, not to files")
+            raise MisuseError(
+                "evaluate: --slices belongs to the phrasebook's test set, not to files"
+            )
         report = Report()
         pairs = [(p.source, p.target) for p in read_pairs(source, reference, report)]
         if report.kept < report.total:

@@ -1,6 +1,6 @@
 """Training, put together: the one place where loop, validation, log and checkpoints meet.
 
-    batches → steps → each step: log; now and then: validate, checkpoint → final weights
+batches → steps → each step: log; now and then: validate, checkpoint → final weights
 """
 
 import platform
@@ -21,8 +21,8 @@ from regard.draw.progress import TrainingProgress
 from regard.errors import TrainingError
 from regard.model.device import choose_device
 from regard.model.transformer import Transformer
-from regard.tasks.log import Log
 from regard.tasks.load import load_into
+from regard.tasks.log import Log
 from regard.tasks.prepare import Prepared
 from regard.tasks.recipe import Recipe
 from regard.tasks.run import Run, write_json
@@ -75,7 +75,7 @@ class Fit:
         )
 
     def resume(self) -> None:
-        """Take up the last checkpoint: weights, optimizer, place in the data, random state, threads.
+        """Take up the last checkpoint: weights, optimizer, place in the data, chance, threads.
 
         The number of threads decides the order of sums, so the bits depend on it.
         """
@@ -147,7 +147,8 @@ class Fit:
             f"the best checkpoint (step {best:,})": native.load_weights(root, best, self._weights())
         }
         if len(last) > 1:
-            name = f"the average of the last {len(last)} checkpoints (steps {last[0]:,} to {last[-1]:,})"
+            which = f"the last {len(last)} checkpoints (steps {last[0]:,} to {last[-1]:,})"
+            name = f"the average of {which}"
             candidates[name] = native.average_weights(root, last, self._weights())
         scored: dict[str, Validation] = {}
         for name, weights in candidates.items():
@@ -176,7 +177,9 @@ class Fit:
         return noam(step, self.model.spec.d_model, train.warmup, train.factor)
 
     def _loss(self, batch: Batch) -> Loss:
-        return translation_loss(self.model, batch.to(self.device), self.recipe.train.label_smoothing)
+        return translation_loss(
+            self.model, batch.to(self.device), self.recipe.train.label_smoothing
+        )
 
     def _groups(self) -> Iterator[list[Batch]]:
         """Batches from the place where the run stands, `accumulate` of them for each step."""
@@ -187,7 +190,9 @@ class Fit:
         group: list[Batch] = []
         for place in order.start_at(self.progress.epoch, self.progress.batch):
             chosen = [int(i) for i in place.examples]
-            group.append(make_batch([pairs[i] for i in chosen], self.data.tokenizer.special, chosen))
+            group.append(
+                make_batch([pairs[i] for i in chosen], self.data.tokenizer.special, chosen)
+            )
             if len(group) == train.accumulate:
                 self.progress.epoch, self.progress.batch = place.epoch, place.number + 1
                 yield group
@@ -234,7 +239,11 @@ class Fit:
             bleu=found.bleu,
         )
         if progress.best_loss is None or found.loss < progress.best_loss:
-            progress.best_loss, progress.best_step, progress.since_best = found.loss, progress.step, 0
+            progress.best_loss, progress.best_step, progress.since_best = (
+                found.loss,
+                progress.step,
+                0,
+            )
         else:
             progress.since_best += 1
         bar.say(f"step {progress.step:,}: {found.sentence()}")

@@ -71,14 +71,14 @@ def search_with(search: Search, **options: Any) -> Search:
 
 
 def load(path: str | Path, device: str = "auto") -> Model:
-    """The model of a run folder: its final weights, or the best checkpoint of one still training."""
+    """The model of a run folder: its final weights, or the best checkpoint so far."""
     run = open_run(Path(path))
     tokenizer = Tokenizer.load(run.tokenizer)
     spec = build(Spec, read_json(run.spec), str(run.spec))
     if spec.vocabulary != tokenizer.size:
         raise CheckpointError(
-            f"{run.folder}: the tokenizer holds {tokenizer.size} pieces, the spec {spec.vocabulary}; "
-            "one of the two files belongs to another run"
+            f"{run.folder}: the tokenizer holds {tokenizer.size} pieces, the spec "
+            f"{spec.vocabulary}; one of the two files belongs to another run"
         )
     transformer = Transformer(spec)
     load_into(transformer, _weights(run, transformer))

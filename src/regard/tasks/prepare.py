@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from regard import atomic
+from regard.config import build
 from regard.data.corpus import Limits, Pair, Report, read_pairs, split_for_validation
 from regard.data.phrasebook.corpus import Entry, phrasebook
 from regard.data.store import PairStore, write_store
@@ -115,7 +117,7 @@ def load_prepared(run: Run) -> Prepared:
     )
 
 
-def read_texts(path: Path) -> list[dict[str, str]]:
+def read_texts(path: Path) -> list[dict[str, Any]]:
     """The rows of a validation or test file of a run."""
     try:
         with path.open(encoding="utf-8", newline="\n") as file:  # only "\n" ends a row
@@ -126,10 +128,8 @@ def read_texts(path: Path) -> list[dict[str, str]]:
 
 def kept_test_entries(run: Run) -> list[Entry]:
     """The phrasebook's test pairs that belong to a run (kept with it: the grammar may change)."""
-    rows = read_texts(run.data / "test.jsonl")
-    return [
-        Entry(**{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}) for row in rows
-    ]
+    path = run.data / "test.jsonl"
+    return [build(Entry, row, str(path)) for row in read_texts(path)]
 
 
 def _phrases(language: str, split: str) -> Iterator[tuple[str, str]]:
@@ -145,9 +145,7 @@ def _read(data: DataSection, report: Report) -> Iterator[Pair]:
     return read_pairs(data.source, data.target, report, _limits(data))
 
 
-def _sentences(
-    pairs: Iterable[tuple[str, str]], advance: Callable[[int], None]
-) -> Iterator[str]:
+def _sentences(pairs: Iterable[tuple[str, str]], advance: Callable[[int], None]) -> Iterator[str]:
     for source, target in pairs:
         yield source
         yield target

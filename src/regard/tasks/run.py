@@ -1,14 +1,14 @@
 """A run folder: everything one training makes, and where each thing lies in it.
 
-    runs/demo/
-      run.json            state (training, stopped, finished), threads, versions, what was chosen
-      recipe.json         the recipe with every key, as used
-      spec.json           the model's spec            tokenizer.json   the vocabulary
-      data/               ids of the training pairs, validation and test pairs as text
-      log.jsonl           one line per logged step and validation      tensorboard/   the same
-      checkpoints/        checkpoint/native.py
-      model.safetensors   the weights to use          model.json       where they come from
-      loss.png            the loss curve
+runs/demo/
+  run.json            state (training, stopped, finished), threads, versions, what was chosen
+  recipe.json         the recipe with every key, as used
+  spec.json           the model's spec            tokenizer.json   the vocabulary
+  data/               ids of the training pairs, validation and test pairs as text
+  log.jsonl           one line per logged step and validation      tensorboard/   the same
+  checkpoints/        checkpoint/native.py
+  model.safetensors   the weights to use          model.json       where they come from
+  loss.png            the loss curve
 """
 
 import json
@@ -88,8 +88,8 @@ def new_run(folder: Path) -> Run:
     """A run in an empty or absent folder."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise MisuseError(
-            f"{folder}: already there; continue it with `regard train --resume {folder}`, or choose "
-            "another folder with --run"
+            f"{folder}: already there; continue it with `regard train --resume {folder}`, or "
+            "choose another folder with --run"
         )
     folder.mkdir(parents=True, exist_ok=True)
     return Run(folder)

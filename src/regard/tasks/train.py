@@ -1,12 +1,12 @@
-"""From a request to a finished run: recipe or own files, new run or resumed one, told step by step."""
+"""From a request to a finished run: recipe or own files, new or resumed, told step by step."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from regard.config import override, read_toml
 from regard.checkpoint.native import read_json
+from regard.config import override, read_toml
 from regard.draw.plot import MissingMatplotlib, loss_curve_png
 from regard.draw.progress import TrainingProgress
 from regard.errors import ConfigError, MisuseError
@@ -37,10 +37,7 @@ class Request:
 
 def train(request: Request, say: Say) -> Outcome:
     """Carry the request out; what it says is meant for a terminal."""
-    if request.resume is not None:
-        fit = _resumed(request, say)
-    else:
-        fit = _started(request, say)
+    fit = _started(request, say) if request.resume is None else _resumed(request, say)
     with polite_stop() as stop:
         outcome = fit.train(stop, lambda done: _bar(fit, done))
     if outcome.signal is not None:
@@ -140,25 +137,27 @@ def _plan(fit: Fit, corpus: Corpus, data: Prepared) -> list[str]:
     origin = f"phrasebook {recipe.data.phrasebook}" if recipe.data.phrasebook else "your files"
     held = 0 if recipe.data.phrasebook or recipe.data.valid_source else len(data.valid_texts)
     too_long = corpus.report.kept - held - len(data.train)
-    left_out = f" ({too_long:,} over {recipe.data.max_tokens} tokens left out)" if too_long > 0 else ""
+    left_out = (
+        f" ({too_long:,} over {recipe.data.max_tokens} tokens left out)" if too_long > 0 else ""
+    )
     until = [f"{train.steps:,} steps"] if train.steps < 100_000 or train.minutes is None else []
     if train.minutes is not None:
         until.append(f"{train.minutes:g} minutes")
     return [
         f"Data:       {len(data.train):,} pairs to train on{left_out}, {len(data.valid_texts):,} "
         f"held out for validation ({origin})",
-        f"Vocabulary: {spec.vocabulary:,} pieces ({recipe.tokenizer.kind}), shared by both languages",
+        f"Vocabulary: {spec.vocabulary:,} pieces ({recipe.tokenizer.kind}), shared by both sides",
         f"Model:      {describe(spec, recipe)}",
-        f"Training:   {' or '.join(until)}, about {train.token_budget * train.accumulate:,} tokens a "
-        f"step, on {fit.device} ({fit.run.read_info()['threads']} threads)",
+        f"Training:   {' or '.join(until)}, about {train.token_budget * train.accumulate:,} "
+        f"tokens a step, on {fit.device} ({fit.run.read_info()['threads']} threads)",
     ]
 
 
 def describe(spec: Spec, recipe: Recipe) -> str:
     """A model in a line."""
     return (
-        f"{recipe.model.get('preset', 'base')}: {spec.encoder_layers}+{spec.decoder_layers} layers, "
-        f"d_model {spec.d_model}, {spec.heads} heads, FFN {spec.ffn_size}, "
+        f"{recipe.model.get('preset', 'base')}: {spec.encoder_layers}+{spec.decoder_layers} "
+        f"layers, d_model {spec.d_model}, {spec.heads} heads, FFN {spec.ffn_size}, "
         f"{parameter_count(spec) / 1e6:.2f} million parameters"
     )
 

@@ -1,4 +1,4 @@
-"""Text → text: encode, search, decode; sorted by length into batches, answers in the input's order."""
+"""Text → text: encode, search, decode; batches by length, answers in the order of the input."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -45,9 +45,7 @@ def translate_texts(
     model.eval()
     for rows in _batches(ids, search.beam):
         source, real = pad_rows([[*ids[i], special.eos] for i in rows], special.pad)
-        found = find(
-            model, source.to(device), real.to(device), special.bos, special.eos, search
-        )
+        found = find(model, source.to(device), real.to(device), special.bos, special.eos, search)
         for i, hypotheses in zip(rows, found, strict=True):
             answers[i] = [_answer(tokenizer, hypothesis) for hypothesis in hypotheses]
         advance(len(rows))

@@ -1,8 +1,8 @@
 """Label smoothing (section 5.4): the target is not certain, a share ε is spread over all V tokens.
 
-    q(t) = (1 - ε)·[t = y] + ε/V
-    loss = -Σ_t q(t) log p(t) = (1 - ε)·(-log p(y)) + ε·mean_t(-log p(t))
-    ∂loss/∂logit(t) = p(t) - q(t)
+q(t) = (1 - ε)·[t = y] + ε/V
+loss = -Σ_t q(t) log p(t) = (1 - ε)·(-log p(y)) + ε·mean_t(-log p(t))
+∂loss/∂logit(t) = p(t) - q(t)
 """
 
 from dataclasses import dataclass

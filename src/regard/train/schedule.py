@@ -1,6 +1,6 @@
 """The learning rate (section 5.3): rises linearly for `warmup` steps, then falls with 1/√step.
 
-    rate = factor · d_model^-0.5 · min(step^-0.5, step · warmup^-1.5)
+rate = factor · d_model^-0.5 · min(step^-0.5, step · warmup^-1.5)
 """
 
 

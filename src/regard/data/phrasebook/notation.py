@@ -30,6 +30,8 @@ form such as `{O.V}` means "in the case that verb V governs".
 reading, the slots that differ.  If the answer is the name of a slot, the deciding word is the
 pronoun for it, and the slots so named always differ in gender.  All readings share the other
 slots: their English sentence with the differing slots blanked is the *frame*.
+Patterns named alike up to `--` (`it-cross`, `it-cross--present`) share their combinations: what
+is tested in one is not trained in another.
 `swap: A B` makes each pair also with A and B exchanged; `include: dog cat` makes sure that
 these words meet.  A line starting with `+` continues.
 """
@@ -91,6 +93,11 @@ class Pattern:
     target: tuple[Piece, ...]
     include: tuple[tuple[str, ...], ...] = ()  # words that must meet in one sentence
     always_train: bool = False  # set phrases: header tag `train`
+
+    @property
+    def family(self) -> str:
+        """`it-cross` of `it-cross--present`: patterns that say the same of the same fillers."""
+        return self.name.partition("--")[0]
 
     @property
     def deciding_slots(self) -> tuple[str, ...]:

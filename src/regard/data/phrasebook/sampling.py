@@ -305,7 +305,7 @@ def _phrase(fillers: Mapping[str, Filler], name: str) -> NounPhrase | None:
 def _key(pattern: Pattern, fillers: Fillers) -> str:
     keys = [filler.key for name, filler in fillers.items() if name not in pattern.swap]
     swapped = sorted(fillers[name].key for name in pattern.swap)
-    return "\n".join((pattern.name, *keys, *swapped))
+    return "\n".join((pattern.family, *keys, *swapped))
 
 
 def _suiting(lexicon: Lexicon, noun: Lexeme) -> list[Lexeme]:

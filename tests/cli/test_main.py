@@ -1,0 +1,76 @@
+"""The command line as a newcomer meets it: help, typos, wrong files; each ends in a sentence."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from regard.cli.main import COMMANDS
+
+
+def regard(*arguments: str, cwd: Path, text: str = "") -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "regard", *arguments],
+        cwd=cwd,
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_help_names_every_command_and_needs_no_torch(tmp_path: Path) -> None:
+    got = regard("--help", cwd=tmp_path)
+    assert got.returncode == 0
+    assert all(name in got.stdout for name in COMMANDS)
+    code = (
+        "import sys, regard\nfrom regard.cli.main import group\n"
+        "try: group(['--help'])\nexcept SystemExit: pass\n"
+        "assert 'torch' not in sys.modules and 'numpy' not in sys.modules, 'heavy'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=tmp_path)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example(name: str, tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom regard.cli.main import group\n"
+        f"try: group([{name!r}, '--help'])\nexcept SystemExit: pass\n"
+        "assert 'torch' not in sys.modules, 'heavy'"
+    )
+    got = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=60
+    )
+    assert got.returncode == 0, got.stderr
+    assert f"regard {name}" in got.stdout and "Example" in got.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["trian"], 2, "no command 'trian'; did you mean \"train\"?"),
+        (["train"], 2, "expected either a recipe"),
+        (["train", "nothing.toml"], 2, "nothing.toml: no such recipe"),
+        (["train", "--source", "a.en"], 2, "holds one side only"),
+        (["train", "--source", "a.en", "--target", "b.de"], 1, "b.de: there is no such file"),
+        (["train", "--source", "a.en", "--target", "a.en"], 2, "the same file"),
+        (["train", "--source", "a.en", "--target", "a.de", "train.stepz=3"], 2, '"steps"'),
+        (["train", "--resume", "runs/none"], 2, "runs/none: no such folder"),
+        (["translate", "nowhere", "Hello"], 2, "nowhere: no such folder"),
+        (["translate", "a.en", "Hello"], 2, "is a file, expected the folder of a run"),
+        (["evaluate", ".", "--slices"], 1, "not a run of regard"),
+        (["explain", "nowhere"], 2, "Missing argument"),
+        (["phrasebook", "--sample", "--slice", "itt"], 2, 'did you mean "it"'),
+    ],
+)
+def test_mistakes_end_in_a_sentence(
+    tmp_path: Path, arguments: list[str], code: int, message: str
+) -> None:
+    (tmp_path / "a.en").write_text("one\ntwo\n")
+    (tmp_path / "a.de").write_text("eins\nzwei\n")
+    got = regard(*arguments, cwd=tmp_path)
+    assert message in got.stderr, got.stderr
+    assert got.returncode == code
+    assert "Traceback" not in got.stderr
+    assert not (tmp_path / "runs").exists()

@@ -1,0 +1,26 @@
+"""Without a recipe: more pairs, larger model; and the chosen tables are a valid recipe."""
+
+from pathlib import Path
+
+import pytest
+
+from regard.tasks.choose import SIZES, Size, choose_size, chosen_tables
+from regard.tasks.recipe import make_recipe
+
+
+@pytest.mark.parametrize(
+    ("pairs", "preset"),
+    [(10, "tiny"), (999, "tiny"), (50_000, "tiny"), (200_000, "small"), (5_000_000, "base")],
+)
+def test_sizes(pairs: int, preset: str) -> None:
+    assert choose_size(pairs).preset == preset
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_size_makes_a_recipe(size: Size) -> None:
+    pairs = int(min(size.below, 10**7)) - 1
+    tables = chosen_tables(Path("a.en"), Path("a.de"), pairs, None)
+    recipe = make_recipe(tables, "train")
+    assert recipe.train.minutes == 30
+    assert recipe.data.source is not None and recipe.data.source.is_absolute()
+    assert make_recipe(chosen_tables(Path("a.tsv"), None, 5, 2), "t").train.minutes == 2

@@ -1,0 +1,91 @@
+"""Recipes: every key is in recipes/demo.toml with its default, and typos are named."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from regard.errors import ConfigError
+from regard.model.spec import Spec
+from regard.tasks.recipe import (
+    DataSection,
+    DecodeSection,
+    TokenizerSection,
+    TrainSection,
+    load_recipe,
+    make_recipe,
+)
+
+SECTIONS = {
+    "data": DataSection,
+    "tokenizer": TokenizerSection,
+    "model": Spec,
+    "train": TrainSection,
+    "decode": DecodeSection,
+}
+
+
+def commented_keys(text: str) -> dict[str, dict[str, str]]:
+    """section → key → comment, of keys that are set and of those that are commented out."""
+    found: dict[str, dict[str, str]] = {}
+    section = ""
+    for line in text.splitlines():
+        if header := re.fullmatch(r"\[(\w+)\]", line):
+            section = header[1]
+        elif row := re.fullmatch(r"(?:# )?(\w+) = \S.*?(?:\s+# (.*))?", line):
+            found.setdefault(section, {})[row[1]] = row[2] or ""
+    return found
+
+
+def test_the_demo_recipe_lists_every_key(repository: Path) -> None:
+    found = commented_keys((repository / "recipes/demo.toml").read_text(encoding="utf-8"))
+    for section, cls in SECTIONS.items():
+        expected = {f.name for f in fields(cls)} - {"vocabulary"}
+        assert set(found[section]) - {"preset"} == expected, section
+
+
+def test_stated_defaults_are_the_defaults(repository: Path) -> None:
+    found = commented_keys((repository / "recipes/demo.toml").read_text(encoding="utf-8"))
+    checked = 0
+    for section, cls in SECTIONS.items():
+        defaults = {f.name: f.default for f in fields(cls)}
+        for key, comment in found[section].items():
+            if stated := re.search(r"\(default ([\d.e-]+)\)", comment):
+                assert float(stated[1]) == defaults[key], (section, key)
+                checked += 1
+    assert checked > 20
+
+
+@pytest.mark.parametrize("name", ["demo"])
+def test_each_recipe_loads(repository: Path, name: str) -> None:
+    recipe = load_recipe(repository / f"recipes/{name}.toml")
+    assert recipe.spec(3000).vocabulary == 3000
+
+
+BASE = {"data": {"phrasebook": "de"}}
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        (
+            {**BASE, "train": {"stepz": 5}},
+            r"\[train\]: unknown key 'stepz'; did you mean \"steps\"",
+        ),
+        ({**BASE, "model": {"dropuot": 0.1}}, r"\[model\]: .*'dropuot'; did you mean \"dropout\""),
+        ({**BASE, "model": {"preset": "tinny"}}, 'did you mean "tiny"'),
+        ({**BASE, "model": {"vocabulary": 9}}, "follows from tokenizer.size"),
+        ({**BASE, "model": {"heads": 3}}, "3 heads do not divide d_model 512"),
+        ({**BASE, "steps": 5}, 'did you mean "train.steps"'),
+        ({**BASE, "trian": {}}, 'did you mean "train"'),
+        ({**BASE, "train": {"steps": 0}}, "steps: got 0, expected 1 or more"),
+        ({**BASE, "train": {"label_smoothing": 1.5}}, "expected 0 ≤ ε < 1"),
+        ({**BASE, "decode": {"stop": "never"}}, "expected one of 'exact', 'first-k'"),
+        ({}, "either phrasebook or source"),
+        ({"data": {"phrasebook": "de", "source": "x"}}, "not both"),
+    ],
+)
+def test_wrong_recipes_are_named(tables: dict[str, dict[str, object]], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_recipe(tables, "r.toml")
