@@ -1,4 +1,4 @@
-"""A toy language for tests of training: each word has one translation, the order is reversed."""
+"""A toy language for tests of training: each word has one translation, in the same order."""
 
 import random
 from pathlib import Path
@@ -14,7 +14,7 @@ def pairs(count: int, seed: int = 1) -> list[tuple[str, str]]:
     made = []
     for _ in range(count):
         words = [chance.choice(list(WORDS)) for _ in range(chance.randint(1, 5))]
-        made.append((" ".join(words), " ".join(WORDS[w] for w in reversed(words))))
+        made.append((" ".join(words), " ".join(WORDS[w] for w in words)))
     return made
 
 

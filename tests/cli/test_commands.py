@@ -10,6 +10,8 @@ import toy
 from regard.cli.main import group
 from regard.errors import MisuseError
 
+pytestmark = pytest.mark.end_to_end
+
 
 def call(*arguments: object, text: str | None = None) -> Result:
     result = CliRunner().invoke(group, [str(a) for a in arguments], input=text)

@@ -8,6 +8,8 @@ import pytest
 
 from regard.cli.main import COMMANDS
 
+pytestmark = pytest.mark.end_to_end
+
 
 def regard(*arguments: str, cwd: Path, text: str = "") -> "subprocess.CompletedProcess[str]":
     return subprocess.run(

@@ -10,10 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
-import toy
 
+import toy
 from regard.checkpoint.native import folder_name
 from regard.tasks.log import read_log
+
+pytestmark = pytest.mark.end_to_end
 
 STEPS = 60
 

@@ -223,7 +223,7 @@ class Fit:
             )
         bar.update(
             step=step.number,
-            loss=step.loss,
+            loss=step.plain_loss,  # what validation measures too
             learning_rate=step.learning_rate,
             tokens_per_second=speed,
         )

@@ -171,7 +171,7 @@ def _draw(run: Run, say: Say) -> None:
         loss_curve_png(
             run.loss_curve,
             [r["step"] for r in steps],
-            [r["loss"] for r in steps],
+            [r["plain_loss"] for r in steps],
             [(r["step"], r["loss"]) for r in checks],
             [(r["step"], r["bleu"]) for r in checks if r["bleu"] is not None],
             [r["learning_rate"] for r in steps],
