@@ -37,9 +37,9 @@ demo: $(VENV)/.train
 	$(bin)/regard train recipes/demo.toml --run $(RUN)
 	$(bin)/regard evaluate $(RUN) --slices
 	$(bin)/regard translate $(RUN) --pairs \
-	  "How are you?" \
 	  "I like eating ice cream." \
-	  "The old man is sitting on the river bank." \
+	  "They went to the bank to exchange money." \
+	  "They went to the bank to feed the ducks." \
 	  "The animal didn't cross the street because it was too tired." \
 	  "The animal didn't cross the street because it was too wide."
 	$(bin)/regard explain $(RUN) "The animal didn't cross the street because it was too tired." \

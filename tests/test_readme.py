@@ -8,6 +8,7 @@ import click
 import pytest
 
 from regard.cli.main import group
+from regard.data.phrasebook.corpus import phrasebook
 
 
 def blocks(repository: Path, kind: str) -> list[str]:
@@ -51,6 +52,11 @@ def test_files_and_pages_exist(repository: Path) -> None:
     assert len(files) > 20 and len(pages) > 6
     missing = [path for path in [*files, *pages] if not (repository / path).exists()]
     assert not missing
+
+
+def test_the_size_of_the_phrasebook_is_the_one_stated(repository: Path) -> None:
+    text = (repository / "README.md").read_text(encoding="utf-8")
+    assert f"{len(phrasebook()):,} English–German pairs" in text
 
 
 def test_the_file_map_is_in_import_order(repository: Path) -> None:

@@ -30,6 +30,11 @@ def command(
     as_json: bool,
 ) -> None:
     """The phrasebook: English–German pairs made by a grammar, in patterns and slices."""
+    from regard.data.phrasebook.corpus import phrasebook
+    from regard.draw.progress import progress_bar
+
+    with progress_bar("making the phrasebook", None):
+        phrasebook(language)  # made once; what follows reads it
     if write:
         _write(language, write)
     elif sample:

@@ -45,6 +45,7 @@ def command(
     **options: Any,
 ) -> None:
     """Translate TEXT with the model of RUN; without TEXT, the lines of --file or standard input."""
+    from regard.draw.progress import progress_bar
     from regard.tasks.load import load, search_with
 
     if text and file:
@@ -60,8 +61,10 @@ def command(
         return
     if file is None and sys.stdin.isatty():
         click.echo("Type a sentence and press Enter; Ctrl-D ends.", err=True)
-    for lines in _chunks(file):
-        _answer(model, lines, chosen, write)
+    with progress_bar("translating", None) as bar:
+        for lines in _chunks(file):
+            _answer(model, lines, chosen, write)
+            bar.advance(len(lines))
 
 
 def _chunks(file: Path | None) -> Iterator[list[str]]:

@@ -1,0 +1,1 @@
+"""IDS → BATCHES: corpora, the embedded phrasebook, ids on disk, batches."""

@@ -206,8 +206,9 @@ class Fit:
     def _report(self, step: Step, log: Log, bar: TrainingProgress) -> None:
         if not torch.isfinite(torch.tensor(step.loss)):
             raise TrainingError(
-                f"step {step.number}: the loss is {step.loss}; lower train.factor or raise "
-                f"train.warmup, then `regard train --resume {self.run.folder}`"
+                f"step {step.number}: the loss is {step.loss}; train again with a lower "
+                f"train.factor or a longer train.warmup (earlier checkpoints in "
+                f"{self.run.checkpoints} are intact)"
             )
         speed = step.tokens / step.seconds
         if step.number % LOG_EVERY == 0 or step.number == 1:

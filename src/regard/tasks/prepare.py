@@ -73,12 +73,12 @@ def held_out_share(data: DataSection, pairs: int) -> float:
 def survey(data: DataSection, seed: int) -> Corpus:
     """Count and check the corpus; refuse one that is more than half bad."""
     report = Report()
-    if data.phrasebook:
-        report.total = report.kept = sum(1 for _ in _phrases(data.phrasebook, "train"))
-        return Corpus(data, seed, report)
-    with progress_bar("reading", None) as bar:
-        for _ in _read(data, report):
-            bar.advance()
+    with progress_bar("making the phrasebook" if data.phrasebook else "reading", None) as bar:
+        if data.phrasebook:
+            report.total = report.kept = sum(1 for _ in _phrases(data.phrasebook, "train"))
+        else:
+            for _ in _read(data, report):
+                bar.advance()
     return Corpus(data, seed, report)
 
 
@@ -89,7 +89,8 @@ def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> Prepared:
         tokenizer = Tokenizer.train(lines, recipe.tokenizer.kind, recipe.tokenizer.size)
     tokenizer.save(run.tokenizer)
     most = recipe.data.max_tokens
-    for name, pairs in {"train": corpus.train(), "valid": corpus.valid()}.items():
+    valid = list(corpus.valid())
+    for name, pairs in {"train": corpus.train(), "valid": iter(valid)}.items():
         with progress_bar(f"encoding {name}", None) as bar:
             ids = _encoded(tokenizer, pairs, most, bar.advance)
             store = write_store(run.data / name, ids, tokenizer.size)
@@ -98,11 +99,10 @@ def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> Prepared:
                 f"corpus: no {name} pair is left; is the corpus very small, or data.max_tokens "
                 f"({most}) too low?"
             )
-    _write_texts(run.data / "valid.jsonl", corpus.valid())
+    _write_rows(run.data / "valid.jsonl", ({"source": s, "target": t} for s, t in valid))
     if recipe.data.phrasebook:
-        entries = [e for e in phrasebook(recipe.data.phrasebook) if e.split == "test"]
-        lines_ = (json.dumps(asdict(entry), ensure_ascii=False) for entry in entries)
-        atomic.write_text(run.data / "test.jsonl", "".join(line + "\n" for line in lines_))
+        test = (asdict(e) for e in phrasebook(recipe.data.phrasebook) if e.split == "test")
+        _write_rows(run.data / "test.jsonl", test)
     return load_prepared(run)
 
 
@@ -168,6 +168,6 @@ def _encoded(
         advance(len(chunk))
 
 
-def _write_texts(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
-    rows = (json.dumps({"source": s, "target": t}, ensure_ascii=False) for s, t in pairs)
-    atomic.write_text(path, "".join(row + "\n" for row in rows))
+def _write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+    atomic.write_text(path, "".join(f"{line}\n" for line in lines))

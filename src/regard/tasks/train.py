@@ -1,5 +1,6 @@
 """From a request to a finished run: recipe or own files, new or resumed, told step by step."""
 
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from regard.tasks.choose import chosen_tables
 from regard.tasks.fit import Fit, Outcome
 from regard.tasks.log import read_log
 from regard.tasks.prepare import Corpus, Prepared, load_prepared, prepare, survey
-from regard.tasks.recipe import DataSection, Recipe, make_recipe
+from regard.tasks.recipe import Recipe, TrainSection, make_recipe
 from regard.tasks.run import Run, free_folder, new_run, open_run
 from regard.tasks.stop import polite_stop
 
@@ -54,7 +55,12 @@ def train(request: Request, say: Say) -> Outcome:
 def _bar(fit: Fit, done: int) -> TrainingProgress:
     minutes = fit.recipe.train.minutes
     limit = None if minutes is None else max(1.0, 60 * minutes - fit.progress.seconds)
-    return TrainingProgress(fit.recipe.train.steps, start_step=done, seconds_limit=limit)
+    return TrainingProgress(_aim(fit.recipe.train), start_step=done, seconds_limit=limit)
+
+
+def _aim(train: TrainSection) -> int | None:
+    """The number of steps to reach; None where only minutes were asked for."""
+    return None if train.minutes is not None and train.steps == TrainSection.steps else train.steps
 
 
 def _started(request: Request, say: Say) -> Fit:
@@ -71,9 +77,13 @@ def _started(request: Request, say: Say) -> Fit:
     if not recipe.data.phrasebook:
         for line in corpus.report.lines():
             say(f"  {line}")
-    data = prepare(run, recipe, corpus)
-    fit = Fit(run, recipe, data)
-    fit.start()
+    try:
+        data = prepare(run, recipe, corpus)
+        fit = Fit(run, recipe, data)
+        fit.start()
+    except BaseException:  # Ctrl-C too: a folder with half a corpus is of no use to anyone
+        shutil.rmtree(run.folder)
+        raise
     for line in _plan(fit, corpus, data):
         say(line)
     return fit
@@ -100,11 +110,15 @@ def _rooted(tables: dict[str, Any]) -> dict[str, Any]:
 def _from_files(request: Request) -> tuple[Recipe, Corpus]:
     """No recipe: count the pairs first, then choose by their number."""
     assert request.source is not None
-    files = DataSection(source=request.source, target=request.target)
-    pairs = survey(files, seed=1).report.kept
-    tables = chosen_tables(request.source, request.target, pairs, request.minutes)
-    recipe = make_recipe(override(tables, request.assignments), "train")
-    return recipe, survey(recipe.data, recipe.train.seed)
+
+    def recipe_for(pairs: int) -> Recipe:
+        assert request.source is not None
+        tables = chosen_tables(request.source, request.target, pairs, request.minutes)
+        return make_recipe(override(tables, request.assignments), "train")
+
+    uncounted = recipe_for(pairs=0)  # its data section is the one of every size
+    corpus = survey(uncounted.data, uncounted.train.seed)
+    return recipe_for(corpus.report.kept), corpus
 
 
 def _resumed(request: Request, say: Say) -> Fit:
@@ -140,7 +154,7 @@ def _plan(fit: Fit, corpus: Corpus, data: Prepared) -> list[str]:
     left_out = (
         f" ({too_long:,} over {recipe.data.max_tokens} tokens left out)" if too_long > 0 else ""
     )
-    until = [f"{train.steps:,} steps"] if train.steps < 100_000 or train.minutes is None else []
+    until = [f"{train.steps:,} steps"] if _aim(train) else []
     if train.minutes is not None:
         until.append(f"{train.minutes:g} minutes")
     return [

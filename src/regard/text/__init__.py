@@ -1,0 +1,1 @@
+"""TEXT → IDS: the tokenizer and the roles of special tokens."""

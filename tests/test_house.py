@@ -1,0 +1,56 @@
+"""The house rules that can be counted: short files and functions, docstrings, no hidden doors."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src/regard"
+FILES = sorted(SOURCE.rglob("*.py"))
+NAMES = [str(path.relative_to(SOURCE)) for path in FILES]
+
+
+def functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_a_file_is_short_and_says_what_it_is(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    assert ast.get_docstring(tree), "every module opens with a docstring"
+    assert len(text.splitlines()) <= 350
+    for function in functions(tree):
+        length = (function.end_lineno or 0) - function.lineno + 1
+        assert length <= 60, f"{function.name} has {length} lines"
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_nothing_unsafe_and_nothing_by_literal_name(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [alias.name for alias in node.names] + [vars(node).get("module") or ""]
+            assert not {"pickle", "marshal", "shelve", "dill"} & set(names)
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            assert called not in ("eval", "exec", "hasattr", "torch.load", "yaml.load"), called
+            if called == "getattr":
+                assert not isinstance(node.args[1], ast.Constant)
+
+
+@pytest.mark.parametrize("path", sorted((SOURCE / "model").glob("*.py")), ids=lambda p: p.name)
+def test_modules_are_one_level_deep_with_few_arguments(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            bases = [ast.unparse(base) for base in node.bases]
+            assert bases in ([], ["nn.Module"]), (node.name, bases)
+    for function in functions(tree):
+        assert len(function.args.args) <= 8, function.name
+        if path.name != "presets.py":
+            assert function.args.kwarg is None, function.name
+
+
+def test_no_catch_all_modules() -> None:
+    assert not {"utils.py", "helpers.py", "common.py"} & {path.name for path in FILES}
