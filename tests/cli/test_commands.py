@@ -67,7 +67,7 @@ def test_pairs_and_max_length(toy_run: Path) -> None:
 
 
 def test_wrong_search_options(toy_run: Path) -> None:
-    with pytest.raises(MisuseError, match="more than beam 2 can hold"):
+    with pytest.raises(MisuseError, match="more than a beam of 2 can hold"):
         call("translate", toy_run, "x", "--beam", 2, "--n-best", 3)
     with pytest.raises(MisuseError, match="not available here|expected one of"):
         call("translate", toy_run, "x", "--device", "tpu")

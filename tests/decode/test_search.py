@@ -2,6 +2,9 @@
 
 import itertools
 import math
+import subprocess
+import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,6 +12,7 @@ import torch
 from regard.decode.beam import beam_search
 from regard.decode.greedy import greedy
 from regard.decode.hypothesis import LENGTH_NORMS, Hypothesis, Search
+from regard.errors import ConfigError
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
 
@@ -137,6 +141,26 @@ def test_length_norms_by_hand() -> None:
     assert Search(length_norm="power", alpha=1).score(-6.0, 3) == -2
     assert Search().limit(10) == 60 and Search(max_length=5).limit(10) == 5
     assert math.isclose(Search(alpha=0).score(-6.0, 3), -6)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"beam": 0}, "beam: got 0, expected 1 or more"),
+        ({"beam": 2, "n_best": 3}, "3 are more than a beam of 2 can hold"),
+        ({"max_length": 0}, "max_length: got 0"),
+    ],
+)
+def test_impossible_searches_are_refused(wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        replace(Search(), **wrong)
+
+
+def test_unknown_choices_are_refused() -> None:
+    """In a process of its own: here the type checker of the tests would answer first."""
+    code = "from regard.decode.hypothesis import Search; Search(stop='never')"
+    got = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "stop: got 'never', expected one of exact, first-k" in got.stderr
 
 
 def test_a_longer_output_is_preferred_as_alpha_grows() -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from regard.decode.hypothesis import Search
 from regard.errors import ConfigError
 from regard.model.spec import Spec
 from regard.tasks.recipe import (
     DataSection,
-    DecodeSection,
     TokenizerSection,
     TrainSection,
     load_recipe,
@@ -22,7 +22,7 @@ SECTIONS = {
     "tokenizer": TokenizerSection,
     "model": Spec,
     "train": TrainSection,
-    "decode": DecodeSection,
+    "decode": Search,
 }
 
 

@@ -37,6 +37,7 @@ def digest(folder: Path) -> dict[str, str]:
     files = {
         "weights": last / "weights.safetensors",
         "optimizer": last / "optimizer.safetensors",
+        "random": last / "random.safetensors",
         "final": folder / "model.safetensors",
         "log": folder / "log.jsonl",
     }

@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 import toy
-from regard.checkpoint.native import steps_saved
+from regard.checkpoint.native import load_weights, steps_saved
 from regard.errors import CheckpointError, ConfigError, DataError, MisuseError
 from regard.tasks.load import load
 from regard.tasks.log import read_log
@@ -164,6 +165,18 @@ def test_changed_weights_are_refused(tmp_path: Path) -> None:
     run.weights.write_bytes(data)
     with pytest.raises(CheckpointError, match="differs from its checksum"):
         load(run.folder)
+
+
+def test_a_run_that_is_not_finished_gives_its_best_checkpoint(tmp_path: Path) -> None:
+    """As after a crash while the final weights were written, or while it trains on."""
+    said(request(tmp_path))
+    run = Run(tmp_path / "run")
+    best = run.read_info()["best_step"]
+    run.weights.write_bytes(b"half")
+    run.update_info(state="training")
+    got = dict(load(run.folder).transformer.named_parameters())
+    expected = load_weights(run.checkpoints, best, got)
+    assert all(torch.equal(got[name], expected[name]) for name in expected)
 
 
 def test_what_is_no_run(tmp_path: Path) -> None:

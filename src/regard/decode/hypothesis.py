@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from regard.errors import ConfigError
+
 LengthNorm = Literal["paper", "power"]
 Stop = Literal["exact", "first-k"]
 
@@ -34,6 +36,21 @@ class Search:
     stop: Stop = "exact"
     max_length: int | None = None  # output tokens; None: source tokens + 50
     n_best: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("beam", "n_best", "max_length"):
+            value = vars(self)[name]
+            if value is not None and value < 1:
+                raise ConfigError(f"{name}: got {value}, expected 1 or more")
+        if self.n_best > self.beam:
+            raise ConfigError(
+                f"n_best: {self.n_best} are more than a beam of {self.beam} can hold; "
+                f"use a beam of {self.n_best}"
+            )
+        for name, choices in (("length_norm", LENGTH_NORMS), ("stop", ("exact", "first-k"))):
+            if vars(self)[name] not in choices:
+                listed = ", ".join(choices)
+                raise ConfigError(f"{name}: got {vars(self)[name]!r}, expected one of {listed}")
 
     def limit(self, source_length: int) -> int:
         """The most output tokens, end token included, for a source of that many tokens."""

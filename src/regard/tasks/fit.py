@@ -6,7 +6,7 @@ batches → steps → each step: log; now and then: validate, checkpoint → fin
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 
 import torch
 from torch import Tensor
@@ -14,7 +14,7 @@ from torch import Tensor
 from regard import __version__, atomic
 from regard.checkpoint import native
 from regard.checkpoint.native import Checkpoint
-from regard.config import to_tables
+from regard.config import build, to_tables
 from regard.data.batch import Batch, make_batch
 from regard.data.buckets import BatchOrder
 from regard.draw.progress import TrainingProgress
@@ -57,6 +57,7 @@ class Fit:
         self.model.to(self.device)
         self.optimizer = make_adam(self.model)
         self.progress = Progress()
+        self._speed = 0.0  # tokens per second, smoothed for the eye
 
     def start(self) -> None:
         """Write down what this run is, before its first step."""
@@ -86,21 +87,9 @@ class Fit:
         if steps:
             found = native.load_checkpoint(self.run.checkpoints, steps[-1], self._weights())
             load_into(self.model, found.weights)
-            moments = {
-                name: value
-                for name, value in found.optimizer.items()
-                if not name.startswith("random.")
-            }
-            restore_optimizer(self.optimizer, self.model, moments)
-            restore_random_state(
-                {
-                    name.removeprefix("random."): value
-                    for name, value in found.optimizer.items()
-                    if name.startswith("random.")
-                }
-            )
-            known = {f.name for f in fields(Progress)}
-            self.progress = Progress(**{k: v for k, v in found.state.items() if k in known})
+            restore_optimizer(self.optimizer, self.model, found.optimizer)
+            restore_random_state(found.random)
+            self.progress = build(Progress, found.state, f"step {steps[-1]}: state.json")
         self.run.update_info(state="training")
 
     def train(
@@ -140,9 +129,14 @@ class Fit:
         return Outcome(self.progress.step, reason, None)
 
     def finish(self) -> str:
-        """Choose the final weights among best, last and average; the sentence that says which."""
+        """Choose the final weights, the best or the average; the sentence that says which.
+
+        Until the state is "finished", `load` takes the best checkpoint: a crash between the two
+        files leaves a run that works and can be resumed.
+        """
         root, train = self.run.checkpoints, self.recipe.train
-        best, last = self.progress.best_step, self._regular_steps()[-train.average :]
+        best = self.progress.best_step or native.steps_saved(root)[-1]
+        last = self._regular_steps()[-train.average :]
         candidates = {
             f"the best checkpoint (step {best:,})": native.load_weights(root, best, self._weights())
         }
@@ -211,6 +205,7 @@ class Fit:
                 f"{self.run.checkpoints} are intact)"
             )
         speed = step.tokens / step.seconds
+        self._speed = 0.95 * self._speed + 0.05 * speed if self._speed else speed
         if step.number % LOG_EVERY == 0 or step.number == 1:
             log.write(
                 "train",
@@ -226,7 +221,7 @@ class Fit:
             step=step.number,
             loss=step.plain_loss,  # what validation measures too
             learning_rate=step.learning_rate,
-            tokens_per_second=speed,
+            tokens_per_second=self._speed,
         )
 
     def _validate(self, log: Log, bar: TrainingProgress) -> None:
@@ -252,10 +247,10 @@ class Fit:
     def _save(self) -> None:
         """A checkpoint; of the older ones, those that finish() may need are kept."""
         root, step = self.run.checkpoints, self.progress.step
-        random = {f"random.{name}": value for name, value in random_state().items()}
         content = Checkpoint(
             self._weights(),
-            {**optimizer_tensors(self.optimizer, self.model), **random},
+            optimizer_tensors(self.optimizer, self.model),
+            random_state(),
             asdict(self.progress),
         )
         native.save_checkpoint(root, step, content)

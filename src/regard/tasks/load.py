@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.checkpoint.guard import read_tensors
 from regard.checkpoint.native import load_weights, read_json, sha256, steps_saved
 from regard.config import build
-from regard.decode.hypothesis import LENGTH_NORMS, Search
+from regard.decode.hypothesis import Search
 from regard.errors import CheckpointError, MisuseError, nearest
 from regard.model.device import choose_device
 from regard.model.spec import Spec
@@ -51,23 +51,11 @@ class Model:
 
 
 def search_with(search: Search, **options: Any) -> Search:
-    """The search with single options changed, checked."""
+    """The search with single options changed."""
     for name in options:
         if name not in vars(search):
             raise MisuseError(f"translate: unknown option {name!r}{nearest(name, vars(search))}")
-    changed = replace(search, **options)
-    if changed.beam < 1 or changed.n_best < 1:
-        raise MisuseError(f"translate: beam {changed.beam} and n_best {changed.n_best} must be ≥ 1")
-    if changed.n_best > changed.beam:
-        raise MisuseError(
-            f"translate: n_best {changed.n_best} is more than beam {changed.beam} can hold; "
-            f"use a beam of {changed.n_best}"
-        )
-    if changed.max_length is not None and changed.max_length < 1:
-        raise MisuseError(f"translate: max_length {changed.max_length} must be ≥ 1")
-    if changed.length_norm not in LENGTH_NORMS:
-        raise MisuseError(f"translate: length_norm must be one of {', '.join(LENGTH_NORMS)}")
-    return changed
+    return replace(search, **options)
 
 
 def load(path: str | Path, device: str = "auto") -> Model:
@@ -84,12 +72,12 @@ def load(path: str | Path, device: str = "auto") -> Model:
     load_into(transformer, _weights(run, transformer))
     transformer.to(choose_device(device)).eval()
     recipe = make_recipe(read_json(run.recipe), str(run.recipe))
-    return Model(transformer, tokenizer, Search(**vars(recipe.decode)), run)
+    return Model(transformer, tokenizer, recipe.decode, run)
 
 
 def _weights(run: Run, transformer: Transformer) -> dict[str, Tensor]:
     expected = dict(transformer.named_parameters())
-    if run.weights.exists():
+    if run.read_info().get("state") == "finished":
         stated = read_json(run.weights_info).get("sha256")
         if sha256(run.weights) != stated:
             raise CheckpointError(f"{run.weights}: differs from its checksum; copy the run again")

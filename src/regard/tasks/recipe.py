@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from regard.config import build, override, read_toml
-from regard.decode.hypothesis import LengthNorm, Stop
+from regard.decode.hypothesis import Search
 from regard.errors import ConfigError, nearest
 from regard.model.presets import PRESETS
 from regard.model.spec import Spec
@@ -73,16 +73,6 @@ class TrainSection:
 
 
 @dataclass(frozen=True)
-class DecodeSection:
-    """How the trained model is asked by default."""
-
-    beam: int = 4
-    alpha: float = 0.6
-    length_norm: LengthNorm = "paper"
-    stop: Stop = "exact"
-
-
-@dataclass(frozen=True)
 class Recipe:
     """A whole experiment."""
 
@@ -90,7 +80,7 @@ class Recipe:
     tokenizer: TokenizerSection = field(default_factory=TokenizerSection)
     model: Mapping[str, Any] = field(default_factory=dict)  # preset, and fields of Spec
     train: TrainSection = field(default_factory=TrainSection)
-    decode: DecodeSection = field(default_factory=DecodeSection)
+    decode: Search = field(default_factory=Search)  # how the trained model is asked by default
 
     def spec(self, vocabulary: int) -> Spec:
         """The model's spec, once the tokenizer has said how large the vocabulary is."""
@@ -116,7 +106,7 @@ def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
         "data": DataSection,
         "tokenizer": TokenizerSection,
         "train": TrainSection,
-        "decode": DecodeSection,
+        "decode": Search,
     }
     built: dict[str, Any] = {
         name: build(cls, tables.get(name, {}), f"{where}: [{name}]")
@@ -139,7 +129,7 @@ _KEYS: dict[str, Any] = {
     "tokenizer": TokenizerSection,
     "model": Spec,
     "train": TrainSection,
-    "decode": DecodeSection,
+    "decode": Search,
 }
 
 
