@@ -24,7 +24,7 @@ help:
 
 $(VENV)/.train: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	@echo "Installing regard and PyTorch (CPU build) into $(VENV) …"
+	@echo "Installing regard and PyTorch into $(VENV) …"
 	$(pip) --editable ".[train]"
 	@touch $@
 

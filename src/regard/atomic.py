@@ -1,7 +1,8 @@
 """Writing that cannot be half done: temporary name, fsync, rename, fsync of the folder.
 
-After a crash at any moment the old file or folder is there, or the new one, never a mixture; what a
-crash leaves behind begins with `.tmp-` and is removed by `sweep`.
+After a crash at any moment the old file is there, or the new one, never a mixture. A folder is
+never there half; one that replaces another of its name may be absent for the moment between the
+two renames. What a crash leaves behind begins with `.tmp-` and is removed by `sweep`.
 """
 
 import os

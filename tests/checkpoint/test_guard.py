@@ -34,6 +34,12 @@ def test_names_and_shapes_must_agree(tmp_path: Path) -> None:
         read_tensors(tmp_path / "x", EXPECTED)
 
 
+def test_another_dtype_is_refused(tmp_path: Path) -> None:
+    save_file({name: tensor.half() for name, tensor in EXPECTED.items()}, tmp_path / "x")
+    with pytest.raises(CheckpointError, match="float16, the spec expects torch.float32"):
+        read_tensors(tmp_path / "x", EXPECTED)
+
+
 def test_nan_is_refused(tmp_path: Path) -> None:
     save_file({"a": torch.full((2, 3), float("nan")), "b": torch.zeros(4)}, tmp_path / "x")
     with pytest.raises(CheckpointError, match="NaN"):

@@ -60,6 +60,12 @@ def test_json_and_n_best(toy_run: Path) -> None:
     assert [float(line.split("\t")[0]) for line in plain] == pytest.approx(scores, abs=1e-4)
 
 
+def test_n_best_has_a_score_on_every_line(toy_run: Path) -> None:
+    text = "red cat\n\nblue dog\n"
+    lines = call("translate", toy_run, "--n-best", 2, text=text).stdout.split("\n")
+    assert all(line.count("\t") == 1 for line in lines[:-1]) and len(lines) == 6
+
+
 def test_pairs_and_max_length(toy_run: Path) -> None:
     assert call("translate", toy_run, "red cat", "--pairs").stdout.startswith("red cat\t")
     row = json.loads(call("translate", toy_run, "red cat", "--max-length", 1, "--json").stdout)
@@ -71,6 +77,10 @@ def test_wrong_search_options(toy_run: Path) -> None:
         call("translate", toy_run, "x", "--beam", 2, "--n-best", 3)
     with pytest.raises(MisuseError, match="not available here|expected one of"):
         call("translate", toy_run, "x", "--device", "tpu")
+
+
+def test_heads_need_a_picture(toy_run: Path) -> None:
+    assert "--heads needs --svg" in call("explain", toy_run, "red cat", "--heads").output
 
 
 def test_evaluate_files_and_the_runs_own_pairs(toy_run: Path, tmp_path: Path) -> None:

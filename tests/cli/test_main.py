@@ -62,6 +62,8 @@ def test_every_command_has_help_with_an_example(name: str, tmp_path: Path) -> No
         (["translate", "nowhere", "Hello"], 2, "nowhere: no such folder"),
         (["translate", "a.en", "Hello"], 2, "is a file, expected the folder of a run"),
         (["evaluate", ".", "--slices"], 1, "not a run of regard"),
+        (["train", "--source", "a.en", "--target", "a.de", "--run", "a.en/x"], 1, "regard: a.en"),
+        (["train", "a.toml", "--target", "a.de"], 2, "expected either a recipe"),
         (["explain", "nowhere"], 2, "Missing argument"),
         (["phrasebook", "--sample", "--slice", "itt"], 2, 'did you mean "it"'),
     ],

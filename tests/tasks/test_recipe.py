@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from regard.config import read_toml
 from regard.decode.hypothesis import Search
 from regard.errors import ConfigError
 from regard.model.spec import Spec
@@ -13,7 +14,6 @@ from regard.tasks.recipe import (
     DataSection,
     TokenizerSection,
     TrainSection,
-    load_recipe,
     make_recipe,
 )
 
@@ -59,7 +59,7 @@ def test_stated_defaults_are_the_defaults(repository: Path) -> None:
 
 @pytest.mark.parametrize("name", ["demo"])
 def test_each_recipe_loads(repository: Path, name: str) -> None:
-    recipe = load_recipe(repository / f"recipes/{name}.toml")
+    recipe = make_recipe(read_toml(repository / f"recipes/{name}.toml"), name)
     assert recipe.spec(3000).vocabulary == 3000
 
 
@@ -79,6 +79,13 @@ BASE = {"data": {"phrasebook": "de"}}
         ({**BASE, "model": {"heads": 3}}, "3 heads do not divide d_model 512"),
         ({**BASE, "steps": 5}, 'did you mean "train.steps"'),
         ({**BASE, "trian": {}}, 'did you mean "train"'),
+        ({**BASE, "train": {"seed": -1}}, "seed: got -1, expected 0 or more"),
+        ({**BASE, "train": {"threads": -1}}, "threads: got -1"),
+        ({**BASE, "model": {"decoder_layers": 0}}, "needs an encoder and a decoder"),
+        ({**BASE, "model": {"kv_heads": -1}}, "kv_heads: got -1"),
+        ({**BASE, "model": {"preset": [1]}}, "preset: unknown name"),
+        ({**BASE, "model": {"positions": "learned", "max_length": 40}}, "cannot hold"),
+        ({**BASE, "decode": {"alpha": float("nan")}}, "alpha: got nan"),
         ({**BASE, "train": {"steps": 0}}, "steps: got 0, expected 1 or more"),
         ({**BASE, "train": {"label_smoothing": 1.5}}, "expected 0 ≤ ε < 1"),
         ({**BASE, "decode": {"stop": "never"}}, "expected one of 'exact', 'first-k'"),

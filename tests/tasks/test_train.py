@@ -11,7 +11,7 @@ from regard.checkpoint.native import load_weights, steps_saved
 from regard.errors import CheckpointError, ConfigError, DataError, MisuseError
 from regard.tasks.load import load
 from regard.tasks.log import read_log
-from regard.tasks.run import Run, free_folder, open_run
+from regard.tasks.run import Run, free_folder, only_one, open_run
 from regard.tasks.train import Request, train
 
 pytestmark = pytest.mark.end_to_end
@@ -71,7 +71,10 @@ def test_early_stopping(tmp_path: Path) -> None:
         "train.factor=1e-12", "train.bleu_sentences=0", "model.dropout=0.0",
     )  # fmt: skip
     lines = said(asked)
-    assert "Training ended: validation has not improved for 2 times." in lines
+    assert "Training ended: the last 2 validations brought no better loss." in lines
+    ended = Run(tmp_path / "run").read_info()["step"]
+    said(Request(resume=tmp_path / "run"))
+    assert Run(tmp_path / "run").read_info()["step"] == ended
 
 
 def test_minutes_end_a_run(tmp_path: Path) -> None:
@@ -114,6 +117,24 @@ def test_a_taken_folder_is_not_overwritten(tmp_path: Path) -> None:
     assert free_folder(tmp_path, "run") == tmp_path / "run-2"
 
 
+def test_two_trainings_do_not_share_a_folder(tmp_path: Path) -> None:
+    said(request(tmp_path))
+    run = open_run(tmp_path / "run")
+    with only_one(run), pytest.raises(MisuseError, match="another process is training this run"):
+        said(Request(resume=run.folder))
+    said(Request(resume=run.folder))
+
+
+def test_a_failed_start_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    with pytest.raises(DataError, match="1 pairs are too few"):
+        said(request(tmp_path, pairs=1))
+    with pytest.raises(DataError, match=r"data\.max_tokens \(1\) is too low"):
+        said(request(tmp_path, "data.max_tokens=1"))
+    assert list((tmp_path / "run").iterdir()) == []
+    said(request(tmp_path))
+
+
 def test_neither_or_both_of_recipe_and_files(tmp_path: Path) -> None:
     with pytest.raises(MisuseError, match="either a recipe"):
         said(Request())
@@ -146,6 +167,10 @@ def test_resume_takes_only_what_it_may(tmp_path: Path) -> None:
     lines = said(Request(resume=folder, assignments=["train.steps=60"]))
     assert lines[0] == f"Resuming {folder} after step 40."
     assert open_run(folder).read_info()["step"] == 60
+    assert json.loads(Run(folder).recipe.read_text())["train"]["steps"] == 60
+    assert "all 60 steps are done" in "".join(said(Request(resume=folder)))
+    more = said(Request(resume=folder, minutes=1, assignments=["train.steps=70"]))
+    assert "all 70 steps are done" in "".join(more)
 
 
 def test_a_run_of_another_tokenizer_is_refused(tmp_path: Path) -> None:

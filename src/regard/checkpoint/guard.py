@@ -19,7 +19,14 @@ from torch import Tensor
 from regard.errors import CheckpointError
 
 MAX_HEADER = 16 * 1024 * 1024
-DTYPES = {"F64", "F32", "F16", "BF16", "I64", "U8"}
+DTYPES = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "I64": torch.int64,
+    "U8": torch.uint8,
+}
 
 
 def read_header(path: Path) -> dict[str, dict[str, Any]]:
@@ -87,3 +94,6 @@ def _compare(
             raise CheckpointError(
                 f"{path}: {name} has shape {shape}, the spec expects {list(tensor.shape)}"
             )
+        dtype = DTYPES[header[name]["dtype"]]
+        if dtype != tensor.dtype:
+            raise CheckpointError(f"{path}: {name} is {dtype}, the spec expects {tensor.dtype}")

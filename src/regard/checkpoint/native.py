@@ -26,6 +26,7 @@ from regard.checkpoint.guard import read_tensors
 from regard.errors import CheckpointError
 
 MANIFEST = "manifest.json"
+FORMAT = 1  # of the folder; a change that older code cannot read raises it
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def save_checkpoint(root: Path, step: int, content: Checkpoint) -> Path:
             "state.json": _json(content.state),
         }
         digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
-        for name, data in {**files, MANIFEST: _json({"sha256": digests})}.items():
+        for name, data in {**files, MANIFEST: _json({"format": FORMAT, "sha256": digests})}.items():
             (temporary / name).write_bytes(data)
     return path
 
@@ -87,9 +88,13 @@ def load_weights(root: Path, step: int, expected: Mapping[str, Tensor]) -> dict[
 
 def verify(path: Path) -> None:
     """Compare each file of a checkpoint with its checksum."""
-    stated = read_json(path / MANIFEST).get("sha256")
-    if not isinstance(stated, dict):
-        raise CheckpointError(f"{path / MANIFEST}: holds no checksums")
+    manifest = read_json(path / MANIFEST)
+    stated = manifest.get("sha256")
+    if manifest.get("format") != FORMAT or not isinstance(stated, dict):
+        raise CheckpointError(
+            f"{path}: a checkpoint of format {manifest.get('format')}, this regard reads {FORMAT}; "
+            "use the version of regard that run.json names"
+        )
     for name, digest in stated.items():
         file = path / Path(name).name
         if not file.is_file() or sha256(file) != digest:

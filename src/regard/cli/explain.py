@@ -33,6 +33,7 @@ Examples:
 @click.option("--pieces", is_flag=True, help="Show sub-words instead of whole words.")
 @click.option("--svg", type=click.Path(path_type=Path), help="Write the map as SVG.")
 @click.option("--png", type=click.Path(path_type=Path), help="Write the map as PNG.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
 @click.option("--json", "as_json", is_flag=True, help="Print words and weights as JSON.")
 def command(
     run: Path,
@@ -45,6 +46,7 @@ def command(
     pieces: bool,
     svg: Path | None,
     png: Path | None,
+    device: str,
     as_json: bool,
 ) -> None:
     """Show what the model of RUN attends to while it translates TEXT.
@@ -54,7 +56,9 @@ def command(
     from regard.explain.heads import attend
     from regard.tasks.load import load
 
-    found = attend(load(run), text, translation, pieces)
+    if heads and not svg:
+        raise click.UsageError("--heads needs --svg")
+    found = attend(load(run, device), text, translation, pieces)
     chosen = found.map(kind, layer)
     if as_json:
         click.echo(json.dumps(_as_json(found, chosen, head), ensure_ascii=False))

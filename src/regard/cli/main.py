@@ -69,6 +69,6 @@ def main() -> None:
     except RegardError as error:
         click.echo(f"regard: {error}", err=True)
         sys.exit(error.exit_code)
-    except BrokenPipeError:  # the reader of our output went away, as in `regard … | head`
-        sys.stderr.close()
-        sys.exit(141)
+    except OSError as error:  # no space, no permission, a folder where a file should be
+        click.echo(f"regard: {error.filename or 'file'}: {error.strerror or error}", err=True)
+        sys.exit(1)

@@ -17,7 +17,11 @@ Examples:
 @click.argument("arguments", nargs=-1, metavar="[RECIPE] [KEY=VALUE]...")
 @click.option("--source", type=click.Path(path_type=Path), help="Own text: one sentence a line.")
 @click.option("--target", type=click.Path(path_type=Path), help="Its translation, line by line.")
-@click.option("--minutes", type=click.FloatRange(min=0.01), help="Train for this long.")
+@click.option(
+    "--minutes",
+    type=click.FloatRange(min=0.01),
+    help="So long; on resume, so much longer.",
+)
 @click.option("--run", "folder", type=click.Path(path_type=Path), help="Folder for the run.")
 @click.option("--resume", type=click.Path(path_type=Path), help="Continue this run.")
 def command(

@@ -1,19 +1,22 @@
 """`regard translate`: text, file or standard input, line by line."""
 
+import codecs
 import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from regard.tasks.load import Model
     from regard.tasks.translate import Translation
 
-CHUNK = 512  # lines translated together: sorted by length within, so larger is faster
+READ = 1 << 16  # bytes: about a thousand lines are translated together
 
 
 @click.command(
@@ -51,44 +54,56 @@ def command(
     if text and file:
         raise click.UsageError("expected TEXT or --file, not both")
     chosen = {name: value for name, value in options.items() if value is not None}
-    if "n_best" in chosen and "beam" not in chosen:
-        chosen["beam"] = max(4, chosen["n_best"])  # a beam that holds them all
     model = load(run, device)
-    search_with(model.search, **chosen)  # a wrong option is said before any text is read
-    write = _write_json if as_json else _write_pairs if pairs else _write_text
+    if "n_best" in chosen and "beam" not in chosen:
+        chosen["beam"] = max(model.search.beam, chosen["n_best"])  # a beam that holds them all
+    search = search_with(model.search, **chosen)  # a wrong option is said before any text is read
+    as_text = _write_scored if search.n_best > 1 else _write_text
+    write = _write_json if as_json else _write_pairs if pairs else as_text
     if text:
         _answer(model, list(text), chosen, write)
         return
     if file is None and sys.stdin.isatty():
         click.echo("Type a sentence and press Enter; Ctrl-D ends.", err=True)
     with progress_bar("translating", None) as bar:
-        for lines in _chunks(file):
+        for lines in _arriving(file):
             _answer(model, lines, chosen, write)
             bar.advance(len(lines))
 
 
-def _chunks(file: Path | None) -> Iterator[list[str]]:
-    """Lines of the file or of standard input; a person typing is answered line by line."""
+def _arriving(file: Path | None) -> Iterator[list[str]]:
+    """Lines of the file or of standard input, as many as are there at once.
+
+    Whoever types, or a program that waits for each answer, is answered line by line; a file comes
+    in large parts, which are translated together.
+    """
     from regard.errors import DataError
 
-    size = 1 if file is None and sys.stdin.isatty() else CHUNK
+    name = str(file or "standard input")
     try:
-        stream = file.open("rb") if file else sys.stdin.buffer
+        stream = cast("BufferedReader", file.open("rb") if file else sys.stdin.buffer)
     except OSError as error:
-        raise DataError(f"{file}: cannot be read: {error.strerror}") from None
+        raise DataError(f"{name}: cannot be read: {error.strerror}") from None
     with stream:
-        lines: list[str] = []
-        for number, line in enumerate(stream, start=1):
-            try:
-                lines.append(line.decode("utf-8").rstrip("\r\n"))
-            except UnicodeDecodeError:
-                name = file or "standard input"
-                raise DataError(f"{name}: line {number} is not valid UTF-8") from None
-            if len(lines) == size:
-                yield lines
-                lines = []
-        if lines:
-            yield lines
+        number, rest = 0, b""
+        while data := stream.read1(READ):
+            *whole, rest = (rest + data).split(b"\n")
+            if number == 0 and whole:
+                whole[0] = whole[0].removeprefix(codecs.BOM_UTF8)
+            if whole:
+                yield [_decoded(line, name, number + i) for i, line in enumerate(whole, start=1)]
+            number += len(whole)
+        if rest:
+            yield [_decoded(rest, name, number + 1)]
+
+
+def _decoded(line: bytes, name: str, number: int) -> str:
+    from regard.errors import DataError
+
+    try:
+        return line.decode("utf-8").rstrip("\r")
+    except UnicodeDecodeError:
+        raise DataError(f"{name}: line {number} is not valid UTF-8") from None
 
 
 Write = Callable[[str, "list[Translation]"], None]
@@ -101,9 +116,12 @@ def _answer(model: "Model", texts: list[str], options: dict[str, Any], write: Wr
 
 
 def _write_text(source: str, found: "list[Translation]") -> None:
+    click.echo(_one_line(found[0].text))
+
+
+def _write_scored(source: str, found: "list[Translation]") -> None:
     for answer in found:
-        score = f"{answer.score:8.4f}\t" if len(found) > 1 else ""
-        click.echo(score + _one_line(answer.text))
+        click.echo(f"{answer.score:8.4f}\t{_one_line(answer.text)}")
 
 
 def _write_pairs(source: str, found: "list[Translation]") -> None:

@@ -20,9 +20,9 @@ from regard.model.transformer import Transformer
 class Beam:
     """The search of one sentence: finished hypotheses, and when there is nothing left to gain."""
 
-    def __init__(self, search: Search, source_length: int) -> None:
+    def __init__(self, search: Search, limit: int) -> None:
         self.search = search
-        self.limit = search.limit(source_length)
+        self.limit = limit
         self.finished: list[Hypothesis] = []
 
     def finish(self, ids: list[int], log_probability: float, finished: bool = True) -> None:
@@ -58,7 +58,8 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """The `n_best` hypotheses of each sentence, best first."""
     k = search.beam
-    beams = [Beam(search, length) for length in real.sum(1).tolist()]
+    most = model.spec.position_limit
+    beams = [Beam(search, search.limit(length, most)) for length in real.sum(1).tolist()]
     open_ = list(range(len(beams)))  # sentences that are still searched; k rows each
     session = Session(model, source, real)
     session.keep(torch.arange(len(beams), device=source.device).repeat_interleave(k))

@@ -20,7 +20,8 @@ def greedy(
 ) -> list[list[Hypothesis]]:
     """One hypothesis for each row; finished rows leave the batch."""
     session = Session(model, source, real)
-    limits = [search.limit(length) for length in real.sum(1).tolist()]
+    most = model.spec.position_limit
+    limits = [search.limit(length, most) for length in real.sum(1).tolist()]
     outputs: list[list[int]] = [[] for _ in limits]
     totals = [0.0] * len(limits)
     done = [False] * len(limits)

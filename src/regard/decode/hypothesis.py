@@ -47,14 +47,17 @@ class Search:
                 f"n_best: {self.n_best} are more than a beam of {self.beam} can hold; "
                 f"use a beam of {self.n_best}"
             )
+        if not -10 <= self.alpha <= 10:  # NaN fails too
+            raise ConfigError(f"alpha: got {self.alpha}, expected a number from -10 to 10")
         for name, choices in (("length_norm", LENGTH_NORMS), ("stop", ("exact", "first-k"))):
             if vars(self)[name] not in choices:
                 listed = ", ".join(choices)
                 raise ConfigError(f"{name}: got {vars(self)[name]!r}, expected one of {listed}")
 
-    def limit(self, source_length: int) -> int:
-        """The most output tokens, end token included, for a source of that many tokens."""
-        return self.max_length if self.max_length is not None else source_length + 50
+    def limit(self, source_length: int, positions: int | None = None) -> int:
+        """The most output tokens, end token included; never more than the model has positions."""
+        asked = self.max_length if self.max_length is not None else source_length + 50
+        return asked if positions is None else min(asked, positions)
 
     def score(self, log_probability: float, length: int) -> float:
         """log p divided by the length norm of `length` output tokens, the end token counted."""

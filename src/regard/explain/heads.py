@@ -73,7 +73,7 @@ class Attentions:
         number = last if layer is None else layer
         if not 1 <= number <= last:
             raise MisuseError(f"layer: got {number}, this model has layers 1 to {last}")
-        weights = self._trace[KINDS[kind].format(number - 1)][0].double().numpy()
+        weights = self._trace[KINDS[kind].format(number - 1)][0].cpu().double().numpy()
         rows = self._source_groups if kind == "encoder" else self._target_groups
         columns = self._input_groups if kind == "decoder" else self._source_groups
         return AttentionMap(
@@ -100,9 +100,9 @@ def merge(
 def attend(model: Model, text: str, output: str | None = None, pieces: bool = False) -> Attentions:
     """Translate `text` (or take `output` as its translation) and trace the pass."""
     tokenizer, special = model.tokenizer, model.tokenizer.special
-    source = [*tokenizer.encode(text), special.eos]
-    if len(source) == 1:
+    if not text.strip():
         raise MisuseError("explain: got an empty text, expected a sentence")
+    source = [*tokenizer.encode(text), special.eos]
     if output is None:
         best = model.translations([text])[0][0]
         target, output = list(best.ids), best.text

@@ -29,7 +29,6 @@ class Positions(nn.Module):
     def __init__(self, spec: Spec) -> None:
         super().__init__()
         self.d_model = spec.d_model
-        self.max_length = spec.max_length if spec.positions == "learned" else None
         self.table = (
             nn.Parameter(torch.empty(spec.max_length, spec.d_model))
             if spec.positions == "learned"

@@ -54,6 +54,9 @@ class Spec:
             least = 0 if name.endswith("_layers") else 1
             if not least <= value <= limit:
                 raise ConfigError(f"{name}: got {value}, expected {least} to {limit}")
+        for name in ("kv_heads", "head_size"):
+            if vars(self)[name] is not None and vars(self)[name] < 1:
+                raise ConfigError(f"{name}: got {vars(self)[name]}, expected 1 or more")
         if self.encoder_layers == self.decoder_layers == 0:
             raise ConfigError("encoder_layers and decoder_layers are both 0: there is no model")
         if self.head_size is None and self.d_model % self.heads:
@@ -68,6 +71,11 @@ class Spec:
         for name in ("dropout", "attention_dropout", "ffn_dropout"):
             if not 0 <= vars(self)[name] < 1:
                 raise ConfigError(f"{name}: got {vars(self)[name]}, expected 0 ≤ rate < 1")
+
+    @property
+    def position_limit(self) -> int | None:
+        """The most tokens a text may have; None where positions have no end."""
+        return self.max_length if self.positions == "learned" else None
 
     @property
     def k(self) -> int:

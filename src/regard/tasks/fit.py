@@ -7,6 +7,7 @@ import platform
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
+from time import monotonic
 
 import torch
 from torch import Tensor
@@ -18,7 +19,6 @@ from regard.config import build, to_tables
 from regard.data.batch import Batch, make_batch
 from regard.data.buckets import BatchOrder
 from regard.draw.progress import TrainingProgress
-from regard.errors import TrainingError
 from regard.model.device import choose_device
 from regard.model.transformer import Transformer
 from regard.tasks.load import load_into
@@ -50,9 +50,9 @@ class Outcome:
 class Fit:
     """One training of one run; `start` begins, `resume` continues from the last checkpoint."""
 
-    def __init__(self, run: Run, recipe: Recipe, data: Prepared) -> None:
+    def __init__(self, run: Run, recipe: Recipe, data: Prepared, device: str | None = None) -> None:
         self.run, self.recipe, self.data = run, recipe, data
-        self.device = choose_device(recipe.train.device)
+        self.device = choose_device(device or recipe.train.device)
         self.model = Transformer(recipe.spec(data.tokenizer.size), seed=recipe.train.seed)
         self.model.to(self.device)
         self.optimizer = make_adam(self.model)
@@ -80,7 +80,8 @@ class Fit:
 
         The number of threads decides the order of sums, so the bits depend on it.
         """
-        atomic.sweep(self.run.checkpoints)
+        for folder in (self.run.checkpoints, self.run.folder):
+            atomic.sweep(folder)
         torch.set_num_threads(int(self.run.read_info()["threads"]))
         torch.manual_seed(self.recipe.train.seed)
         steps = native.steps_saved(self.run.checkpoints)
@@ -110,10 +111,13 @@ class Fit:
             Log(self.run.log, self.run.tensorboard, after_step=first - 1) as log,
             show(first - 1) as bar,
         ):
-            reason = self._ended()
+            started = monotonic() - self.progress.seconds
+            reason = self._ended() or self._no_better()
             while reason is None:
                 step = next(steps)
-                self._count(step)
+                self.progress.step = step.number
+                self.progress.tokens += step.tokens
+                self.progress.seconds = monotonic() - started
                 self._report(step, log, bar)
                 reason = self._ended()
                 asked = stop.signal is not None
@@ -192,18 +196,7 @@ class Fit:
                 yield group
                 group = []
 
-    def _count(self, step: Step) -> None:
-        self.progress.step = step.number
-        self.progress.seconds += step.seconds
-        self.progress.tokens += step.tokens
-
     def _report(self, step: Step, log: Log, bar: TrainingProgress) -> None:
-        if not torch.isfinite(torch.tensor(step.loss)):
-            raise TrainingError(
-                f"step {step.number}: the loss is {step.loss}; train again with a lower "
-                f"train.factor or a longer train.warmup (earlier checkpoints in "
-                f"{self.run.checkpoints} are intact)"
-            )
         speed = step.tokens / step.seconds
         self._speed = 0.95 * self._speed + 0.05 * speed if self._speed else speed
         if step.number % LOG_EVERY == 0 or step.number == 1:
@@ -276,5 +269,5 @@ class Fit:
     def _no_better(self) -> str | None:
         patience = self.recipe.train.patience
         if patience and self.progress.since_best >= patience:
-            return f"validation has not improved for {patience} times"
+            return f"the last {patience} validations brought no better loss"
         return None

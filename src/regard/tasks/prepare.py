@@ -22,6 +22,7 @@ from regard.tasks.run import Run
 from regard.text.tokenizer import Tokenizer
 
 CHUNK = 1000  # pairs encoded at once
+FEWEST = 20  # pairs of which some can be held out
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,8 @@ class Corpus:
 
 
 def held_out_share(data: DataSection, pairs: int) -> float:
-    """`validation` pairs, but never more than a tenth of the corpus."""
-    return min(0.1, data.validation / max(1, pairs))
+    """`validation` pairs, but never more than a tenth of the corpus (a fifth of a tiny one)."""
+    return min(0.1 if pairs >= 100 else 0.2, data.validation / max(1, pairs))
 
 
 def survey(data: DataSection, seed: int) -> Corpus:
@@ -79,6 +80,14 @@ def survey(data: DataSection, seed: int) -> Corpus:
         else:
             for _ in _read(data, report):
                 bar.advance()
+            if data.valid_source:  # a wrong file is said now, not after the vocabulary
+                for _ in read_pairs(data.valid_source, data.valid_target, Report(), _limits(data)):
+                    bar.advance()
+        if not data.phrasebook and not data.valid_source and report.kept < FEWEST:
+            raise DataError(
+                f"corpus: {report.kept} pairs are too few to hold some out for validation, {FEWEST} "
+                "are the least; add more, or give pairs to validate on as data.valid_source"
+            )
     return Corpus(data, seed, report)
 
 
@@ -96,8 +105,8 @@ def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> Prepared:
             store = write_store(run.data / name, ids, tokenizer.size)
         if not len(store):
             raise DataError(
-                f"corpus: no {name} pair is left; is the corpus very small, or data.max_tokens "
-                f"({most}) too low?"
+                f"corpus: no {name} pair is left: data.max_tokens ({most}) is too low, or chance "
+                "held none out; then give pairs to validate on as data.valid_source"
             )
     _write_rows(run.data / "valid.jsonl", ({"source": s, "target": t} for s, t in valid))
     if recipe.data.phrasebook:

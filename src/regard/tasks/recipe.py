@@ -8,11 +8,18 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from regard.config import build, override, read_toml
+from regard.config import build
 from regard.decode.hypothesis import Search
 from regard.errors import ConfigError, nearest
-from regard.model.presets import PRESETS
+from regard.model.presets import preset
 from regard.model.spec import Spec
+
+
+def _at_least(section: object, least: int, names: Sequence[str]) -> None:
+    for name in names:
+        value = vars(section)[name]
+        if not value >= least:  # NaN fails too
+            raise ConfigError(f"{name}: got {value}, expected {least} or more")
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,7 @@ class DataSection:
     max_ratio: float = 9.0
 
     def __post_init__(self) -> None:
+        _at_least(self, 1, ("validation", "max_tokens", "max_characters", "max_ratio"))
         if bool(self.phrasebook) == bool(self.source):
             raise ConfigError("expected either phrasebook or source (with target), not both")
         if self.valid_target and not self.valid_source:
@@ -65,9 +73,11 @@ class TrainSection:
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
 
     def __post_init__(self) -> None:
-        for name in ("steps", "token_budget", "accumulate", "warmup", "validate_every", "average"):
-            if vars(self)[name] < 1:
-                raise ConfigError(f"{name}: got {vars(self)[name]}, expected 1 or more")
+        at_least_1 = ("steps", "token_budget", "accumulate", "warmup", "validate_every", "average")
+        _at_least(self, 1, at_least_1)
+        _at_least(self, 0, ("factor", "clip", "bleu_sentences", "patience", "seed", "threads"))
+        if self.minutes is not None:
+            _at_least(self, 0, ("minutes",))
         if not 0 <= self.label_smoothing < 1:
             raise ConfigError(f"label_smoothing: got {self.label_smoothing}, expected 0 ≤ ε < 1")
 
@@ -87,12 +97,13 @@ class Recipe:
         return spec_of(self.model, vocabulary)
 
 
-_SECTIONS = {f.name for f in fields(Recipe)}
-
-
-def load_recipe(path: Path, assignments: Sequence[str] = ()) -> Recipe:
-    """The recipe of a file with `section.key=value` overrides applied."""
-    return make_recipe(override(read_toml(path), assignments), str(path))
+_SECTIONS: dict[str, Any] = {
+    "data": DataSection,
+    "tokenizer": TokenizerSection,
+    "model": Spec,
+    "train": TrainSection,
+    "decode": Search,
+}
 
 
 def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
@@ -102,47 +113,37 @@ def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
             raise ConfigError(f"{where}: unknown key {name!r}{_home_of(name)}")
         if not isinstance(value, Mapping):
             raise ConfigError(f"{where}: {name}: expected a section, got {value!r}")
-    sections = {
-        "data": DataSection,
-        "tokenizer": TokenizerSection,
-        "train": TrainSection,
-        "decode": Search,
-    }
     built: dict[str, Any] = {
         name: build(cls, tables.get(name, {}), f"{where}: [{name}]")
-        for name, cls in sections.items()
+        for name, cls in _SECTIONS.items()
+        if name != "model"
     }
-    model = dict(tables.get("model", {}))
-    spec_of(model, 4000, f"{where}: [model]")  # checked now, not after an hour of tokenizing
-    return Recipe(model=model, **built)
+    recipe = Recipe(model=dict(tables.get("model", {})), **built)
+    spec = spec_of(recipe.model, 4000, f"{where}: [model]")  # now, not after an hour of tokenizing
+    if not spec.encoder_layers or not spec.decoder_layers:
+        raise ConfigError(f"{where}: [model]: translation needs an encoder and a decoder")
+    if spec.position_limit is not None and spec.position_limit <= recipe.data.max_tokens:
+        raise ConfigError(
+            f"{where}: [model]: max_length {spec.position_limit} learned positions cannot hold "
+            f"data.max_tokens {recipe.data.max_tokens} and an end; change one of them"
+        )
+    return recipe
 
 
 def _home_of(key: str) -> str:
     """For a key written without its section: where it belongs, or the nearest name."""
-    dotted = {f"{s}.{f.name}": f.name for s, cls in _KEYS.items() for f in fields(cls)}
+    dotted = {f"{s}.{f.name}": f.name for s, cls in _SECTIONS.items() for f in fields(cls)}
     homes = [full for full, name in dotted.items() if name == key]
     return f'; did you mean "{homes[0]}"?' if homes else nearest(key, [*_SECTIONS, *dotted])
-
-
-_KEYS: dict[str, Any] = {
-    "data": DataSection,
-    "tokenizer": TokenizerSection,
-    "model": Spec,
-    "train": TrainSection,
-    "decode": Search,
-}
 
 
 def spec_of(model: Mapping[str, Any], vocabulary: int, where: str = "[model]") -> Spec:
     """`preset` and the fields that differ from it, as a spec."""
     changes = dict(model)
-    name = changes.pop("preset", "base")
-    if name not in PRESETS:
-        raise ConfigError(f"{where}: preset: unknown name {name!r}{nearest(str(name), PRESETS)}")
+    name = str(changes.pop("preset", "base"))
     if "vocabulary" in changes:
         raise ConfigError(f"{where}: vocabulary follows from tokenizer.size; set it there")
-    known = ["preset", *(f.name for f in fields(Spec) if f.name != "vocabulary")]
-    for key in changes:
-        if key not in known:
-            raise ConfigError(f"{where}: unknown key {key!r}{nearest(key, known)}")
-    return build(Spec, {"vocabulary": vocabulary, **PRESETS[name], **changes}, where)
+    try:
+        return preset(name, vocabulary, **changes)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None

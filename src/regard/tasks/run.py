@@ -12,6 +12,8 @@ runs/demo/
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,12 +89,27 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
 def new_run(folder: Path) -> Run:
     """A run in an empty or absent folder."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise MisuseError(
-            f"{folder}: already there; continue it with `regard train --resume {folder}`, or "
-            "choose another folder with --run"
-        )
+        is_run = Run(folder).info.is_file()
+        go_on = f"continue it with `regard train --resume {folder}`" if is_run else "delete it"
+        raise MisuseError(f"{folder}: already there; {go_on}, or choose another folder with --run")
     folder.mkdir(parents=True, exist_ok=True)
     return Run(folder)
+
+
+@contextmanager
+def only_one(run: Run) -> Iterator[None]:
+    """Hold the run's lock: two trainings in one folder would destroy each other's checkpoints."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        yield
+        return
+    with (run.folder / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise MisuseError(f"{run.folder}: another process is training this run") from None
+        yield
 
 
 def free_folder(parent: Path, name: str) -> Path:
@@ -112,7 +129,10 @@ def open_run(folder: Path) -> Run:
     if folder.is_file():
         raise MisuseError(f"{folder}: is a file, expected the folder of a run")
     if folder.is_dir():
-        raise CheckpointError(f"{folder}: not a run of regard: it has no run.json")
+        raise CheckpointError(
+            f"{folder}: not a run of regard: it has no run.json (a training that was killed while "
+            "it prepared its data leaves such a folder; delete it and train again)"
+        )
     runs = sorted(str(info.parent) for info in folder.parent.glob("*/run.json"))
     listed = f"; here are {', '.join(runs[-5:])}" if runs else "; `regard train` makes one"
     raise MisuseError(f"{folder}: no such folder{listed}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.checkpoint.native import read_json
-from regard.config import override, read_toml
+from regard.config import override, read_toml, to_tables
 from regard.draw.plot import MissingMatplotlib, loss_curve_png
 from regard.draw.progress import TrainingProgress
 from regard.errors import ConfigError, MisuseError
@@ -17,7 +17,7 @@ from regard.tasks.fit import Fit, Outcome
 from regard.tasks.log import read_log
 from regard.tasks.prepare import Corpus, Prepared, load_prepared, prepare, survey
 from regard.tasks.recipe import Recipe, TrainSection, make_recipe
-from regard.tasks.run import Run, free_folder, new_run, open_run
+from regard.tasks.run import Run, free_folder, new_run, only_one, open_run, write_json
 from regard.tasks.stop import polite_stop
 
 Say = Callable[[str], None]
@@ -38,7 +38,16 @@ class Request:
 
 def train(request: Request, say: Say) -> Outcome:
     """Carry the request out; what it says is meant for a terminal."""
-    fit = _started(request, say) if request.resume is None else _resumed(request, say)
+    if request.resume is None:
+        fit = _started(request, say)
+        with only_one(fit.run):
+            return _train(fit, say)
+    run = open_run(request.resume)
+    with only_one(run):
+        return _train(_resumed(run, request, say), say)
+
+
+def _train(fit: Fit, say: Say) -> Outcome:
     with polite_stop() as stop:
         outcome = fit.train(stop, lambda done: _bar(fit, done))
     if outcome.signal is not None:
@@ -65,14 +74,15 @@ def _aim(train: TrainSection) -> int | None:
 
 def _started(request: Request, say: Say) -> Fit:
     """A new run: the recipe made or read, the data surveyed and prepared."""
-    if (request.recipe is None) == (request.source is None):
+    if (request.recipe is None) == (request.source is None) or (request.recipe and request.target):
         raise MisuseError(
             "train: expected either a recipe (regard train recipes/demo.toml) or own files "
             "(regard train --source a.en --target a.de)"
         )
     recipe, corpus = _from_recipe(request) if request.recipe else _from_files(request)
-    name = request.recipe.stem if request.recipe else request.source.name.split(".")[0]  # type: ignore[union-attr]
-    run = new_run(request.folder or free_folder(Path("runs"), name))
+    named = request.recipe or request.source
+    assert named is not None
+    run = new_run(request.folder or free_folder(Path("runs"), named.name.split(".")[0] or "run"))
     say(f"Run folder: {run.folder}")
     if not recipe.data.phrasebook:
         for line in corpus.report.lines():
@@ -82,7 +92,8 @@ def _started(request: Request, say: Say) -> Fit:
         fit = Fit(run, recipe, data)
         fit.start()
     except BaseException:  # Ctrl-C too: a folder with half a corpus is of no use to anyone
-        shutil.rmtree(run.folder)
+        for path in run.folder.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
         raise
     for line in _plan(fit, corpus, data):
         say(line)
@@ -121,12 +132,10 @@ def _from_files(request: Request) -> tuple[Recipe, Corpus]:
     return recipe_for(corpus.report.kept), corpus
 
 
-def _resumed(request: Request, say: Say) -> Fit:
+def _resumed(run: Run, request: Request, say: Say) -> Fit:
     """An existing run, from its last checkpoint; only the length of training may be changed."""
-    assert request.resume is not None
-    if request.recipe or request.source or request.folder:
+    if request.recipe or request.source or request.target or request.folder:
         raise MisuseError("train: --resume takes everything from the run; leave the rest out")
-    run = open_run(request.resume)
     allowed = ("train.steps=", "train.minutes=", "train.patience=")
     for assignment in request.assignments:
         if not assignment.startswith(allowed):
@@ -136,10 +145,12 @@ def _resumed(request: Request, say: Say) -> Fit:
             )
     tables = override(read_json(run.recipe), request.assignments)
     recipe = make_recipe(tables, str(run.recipe))
-    if request.minutes is not None:
-        recipe = replace(recipe, train=replace(recipe.train, minutes=request.minutes))
-    fit = Fit(run, recipe, load_prepared(run))
+    fit = Fit(run, recipe, load_prepared(run), device=run.read_info().get("device"))
     fit.resume()
+    if request.minutes is not None:  # so many more
+        minutes = fit.progress.seconds / 60 + request.minutes
+        fit.recipe = replace(recipe, train=replace(recipe.train, minutes=minutes))
+    write_json(run.recipe, to_tables(fit.recipe))  # a later resume has what was changed now
     say(f"Resuming {run.folder} after step {fit.progress.step:,}.")
     return fit
 
@@ -163,7 +174,7 @@ def _plan(fit: Fit, corpus: Corpus, data: Prepared) -> list[str]:
         f"Vocabulary: {spec.vocabulary:,} pieces ({recipe.tokenizer.kind}), shared by both sides",
         f"Model:      {describe(spec, recipe)}",
         f"Training:   {' or '.join(until)}, about {train.token_budget * train.accumulate:,} "
-        f"tokens a step, on {fit.device} ({fit.run.read_info()['threads']} threads)",
+        f"tokens a step, on {fit.device} (threads: {fit.run.read_info()['threads']})",
     ]
 
 

@@ -3,6 +3,7 @@
 It neither logs, evaluates nor saves; whoever iterates does (tasks/fit.py).
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import torch
 from torch import nn
 
 from regard.data.batch import Batch
+from regard.errors import TrainingError
 from regard.train.label_smoothing import Loss
 
 
@@ -57,7 +59,12 @@ def training_steps(
             (loss.smoothed / targets).backward()  # type: ignore[no-untyped-call]
             smoothed += float(loss.smoothed.detach()) / targets
             plain += float(loss.plain) / targets
-        norm = nn.utils.clip_grad_norm_(model.parameters(), clip if clip else torch.inf)
+        norm = float(nn.utils.clip_grad_norm_(model.parameters(), clip if clip else torch.inf))
+        if not math.isfinite(smoothed + norm):  # before the step: the weights stay as they were
+            raise TrainingError(
+                f"step {number}: the loss is {smoothed}, the gradient's norm {norm}; train again "
+                "with a lower train.factor or a longer train.warmup"
+            )
         optimizer.step()
         tokens = sum(batch.tokens for batch in group)
         cells = sum(batch.source.numel() + batch.target_in.numel() for batch in group)
@@ -66,7 +73,7 @@ def training_steps(
             smoothed,
             plain,
             rate,
-            float(norm),
+            norm,
             tokens,
             1 - tokens / cells,
             time.perf_counter() - started,

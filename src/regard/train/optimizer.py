@@ -37,5 +37,5 @@ def restore_optimizer(
         )
     for name, weight in model.named_parameters():
         optimizer.state[weight] = {
-            moment: tensors[f"{name}.{moment}"].clone() for moment in _MOMENTS
+            moment: tensors[f"{name}.{moment}"].to(weight.device, copy=True) for moment in _MOMENTS
         }
