@@ -71,8 +71,8 @@ def test_every_command_has_help_with_an_example(name: str, tmp_path: Path) -> No
 def test_mistakes_end_in_a_sentence(
     tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
-    (tmp_path / "a.en").write_text("one\ntwo\n")
-    (tmp_path / "a.de").write_text("eins\nzwei\n")
+    (tmp_path / "a.en").write_text("one\ntwo\n" * 15)
+    (tmp_path / "a.de").write_text("eins\nzwei\n" * 15)
     got = regard(*arguments, cwd=tmp_path)
     assert message in got.stderr, got.stderr
     assert got.returncode == code

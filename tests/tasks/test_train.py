@@ -129,8 +129,8 @@ def test_a_failed_start_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     with pytest.raises(DataError, match="1 pairs are too few"):
         said(request(tmp_path, pairs=1))
-    with pytest.raises(DataError, match=r"data\.max_tokens \(1\) is too low"):
-        said(request(tmp_path, "data.max_tokens=1"))
+    with pytest.raises(MisuseError, match="vocabulary of 10 is too small"):
+        said(request(tmp_path, "tokenizer.size=10"))
     assert list((tmp_path / "run").iterdir()) == []
     said(request(tmp_path))
 

@@ -85,8 +85,8 @@ def survey(data: DataSection, seed: int) -> Corpus:
                     bar.advance()
         if not data.phrasebook and not data.valid_source and report.kept < FEWEST:
             raise DataError(
-                f"corpus: {report.kept} pairs are too few to hold some out for validation, {FEWEST} "
-                "are the least; add more, or give pairs to validate on as data.valid_source"
+                f"corpus: {report.kept} pairs are too few to hold some out for validation, "
+                f"{FEWEST} are the least; add more, or give pairs to validate on as data.valid_source"
             )
     return Corpus(data, seed, report)
 
