@@ -86,7 +86,7 @@ def survey(data: DataSection, seed: int) -> Corpus:
         if not data.phrasebook and not data.valid_source and report.kept < FEWEST:
             raise DataError(
                 f"corpus: {report.kept} pairs are too few to hold some out for validation, "
-                f"{FEWEST} are the least; add more, or give some to validate on as data.valid_source"
+                f"{FEWEST} are the least; add more, or give some to validate on (data.valid_source)"
             )
     return Corpus(data, seed, report)
 
