@@ -4,6 +4,7 @@
     ├── MisuseError             the request itself cannot be carried out as written   exit 2
     │   └── ConfigError         a recipe or a spec holds a wrong key or value         exit 2
     ├── DataError               a corpus, tokenizer or text file is not usable        exit 1
+    │   └── PhrasebookError     a table or pattern of the embedded corpus is wrong    exit 1
     ├── CheckpointError         a run or a file of weights is not usable              exit 1
     └── TrainingError           training cannot go on                                 exit 1
 

@@ -2,13 +2,14 @@
 
     pairs             model   pieces    a step (tokens)
     under 1,000       tiny       400        1,024
-    under 10,000      tiny     2,000        2,048
-    under 100,000     tiny     4,000        2,048
+    under 10,000      tiny     2,000        1,024
+    under 100,000     tiny     4,000        1,024
     under 1,000,000   small    8,000        4,096
     more              base    32,000       16,384
 
 The sizes follow from what an ordinary machine learns in the time given: a model that sees each pair
-only once or twice is worse than a smaller one that sees it ten times.
+only once or twice is worse than a smaller one that sees it ten times. For the same reason the norm
+comes first and batches are small (docs/decisions/0003-the-demo.md has the measurements).
 """
 
 from dataclasses import dataclass
@@ -32,8 +33,8 @@ class Size:
 
 SIZES = (
     Size(1_000, "tiny", 400, 1024, 300, 0.2),
-    Size(10_000, "tiny", 2_000, 2048, 500, 0.2),
-    Size(100_000, "tiny", 4_000, 2048, 1000, 0.1),
+    Size(10_000, "tiny", 2_000, 1024, 400, 0.2),
+    Size(100_000, "tiny", 4_000, 1024, 400, 0.1),
     Size(1_000_000, "small", 8_000, 4096, 2000, 0.1),
     Size(float("inf"), "base", 32_000, 16_384, 4000, 0.1),
 )
@@ -55,11 +56,12 @@ def chosen_tables(
     return {
         "data": data,
         "tokenizer": {"kind": "bytes", "size": size.pieces},
-        "model": {"preset": size.preset, "dropout": size.dropout},
+        "model": {"preset": size.preset, "norm_order": "pre", "dropout": size.dropout},
         "train": {
             "minutes": DEFAULT_MINUTES if minutes is None else minutes,
             "token_budget": size.token_budget,
             "warmup": size.warmup,
+            "factor": 0.7,
             "validate_every": 500,
         },
     }

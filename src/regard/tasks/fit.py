@@ -263,7 +263,7 @@ class Fit:
         if progress.step >= train.steps:
             return f"all {train.steps:,} steps are done"
         if train.minutes is not None and progress.seconds >= 60 * train.minutes:
-            return f"{train.minutes:g} minutes are over"
+            return f"{round(train.minutes, 2):g} minutes are over"
         return None
 
     def _no_better(self) -> str | None:

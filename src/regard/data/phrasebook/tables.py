@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from regard.errors import DataError
 
-class PhrasebookError(ValueError):
+
+class PhrasebookError(DataError):
     """A lexicon table or a pattern file that cannot be used as it stands."""
 
 
