@@ -16,6 +16,7 @@ def blocks(repository: Path, kind: str) -> list[str]:
     return re.findall(rf"```{kind}\n(.*?)```", text, flags=re.DOTALL)
 
 
+@pytest.mark.end_to_end
 def test_the_python_runs(
     repository: Path, toy_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
