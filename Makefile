@@ -6,16 +6,18 @@ PYTHON ?= python3
 VENV ?= .venv
 TORCH_INDEX ?=
 # A new folder each time: a demo never overwrites an earlier one.
-RUN := $(or $(RUN),runs/demo-$(shell date +%Y%m%d-%H%M%S))
+RUN := $(or $(RUN),runs/$(firstword $(filter demo demo-hi,$(MAKECMDGOALS)) demo)-$(shell date +%Y%m%d-%H%M%S))
 
 bin := $(VENV)/bin
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo test test-long check format clean
+.PHONY: help demo demo-hi docs test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
+	@echo "make demo-hi    the same for English→Hindi; draws the dot grid of the ice-cream sentence"
+	@echo "make docs       build the pages of docs/ as a site into site/"
 	@echo "make test       make check, then every test"
 	@echo "make test-long  the tests that take long"
 	@echo "make check      formatting, lint, types, import order"
@@ -45,6 +47,23 @@ demo: $(VENV)/.train
 	$(bin)/regard explain $(RUN) "The animal didn't cross the street because it was too tired." \
 	  --svg $(RUN)/attention.svg
 	@echo "Everything is in $(RUN): weights (model.safetensors), log (log.jsonl, tensorboard/), loss curve (loss.png), attention map (attention.svg)"
+
+demo-hi: $(VENV)/.train
+	$(bin)/regard train recipes/phrasebook-hi.toml --run $(RUN)
+	$(bin)/regard evaluate $(RUN) --slices
+	$(bin)/regard translate $(RUN) --pairs \
+	  "How are you?" \
+	  "Thank you." \
+	  "I like eating ice cream." \
+	  "Nithish saw the lion." \
+	  "The lion saw Nithish." \
+	  "Apple makes great phones."
+	$(bin)/regard explain $(RUN) "I like eating ice cream." --as dots --svg $(RUN)/ice-cream.svg --png $(RUN)/ice-cream.png
+	@echo "Everything is in $(RUN): weights (model.safetensors), log (log.jsonl, tensorboard/), loss curve (loss.png), dot grid (ice-cream.svg, ice-cream.png)"
+
+docs: $(VENV)/.dev
+	$(bin)/mkdocs build --quiet
+	@echo "The site is in site/: open site/index.html"
 
 test: check
 	$(bin)/python -m pytest -m "not long"

@@ -13,7 +13,13 @@ ROOMS = ("draw", "text", "data.batch", "model", "train", "checkpoint", "decode",
 with install_import_hook([f"regard.{room}" for room in ROOMS], "shape_check.check"):
     import regard.config
     import regard.decode.beam
-    import regard.explain.heads
+    import regard.draw.dots
+    import regard.draw.positions_png
+    import regard.draw.table_pictures
+    import regard.explain.positions
+    import regard.explain.sheet
+    import regard.explain.views
+    import regard.explain.walk
     import regard.tasks.evaluate
     import regard.tasks.train  # noqa: F401
 

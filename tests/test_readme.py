@@ -57,7 +57,8 @@ def test_files_and_pages_exist(repository: Path) -> None:
 
 def test_the_size_of_the_phrasebook_is_the_one_stated(repository: Path) -> None:
     text = (repository / "README.md").read_text(encoding="utf-8")
-    assert f"{len(phrasebook()):,} English–German pairs" in text
+    sizes = f"{len(phrasebook('de')):,} English–German and {len(phrasebook('hi')):,} English–Hindi"
+    assert f"{sizes} pairs" in text
 
 
 def test_the_file_map_is_in_import_order(repository: Path) -> None:

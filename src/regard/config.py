@@ -9,7 +9,7 @@ import dataclasses
 import tomllib
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -18,8 +18,11 @@ from regard.errors import ConfigError, nearest
 T = TypeVar("T")
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file; a missing or malformed file is an error that says where."""
+def read_toml(path: Path, number: Callable[[str], Any] = float) -> dict[str, Any]:
+    """The tables of a TOML file; a missing or malformed file is an error that says where.
+
+    `number` reads what is written with a decimal point; `Decimal` keeps it as it was written.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -29,8 +32,8 @@ def read_toml(path: Path) -> dict[str, Any]:
     except (IsADirectoryError, UnicodeDecodeError, PermissionError) as error:
         raise ConfigError(f"{path}: expected a TOML text file, got {error}") from None
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return tomllib.loads(text, parse_float=number)
+    except (ValueError, RecursionError) as error:  # beside TOML's own: a number of 5,000 digits
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
 
 

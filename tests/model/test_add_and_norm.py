@@ -1,26 +1,10 @@
-"""Post-norm and pre-norm, and layer norm against the notes' table."""
+"""Post-norm and pre-norm; the notes' table is in tests/notes/test_norms.py."""
 
 import pytest
 import torch
 
-from regard.model.add_and_norm import AddAndNorm, make_norm
+from regard.model.add_and_norm import AddAndNorm
 from regard.model.spec import Spec
-
-
-def test_layer_norm_of_the_notes_table() -> None:
-    """z1 z2 z3 of s1 … s5, ε → 0."""
-    z = torch.tensor([[7.0, 5, 4], [2, 3, 4], [1, 2, 3], [7, 5, 6], [3, 3, 4]])
-    norm = make_norm(
-        Spec(vocabulary=3, d_model=3, heads=1, positions="learned", norm_epsilon=1e-12)
-    )
-    expected = [
-        [1.3363, -0.2673, -1.0690],
-        [-1.2247, 0, 1.2247],
-        [-1.2247, 0, 1.2247],
-        [1.2247, -1.2247, 0],
-        [-0.7071, -0.7071, 1.4142],
-    ]
-    assert torch.allclose(norm(z), torch.tensor(expected), atol=5e-5)
 
 
 @pytest.mark.parametrize("order", ["post", "pre"])

@@ -1,6 +1,7 @@
-"""Attention against numbers worked out by hand, and the fused path against the explicit one."""
+"""The fused path against the explicit one, and both against torch's own multi-head attention.
 
-import math
+The numbers that the notes work out by hand are in tests/notes.
+"""
 
 import pytest
 import torch
@@ -8,8 +9,6 @@ from torch.nn import functional as F
 
 from regard.model.attention import (
     MultiHeadAttention,
-    attention_scores,
-    attention_weights,
     explicit_attention,
     fused_attention,
 )
@@ -17,56 +16,6 @@ from regard.model.cache import KeyValues
 from regard.model.masks import Mask
 from regard.model.spec import Spec
 from regard.model.trace import Trace
-
-# The notes' sheet: The, cat, sat with embedding size 4 and W_Q = W_K = W_V = I.
-SHEET = torch.tensor([[1.0, 0, 1, 0], [0, 1, 0, 1], [1, 1, 1, 1]])
-
-
-def test_softmax_of_6_and_4_over_root_4() -> None:
-    scores = torch.tensor([[6.0, 4.0]]) / math.sqrt(4)
-    assert attention_weights(scores, None)[0].tolist() == pytest.approx([0.7311, 0.2689], abs=5e-5)
-    unscaled = attention_weights(torch.tensor([[6.0, 4.0]]), None)
-    assert unscaled[0].tolist() == pytest.approx([0.8808, 0.1192], abs=5e-5)
-
-
-def test_softmax_of_1_0_1() -> None:
-    weights = attention_weights(torch.tensor([[1.0, 0, 1]]), None)
-    assert weights[0].tolist() == pytest.approx([0.4223, 0.1554, 0.4223], abs=5e-5)
-
-
-def test_the_cat_sat() -> None:
-    trace = Trace()
-    q = SHEET[None, None]
-    output = explicit_attention(q, q, q, Mask(), trace=trace)[0, 0]
-    raw = trace["scores"][0, 0] * 2  # before ÷ √4
-    assert raw.tolist() == [[2, 0, 2], [0, 2, 2], [2, 2, 4]]
-    weights = [[0.4223, 0.1554, 0.4223], [0.1554, 0.4223, 0.4223], [0.2119, 0.2119, 0.5761]]
-    assert torch.allclose(trace["weights"][0, 0], torch.tensor(weights), atol=6e-5)
-    expected = [
-        [0.8446, 0.5777, 0.8446, 0.5777],
-        [0.5777, 0.8446, 0.5777, 0.8446],
-        [0.7881, 0.7881, 0.7881, 0.7881],
-    ]
-    assert torch.allclose(output, torch.tensor(expected), atol=6e-5)
-
-
-def test_the_same_weights_with_the_values_as_printed() -> None:
-    weights = attention_weights(attention_scores(SHEET, SHEET), None)
-    printed = torch.tensor([[1.0, 0, 1, 0], [0, 1, 0, 1], [0, 1, 1, 0]])
-    got = (weights @ printed)[0].tolist()
-    assert got == pytest.approx([0.4223, 0.5777, 0.8446, 0.1554], abs=6e-5)
-
-
-def test_masked_weights_of_the_notes_decoder() -> None:
-    """Weights (.8 .1 .1 / .15 .75 .1 / .1 .2 .7) with the look-ahead mask."""
-    scores = torch.tensor([[0.8, 0.1, 0.1], [0.15, 0.75, 0.1], [0.1, 0.2, 0.7]]).log()
-    allowed = Mask(causal=True).allowed(3, 3, torch.device("cpu"))
-    assert allowed is not None
-    got = attention_weights(scores, allowed[0, 0])
-    expected = torch.tensor([[1, 0, 0], [0.1667, 0.8333, 0], [0.1, 0.2, 0.7]])
-    assert torch.allclose(got, expected, atol=5e-5)
-    assert got[0, 1] == got[0, 2] == got[1, 2] == 0  # exactly
-
 
 MASKS = {
     "none": Mask(),
@@ -114,14 +63,6 @@ def test_explicit_equals_torchs_own_multi_head_attention() -> None:
     )
     assert torch.allclose(got, expected, atol=1e-12)
     assert torch.allclose(trace["weights"], weights, atol=1e-12)
-
-
-def test_eight_heads_of_64_concatenate_to_512() -> None:
-    attention, trace = MultiHeadAttention(Spec(vocabulary=3)), Trace()
-    attention(torch.randn(1, 3, 512), Mask(), trace=trace)
-    assert trace["heads"].shape == (1, 8, 3, 64)
-    assert trace["concat"].shape == (1, 3, 512)
-    assert attention.query.weight.shape == attention.output.weight.shape == (512, 512)
 
 
 def test_grouped_keys_serve_several_heads() -> None:

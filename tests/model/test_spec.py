@@ -53,15 +53,6 @@ def test_parameters_of_the_papers_rows() -> None:
     assert got == pytest.approx(expected, abs=0.005)
 
 
-def test_the_notes_figures() -> None:
-    """FFN 512→2048→512 has 2,099,712 weights, the four projections 1,048,576 without biases."""
-    one = parameter_count(Spec(vocabulary=1, encoder_layers=1, decoder_layers=0))
-    ffn, attention, norms = 2_099_712, 1_048_576 + 4 * 512, 2 * 2 * 512
-    assert one == ffn + attention + norms + 512
-    ten_thousand = parameter_count(Spec(vocabulary=10_000)) - parameter_count(Spec(vocabulary=1))
-    assert ten_thousand == 5_120_000 - 512
-
-
 def test_heads_alone_do_not_change_the_size() -> None:
     rows = ["base", "paper-A-h1", "paper-A-h4", "paper-A-h16", "paper-A-h32"]
     assert len({parameter_count(preset(row, 1000)) for row in rows}) == 1

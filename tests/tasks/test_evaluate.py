@@ -1,13 +1,18 @@
 """Scores against sacreBLEU called directly, and slices counted by hand."""
 
+import json
+import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 import sacrebleu
 
-from regard.data.phrasebook.corpus import phrasebook
+from regard.data.phrasebook.corpus import Entry, phrasebook
+from regard.decode.hypothesis import Search
 from regard.errors import DataError, MisuseError
-from regard.tasks.evaluate import pairs_to_score, score, score_slices
+from regard.tasks.evaluate import Slip, pairs_to_score, score, score_notes, score_slices
+from regard.tasks.load import load
 from regard.tasks.run import Run
 
 OUTPUTS = ["Das Haus ist klein.", "Der Hund bellt laut heute.", "Wie geht es dir?"]
@@ -46,3 +51,20 @@ def test_pairs_from_files(tmp_path: Path) -> None:
         pairs_to_score(run, tmp_path / "t.en", tmp_path / "t.de", slices=False)
     with pytest.raises(MisuseError, match="needs --source"):
         pairs_to_score(run, None, tmp_path / "t.de", slices=False)
+
+
+@pytest.mark.end_to_end
+def test_the_notes_must_come_out_exactly(toy_run: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(toy_run, run)
+    model = load(run)
+    assert score_notes(model, Search()) == ([], [])  # a run on own files has no notes
+    right = model.translate("red cat")
+    assert isinstance(right, str)
+    pairs = [("red cat", right), ("blue dog", "never this")]
+    entries = [Entry(source, target, "notes", "train", ("notes",)) for source, target in pairs]
+    rows = "".join(f"{json.dumps(asdict(entry))}\n" for entry in entries)
+    (run / "data" / "notes.jsonl").write_text(rows)
+    (row,), slips = score_notes(model, Search())
+    assert (row.name, row.sentences, row.exact) == ("notes", 2, 50.0)
+    assert slips == [Slip("blue dog", str(model.translate("blue dog")), "never this")]

@@ -67,7 +67,7 @@ def test_a_small_model_learns_to_copy() -> None:
     optimizer = make_adam(model)
 
     def groups() -> Iterator[list[Batch]]:
-        for _ in range(150):
+        for _ in range(200):
             rows = torch.randint(4, 14, (32, 5)).tolist()
             yield [batch([(row, row) for row in rows])]
 

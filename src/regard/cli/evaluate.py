@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from regard.tasks.evaluate import Scores, SliceScore
+    from regard.tasks.evaluate import Scores, SliceScore, Slip
 
 
 @click.command(
@@ -43,7 +43,13 @@ def command(
     """
     from regard import atomic
     from regard.draw.progress import progress_bar
-    from regard.tasks.evaluate import pairs_to_score, score, score_slices, translate_all
+    from regard.tasks.evaluate import (
+        pairs_to_score,
+        score,
+        score_notes,
+        score_slices,
+        translate_all,
+    )
     from regard.tasks.load import load, search_with
 
     model = load(run, device)
@@ -54,14 +60,26 @@ def command(
         outputs = translate_all(model, pairs.sources, search, bar.advance)
     scores = score(outputs, pairs.references)
     rows = score_slices(pairs.entries, outputs) if slices else []
+    notes, slips = score_notes(model, search) if slices else ([], [])
     if output:
         atomic.write_text(output, "".join(f"{' '.join(text.splitlines())}\n" for text in outputs))
     if as_json:
-        slices_json = [asdict(row) for row in rows]
+        slices_json = [asdict(row) for row in [*rows, *notes]]
         result = {"set": pairs.name, **asdict(scores), "beam": search.beam, "slices": slices_json}
+        result["slips"] = [asdict(slip) for slip in slips]
         click.echo(json.dumps(result, ensure_ascii=False))
     else:
-        _print(pairs.name, scores, rows, search.beam)
+        _print(pairs.name, scores, [*rows, *notes], search.beam)
+        _print_slips(notes, slips)
+
+
+def _print_slips(notes: "list[SliceScore]", slips: "list[Slip]") -> None:
+    """Say which sentences of the notes did not come out exactly."""
+    if notes:
+        right = notes[0].sentences - len(slips)
+        click.echo(f"\nnotes are trained on: {right} of {notes[0].sentences} came out exactly")
+    for slip in slips:
+        click.echo(f"  {slip.source}\n    got      {slip.output}\n    expected {slip.expected}")
 
 
 def _print(name: str, scores: "Scores", rows: "list[SliceScore]", beam: int) -> None:

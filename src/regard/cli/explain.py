@@ -1,4 +1,4 @@
-"""`regard explain`: attention maps in the terminal, as SVG and as PNG."""
+"""`regard explain`: attention as a heat map, dots, equations or a filter; terminal, SVG, PNG."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    import numpy as np
+    from rich.console import RenderableType
+
+    from regard.draw.tables import NumberTable
     from regard.explain.heads import AttentionMap, Attentions
+    from regard.explain.views import Filter
+
+# view → the attention it shows unless --kind says otherwise
+VIEWS = {"heatmap": "cross", "dots": "cross", "equation": "encoder", "filter": "encoder"}
+WIDEST = 10_000  # terminal cells; the console says how many there are
 
 
 @click.command(
@@ -15,33 +24,52 @@ if TYPE_CHECKING:
 Examples:
   regard explain runs/demo "The animal did not cross the street because it was too tired."
   regard explain runs/demo "How are you?" --kind encoder --layer 2 --head 3
-  regard explain runs/demo "How are you?" --svg attention.svg --png attention.png"""
+  regard explain runs/demo "How are you?" --svg attention.svg --png attention.png
+  regard explain runs/demo "He sat on the bank of the river." --as equation --word bank
+  regard explain runs/demo "I like eating ice-cream." --as dots --svg grid.svg
+  regard explain runs/demo "Hi, how are you?" --as filter --head 2 --word you"""
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("text")
+@click.option(
+    "--as",
+    "view",
+    type=click.Choice(list(VIEWS)),
+    default="heatmap",
+    show_default=True,
+    help="How to show it: see the examples.",
+)
 @click.option("--translation", help="Explain this output instead of the model's own.")
 @click.option(
     "--kind",
     type=click.Choice(["cross", "encoder", "decoder"]),
-    default="cross",
-    show_default=True,
-    help="Cross-attention, or the self-attention of either side.",
+    help="Cross-attention (default of heatmap and dots), or the self-attention of either side "
+    "(encoder: default of equation and filter).",
 )
 @click.option("--layer", type=click.IntRange(min=1), help="Which layer; default: the last.")
-@click.option("--head", type=click.IntRange(min=1), help="Which head; default: the mean of all.")
+@click.option(
+    "--head",
+    type=click.IntRange(min=1),
+    help="Which head; default: the mean of all, for a filter the first.",
+)
+@click.option("--word", help="Equation, filter: only this word, or its position from 1.")
+@click.option("--all", "every", is_flag=True, help="Equation: keep terms below 0.005.")
 @click.option("--heads", is_flag=True, help="SVG: all heads of the layer side by side.")
 @click.option("--pieces", is_flag=True, help="Show sub-words instead of whole words.")
-@click.option("--svg", type=click.Path(path_type=Path), help="Write the map as SVG.")
-@click.option("--png", type=click.Path(path_type=Path), help="Write the map as PNG.")
+@click.option("--svg", type=click.Path(path_type=Path), help="Write the picture as SVG.")
+@click.option("--png", type=click.Path(path_type=Path), help="Write the picture as PNG.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
-@click.option("--json", "as_json", is_flag=True, help="Print words and weights as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print words and numbers as JSON.")
 def command(
     run: Path,
     text: str,
+    view: str,
     translation: str | None,
-    kind: str,
+    kind: str | None,
     layer: int | None,
     head: int | None,
+    word: str | None,
+    every: bool,
     heads: bool,
     pieces: bool,
     svg: Path | None,
@@ -51,79 +79,207 @@ def command(
 ) -> None:
     """Show what the model of RUN attends to while it translates TEXT.
 
-    Rows are the words that look, columns the words looked at; each row sums to 1.
+    In a heat map rows are the words that look and columns the words looked at, and each row sums
+    to 1; a grid of dots is the same turned on its side.
     """
     from regard.explain.heads import attend
     from regard.tasks.load import load
 
-    if heads and not svg:
-        raise click.UsageError("--heads needs --svg")
-    found = attend(load(run, device), text, translation, pieces)
-    chosen = found.map(kind, layer)
+    _check(view, word, every, heads, svg, png)
+    found = attend(load(run, device), text, translation, pieces or view == "filter")
+    chosen = found.map(kind or VIEWS[view], layer)
+    if view == "filter":
+        head = head or 1
+    numbers, pictures = _view(view, found, chosen, head, word, every)
     if as_json:
-        click.echo(json.dumps(_as_json(found, chosen, head), ensure_ascii=False))
+        click.echo(json.dumps(numbers, ensure_ascii=False))
     else:
-        _show(found, chosen, head)
+        from rich.console import Console
+
+        console = Console()
+        console.print(_subtitle(found), style="bold", markup=False, highlight=False)
+        for picture in pictures:
+            console.print(picture, highlight=False)
     if svg:
-        _write_svg(svg, found, chosen, head, heads)
+        _write_svg(svg, view, found, chosen, head, heads)
         click.echo(f"Written: {svg}", err=True)
     if png:
-        from regard.draw.plot import heatmap_png
+        from regard.draw.plot import MissingMatplotlib
+        from regard.errors import RegardError
 
-        title = chosen.title(head)
-        heatmap_png(png, chosen.head(head), chosen.rows, chosen.columns, title, _subtitle(found))
+        try:
+            _write_png(png, view, found, chosen, head)
+        except MissingMatplotlib as missing:
+            raise RegardError(str(missing)) from missing
         click.echo(f"Written: {png}", err=True)
+
+
+def _check(
+    view: str, word: str | None, every: bool, heads: bool, svg: Path | None, png: Path | None
+) -> None:
+    """Options that do not go together, before a model is loaded."""
+    if heads and not (svg and view == "heatmap"):
+        raise click.UsageError("--heads needs --svg and --as heatmap")
+    if word is not None and view not in ("equation", "filter"):
+        raise click.UsageError("--word needs --as equation or --as filter")
+    if every and view != "equation":
+        raise click.UsageError("--all needs --as equation")
+    if (svg or png) and view == "equation":
+        raise click.UsageError(
+            "--as equation is text; --svg and --png draw --as heatmap, --as dots and --as filter"
+        )
 
 
 def _subtitle(found: "Attentions") -> str:
     return f"{found.source} → {found.output}"
 
 
-def _show(found: "Attentions", chosen: "AttentionMap", head: int | None) -> None:
-    from rich.console import Console
-
-    from regard.draw.terminal import heatmap
-
-    console = Console()
-    console.print(_subtitle(found), style="bold", markup=False, highlight=False)
-    weights = chosen.head(head)
-    picture = heatmap(
-        weights, chosen.rows, chosen.columns, title=chosen.title(head), width=console.width
-    )
-    console.print(picture)
-
-
-def _write_svg(
-    path: Path, found: "Attentions", chosen: "AttentionMap", head: int | None, heads: bool
-) -> None:
-    from regard import atomic
-    from regard.draw.svg import heads_svg, heatmap_svg
-
-    subtitle = _subtitle(found)
-    if heads:
-        title = chosen.title(None).replace("mean of all heads", "every head")
-        picture = heads_svg(
-            chosen.weights, chosen.rows, chosen.columns, title=title, subtitle=subtitle
-        )
-    else:
-        picture = heatmap_svg(
-            chosen.head(head),
-            chosen.rows,
-            chosen.columns,
-            title=chosen.title(head),
-            subtitle=subtitle,
-        )
-    atomic.write_text(path, picture)
-
-
-def _as_json(found: "Attentions", chosen: "AttentionMap", head: int | None) -> dict[str, object]:
-    return {
+def _view(
+    view: str,
+    found: "Attentions",
+    chosen: "AttentionMap",
+    head: int | None,
+    word: str | None,
+    every: bool,
+) -> tuple[dict[str, object], list["RenderableType"]]:
+    """The numbers of a view for JSON, and what the terminal prints."""
+    numbers: dict[str, object] = {
         "source": found.source,
         "output": found.output,
         "kind": chosen.kind,
         "layer": chosen.layer,
         "head": head,
-        "rows": chosen.rows,
-        "columns": chosen.columns,
-        "weights": [[round(float(w), 6) for w in row] for row in chosen.head(head)],
     }
+    if view == "equation":
+        more, pictures = _equations(chosen, head, word, every)
+    elif view == "filter":
+        more, pictures = _filter(found, chosen, head, word)
+    else:
+        more, pictures = _grid(view, chosen, head)
+    return numbers | more, pictures
+
+
+def _grid(
+    view: str, chosen: "AttentionMap", head: int | None
+) -> tuple[dict[str, object], list["RenderableType"]]:
+    from regard.draw.dots import dot_grid
+    from regard.draw.terminal import heatmap
+    from regard.explain.views import dots
+
+    title = chosen.title(head)
+    if view == "heatmap":
+        rows, columns, weights = chosen.rows, chosen.columns, chosen.head(head)
+        picture: RenderableType = heatmap(weights, rows, columns, title=title, width=WIDEST)
+    else:
+        turned = dots(chosen, head)
+        rows, columns, weights = turned.rows, turned.columns, turned.weights
+        picture = dot_grid(weights, rows, columns, title=title, width=WIDEST)
+    return {"rows": rows, "columns": columns, "weights": _rounded(weights)}, [picture]
+
+
+def _equations(
+    chosen: "AttentionMap", head: int | None, word: str | None, every: bool
+) -> tuple[dict[str, object], list["RenderableType"]]:
+    from regard.draw.tables import WrittenSums
+    from regard.explain.views import equations
+
+    found = equations(chosen, head, word, every)
+    numbers = [
+        {
+            "word": line.word,
+            "terms": [{"word": name, "weight": round(weight, 6)} for weight, name in line.terms],
+            "others": round(line.others, 6),
+            "text": str(line),
+        }
+        for line in found
+    ]
+    sums = [(line.word, line.summands()) for line in found]
+    return {"equations": numbers}, [WrittenSums(sums, chosen.title(head))]
+
+
+def _filter(
+    found: "Attentions", chosen: "AttentionMap", head: int | None, word: str | None
+) -> tuple[dict[str, object], list["RenderableType"]]:
+    from rich.text import Text
+
+    from regard.draw.tables import bars
+    from regard.explain.views import attention_filter, find_word
+
+    steps = attention_filter(found, chosen.kind, chosen.layer, head)
+    pictures: list[RenderableType] = [Text(chosen.title(head), style="bold")]
+    for table in _filter_tables(steps):
+        pictures += ["", table]
+    for place in find_word(steps.rows, word) if word is not None else [0]:
+        pictures += ["", Text(f"What passes the filter for {steps.rows[place]}", style="bold")]
+        pictures += [bars([float(w) for w in steps.weights[place]], steps.columns)]
+    named = {"products": steps.products, "scores": steps.scores, "weights": steps.weights}
+    numbers: dict[str, object] = {"rows": steps.rows, "columns": steps.columns, "d_k": steps.d_k}
+    return numbers | {name: _rounded(values) for name, values in named.items()}, pictures
+
+
+def _filter_tables(steps: "Filter") -> list["NumberTable"]:
+    """The three steps, each a table; weights are shaded from 0 to 1, scores over their range."""
+    from regard.draw.tables import NumberTable
+
+    scaled = f"÷ √d_k = √{steps.d_k}, d_k being the size of a head: the scores"
+    softmax = "softmax of each row: the weights, the attention filter"
+    return [
+        NumberTable(steps.products, steps.rows, steps.columns, "Q Kᵀ: the dot products"),
+        NumberTable(steps.scores, steps.rows, steps.columns, scaled),
+        NumberTable(steps.weights, steps.rows, steps.columns, softmax, (0, 1)),
+    ]
+
+
+def _rounded(values: "np.ndarray") -> list[list[float | None]]:
+    """Numbers for JSON, which has no NaN: what a mask forbids is null."""
+    return [[None if v != v else round(float(v), 6) for v in row] for row in values]
+
+
+def _write_svg(
+    path: Path,
+    view: str,
+    found: "Attentions",
+    chosen: "AttentionMap",
+    head: int | None,
+    heads: bool,
+) -> None:
+    from regard import atomic
+    from regard.draw.dots import dots_svg
+    from regard.draw.svg import heads_svg, heatmap_svg
+    from regard.draw.table_pictures import tables_svg
+    from regard.explain.views import attention_filter, dots
+
+    title, subtitle = chosen.title(head), _subtitle(found)
+    rows, columns = chosen.rows, chosen.columns
+    if heads:
+        title = chosen.title(None).replace("mean of all heads", "every head")
+        picture = heads_svg(chosen.weights, rows, columns, title=title, subtitle=subtitle)
+    elif view == "dots":
+        turned = dots(chosen, head)
+        weights = turned.weights
+        picture = dots_svg(weights, turned.rows, turned.columns, title=title, subtitle=subtitle)
+    elif view == "filter":
+        steps = attention_filter(found, chosen.kind, chosen.layer, head)
+        picture = tables_svg(_filter_tables(steps), title, subtitle)
+    else:
+        picture = heatmap_svg(chosen.head(head), rows, columns, title=title, subtitle=subtitle)
+    atomic.write_text(path, picture)
+
+
+def _write_png(
+    path: Path, view: str, found: "Attentions", chosen: "AttentionMap", head: int | None
+) -> None:
+    from regard.draw.dots import dots_png
+    from regard.draw.plot import heatmap_png
+    from regard.draw.table_pictures import tables_png
+    from regard.explain.views import attention_filter, dots
+
+    title, subtitle = chosen.title(head), _subtitle(found)
+    if view == "dots":
+        turned = dots(chosen, head)
+        dots_png(path, turned.weights, turned.rows, turned.columns, title, subtitle)
+    elif view == "filter":
+        steps = attention_filter(found, chosen.kind, chosen.layer, head)
+        tables_png(path, _filter_tables(steps), title, subtitle)
+    else:
+        heatmap_png(path, chosen.head(head), chosen.rows, chosen.columns, title, subtitle)

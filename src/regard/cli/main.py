@@ -17,6 +17,8 @@ COMMANDS = {
     "translate": ("regard.cli.translate", "Translate a text, a file or standard input."),
     "evaluate": ("regard.cli.evaluate", "Measure BLEU and chrF, and the phrasebook's slices."),
     "explain": ("regard.cli.explain", "Show what the model attended to."),
+    "positions": ("regard.cli.positions", "Draw positional encoding."),
+    "walk": ("regard.cli.walk", "Every number of one pass, as by hand."),
     "phrasebook": ("regard.cli.phrasebook", "Look at the embedded training corpus."),
 }
 

@@ -15,7 +15,7 @@ Examples:
   regard phrasebook --sample --slice it
   regard phrasebook --write folder      train, dev and test as .tsv files"""
 )
-@click.option("--language", type=click.Choice(["de"]), default="de", show_default=True)
+@click.option("--language", type=click.Choice(["de", "hi"]), default="de", show_default=True)
 @click.option("--sample", is_flag=True, help="Print pairs of each pattern.")
 @click.option("--per-pattern", type=click.IntRange(min=1), default=10, show_default=True)
 @click.option("--slice", "chosen", help="Only patterns of this slice.")
@@ -29,7 +29,7 @@ def command(
     write: Path | None,
     as_json: bool,
 ) -> None:
-    """The phrasebook: English–German pairs made by a grammar, in patterns and slices."""
+    """The phrasebook: English–German and English–Hindi pairs, made by a grammar."""
     from regard.data.phrasebook.corpus import phrasebook
     from regard.draw.progress import progress_bar
 
@@ -44,12 +44,13 @@ def command(
 
 
 def _sample(language: str, per_pattern: int, chosen: str | None, as_json: bool) -> None:
-    from regard.data.phrasebook.corpus import sample
+    from regard.data.phrasebook.corpus import NOTES, sample
     from regard.data.phrasebook.notation import SLICES
     from regard.errors import MisuseError, nearest
 
-    if chosen is not None and chosen not in SLICES:
-        raise MisuseError(f"slice: got {chosen!r}{nearest(chosen, SLICES)}")
+    known = (*SLICES, NOTES)
+    if chosen is not None and chosen not in known:
+        raise MisuseError(f"slice: got {chosen!r}{nearest(chosen, known)}")
     for pattern, entries in sample(language, per_pattern).items():
         if chosen and chosen not in entries[0].slices:
             continue

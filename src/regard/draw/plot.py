@@ -77,7 +77,7 @@ def loss_curve_png(
             f"loss curve: got {len(steps)} steps, {len(losses)} losses, {rates} learning rates; "
             "expected as many of each"
         )
-    figure = _figure(*CURVE_INCHES)
+    figure = new_figure(*CURVE_INCHES)
     x, y = np.asarray(steps, dtype=float), np.asarray(losses, dtype=float)
     bottom = 0.3 if learning_rate is not None else 0.12
     axes = figure.add_axes((0.07, bottom, 0.86, 0.77 - bottom))
@@ -94,7 +94,7 @@ def loss_curve_png(
         draw_learning_rate(lowest, x, np.asarray(learning_rate, dtype=float))
     lowest.set_xlabel("optimizer step", color=palette.LIGHT.muted, fontsize=9.5)
     _curve_words(figure, title, best_in_words(validation, bleu), handles)
-    _save(figure, path)
+    save(figure, path)
 
 
 def heatmap_png(
@@ -110,14 +110,11 @@ def heatmap_png(
     """One attention map with the look (the very plan) of the SVG one, at two dots per pixel."""
     grid = make_grid(np.asarray(weights)[None], rows, columns, maximum)
     drawing = plan(grid, title, subtitle)
-    figure = _figure(drawing.width / PIXELS_PER_INCH, drawing.height / PIXELS_PER_INCH)
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set_axis_off()
-    axes.set(xlim=(0, drawing.width), ylim=(drawing.height, 0))
+    figure, axes = page(drawing)
     _map_cells(axes, grid, drawing)
-    _map_words(axes, drawing)
+    map_words(axes, drawing)
     _map_scale(axes, grid, drawing)
-    _save(figure, path)
+    save(figure, path)
 
 
 def _curve_words(figure: "Figure", title: str, subtitle: str, handles: "Sequence[Artist]") -> None:
@@ -136,7 +133,7 @@ def _curve_words(figure: "Figure", title: str, subtitle: str, handles: "Sequence
     )
 
 
-def _figure(width: float, height: float) -> "Figure":
+def new_figure(width: float, height: float) -> "Figure":
     """An empty figure in inches, on its own Agg canvas."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -151,7 +148,16 @@ def _figure(width: float, height: float) -> "Figure":
     return figure
 
 
-def _save(figure: "Figure", path: str | os.PathLike[str]) -> None:
+def page(plan: Plan) -> "tuple[Figure, Axes]":
+    """A figure with one invisible pair of axes, whose units are the pixels of the plan."""
+    figure = new_figure(plan.width / PIXELS_PER_INCH, plan.height / PIXELS_PER_INCH)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_axis_off()
+    axes.set(xlim=(0, plan.width), ylim=(plan.height, 0))
+    return figure, axes
+
+
+def save(figure: "Figure", path: str | os.PathLike[str]) -> None:
     """Render in memory, then write whole or not at all."""
     from matplotlib.font_manager import fontManager
     from matplotlib.text import Text
@@ -188,25 +194,25 @@ def _map_cells(axes: "Axes", grid: Grid, plan: Plan) -> None:
                 loud = fraction >= layout.NEXT_TO_NOTHING
                 ink = palette.ink_on(colour) if loud else palette.LIGHT.muted
                 value = number(float(grid.weights[0, row, column]))
-                _write(axes, (x + plan.cell / 2, y + plan.cell / 2), value, 11.5, ink, "center")
+                write(axes, (x + plan.cell / 2, y + plan.cell / 2), value, 11.5, ink, "center")
     axes.add_collection(PatchCollection(squares, facecolors=colours, linewidths=0))
 
 
-def _map_words(axes: "Axes", plan: Plan) -> None:
+def map_words(axes: "Axes", plan: Plan) -> None:
     """Title, subtitle, row and column labels at the places of the plan."""
     theme, y = palette.LIGHT, layout.PAD - 6
     for line in plan.title:
         y += 24
-        _write(axes, (layout.PAD, y - 10), line, layout.TITLE_SIZE * 0.92, theme.ink, "bold left")
+        write(axes, (layout.PAD, y - 10), line, layout.TITLE_SIZE * 0.92, theme.ink, "bold left")
     for line in plan.subtitle:
         y += 19
-        _write(axes, (layout.PAD, y - 6), line, layout.SUBTITLE_SIZE * 0.92, theme.muted, "left")
+        write(axes, (layout.PAD, y - 6), line, layout.SUBTITLE_SIZE * 0.92, theme.muted, "left")
     for row, label in enumerate(plan.rows):
         place = plan.left - layout.LABEL_GAP, plan.top + (row + 0.5) * plan.cell
-        _write(axes, place, label, plan.font * 0.92, theme.ink, "right")
+        write(axes, place, label, plan.font * 0.92, theme.ink, "right")
     for column, label in enumerate(plan.columns):
         x, y = plan.label_point(0, column)
-        _write(axes, (x, y), label, plan.font * 0.92, theme.ink, "label", plan.angle)
+        write(axes, (x, y), label, plan.font * 0.92, theme.ink, "label", plan.angle)
 
 
 def _map_scale(axes: "Axes", grid: Grid, plan: Plan) -> None:
@@ -217,11 +223,11 @@ def _map_scale(axes: "Axes", grid: Grid, plan: Plan) -> None:
     axes.imshow(ramp.astype(np.uint8), extent=(x, end, y + layout.SCALE_HEIGHT, y), aspect="auto")
     axes.set(xlim=(0, plan.width), ylim=(plan.height, 0))
     middle, size = y + layout.SCALE_HEIGHT / 2, layout.SMALL_SIZE * 0.92
-    _write(axes, (plan.left, middle), "0", size, palette.LIGHT.muted, "left")
-    _write(axes, (end + 7, middle), number(grid.maximum), size, palette.LIGHT.muted, "left")
+    write(axes, (plan.left, middle), "0", size, palette.LIGHT.muted, "left")
+    write(axes, (end + 7, middle), number(grid.maximum), size, palette.LIGHT.muted, "left")
 
 
-def _write(
+def write(
     axes: "Axes", at: Point, text: str, size: float, colour: str, how: str, angle: int = 0
 ) -> None:
     """Text of `size` pixels: its left, right or centre at a point, or a turned column label."""

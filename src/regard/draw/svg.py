@@ -64,20 +64,24 @@ def _document(grid: Grid, plan: Plan) -> str:
     """Put the parts together; the surface comes first, the tooltip cells after the labels."""
     levels = _levels(grid)
     title = " ".join(plan.title) or "Heat map"
-    size = f"{plan.width:g} {plan.height:g}"
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="regard-map" role="img" '
-        f'viewBox="0 0 {size}" width="{plan.width:g}" height="{plan.height:g}">',
-        f"<title>{_escape(title)}</title>",
-        f"<desc>{_escape(_in_words(grid, plan))}</desc>",
-        f"<style>{_style(plan, levels)}</style>",
-        f'<rect class="surface" width="{plan.width:g}" height="{plan.height:g}"/>',
-        *_words(plan),
-    ]
+    parts = opening(plan.width, plan.height, title, _in_words(grid, plan), _style(plan, levels))
+    parts += words(plan)
     for panel in range(len(plan.names)):
-        parts += _panel_labels(plan, panel)
+        parts += panel_labels(plan, panel)
         parts += _cells(grid, plan, panel, levels[panel])
     return "\n".join([*parts, *_scale(grid, plan), "</svg>"]) + "\n"
+
+
+def opening(width: float, height: float, title: str, told: str, style: str) -> list[str]:
+    """The first lines of a document: size, name, the picture in words, rules, the page."""
+    return [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="regard-map" role="img" '
+        f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}">',
+        f"<title>{escape(title)}</title>",
+        f"<desc>{escape(told)}</desc>",
+        f"<style>{style}</style>",
+        f'<rect class="surface" width="{width:g}" height="{height:g}"/>',
+    ]
 
 
 def _levels(grid: Grid) -> list[list[list[int]]]:
@@ -97,6 +101,11 @@ def _style(plan: Plan, levels: list[list[list[int]]]) -> str:
     on_scale = {round(step / (SCALE_STEPS - 1) * LEVELS) for step in range(SCALE_STEPS)}
     light = _colours(palette.LIGHT, False, steps | on_scale, steps if plan.numbered else set())
     dark = _colours(palette.DARK, True, steps | on_scale, steps if plan.numbered else set())
+    return f"{sizes(plan)}\n{light}\n@media (prefers-color-scheme:dark){{{dark}}}"
+
+
+def sizes(plan: Plan) -> str:
+    """The rules that hold in both modes: typefaces, sizes, where a text is anchored."""
     return (
         f".regard-map{{max-width:100%;height:auto;font-family:{FONTS}}}\n"
         f".regard-map .label{{font-size:{plan.font:g}px}}"
@@ -105,19 +114,23 @@ def _style(plan: Plan, levels: list[list[list[int]]]) -> str:
         f".regard-map .small{{font-size:{layout.SMALL_SIZE:g}px}}"
         ".regard-map .number{font-size:12px;text-anchor:middle;pointer-events:none;"
         "font-variant-numeric:tabular-nums}"
-        ".regard-map .end{text-anchor:end}.regard-map .middle{text-anchor:middle}\n"
-        f"{light}\n@media (prefers-color-scheme:dark){{{dark}}}"
+        ".regard-map .end{text-anchor:end}.regard-map .middle{text-anchor:middle}"
     )
 
 
-def _colours(theme: palette.Theme, dark: bool, steps: set[int], numbers: set[int]) -> str:
-    rules = [
+def surroundings(theme: palette.Theme) -> list[str]:
+    """The rules of one mode for all that is not data."""
+    return [
         f".regard-map .surface{{fill:{theme.surface}}}",
         f".regard-map text{{fill:{theme.ink}}}",
         f".regard-map .muted{{fill:{theme.muted}}}",
         f".regard-map .none{{fill:{theme.missing}}}",
         f".regard-map .cell:hover{{stroke:{theme.ink};stroke-width:1.5}}",
     ]
+
+
+def _colours(theme: palette.Theme, dark: bool, steps: set[int], numbers: set[int]) -> str:
+    rules = surroundings(theme)
     for step in sorted(steps):
         colour = palette.scale(step / LEVELS, dark=dark)
         rules.append(f".regard-map .k{step}{{fill:{colour}}}")
@@ -127,20 +140,20 @@ def _colours(theme: palette.Theme, dark: bool, steps: set[int], numbers: set[int
     return "".join(rules)
 
 
-def _words(plan: Plan) -> Iterator[str]:
+def words(plan: Plan) -> Iterator[str]:
     """Title and subtitle, one element per line."""
     y = layout.PAD - 6
     for line in plan.title:
         y += 24
-        yield f'<text class="title" x="{layout.PAD:g}" y="{y - 4:g}">{_escape(line)}</text>'
+        yield f'<text class="title" x="{layout.PAD:g}" y="{y - 4:g}">{escape(line)}</text>'
     for line in plan.subtitle:
         y += 19
         yield (
-            f'<text class="subtitle muted" x="{layout.PAD:g}" y="{y - 2:g}">{_escape(line)}</text>'
+            f'<text class="subtitle muted" x="{layout.PAD:g}" y="{y - 2:g}">{escape(line)}</text>'
         )
 
 
-def _panel_labels(plan: Plan, panel: int) -> Iterator[str]:
+def panel_labels(plan: Plan, panel: int) -> Iterator[str]:
     """Row labels left of the first panels, column labels above the top ones, names below all."""
     left, top = plan.corner(panel)
     middle = plan.font * 0.35  # from the middle of a letter to its baseline
@@ -148,7 +161,7 @@ def _panel_labels(plan: Plan, panel: int) -> Iterator[str]:
         for row, label in enumerate(plan.rows):
             y = top + (row + 0.5) * plan.cell + middle
             x = left - layout.LABEL_GAP
-            yield f'<text class="label end" x="{x:g}" y="{y:.1f}">{_escape(label)}</text>'
+            yield f'<text class="label end" x="{x:g}" y="{y:.1f}">{escape(label)}</text>'
     if panel < plan.across:
         for column, label in enumerate(plan.columns):
             x, y = plan.label_point(panel, column)
@@ -158,9 +171,9 @@ def _panel_labels(plan: Plan, panel: int) -> Iterator[str]:
                 if plan.angle
                 else f'class="label middle" x="{x:g}" y="{y:g}"'
             )
-            yield f"<text {place}>{_escape(label)}</text>"
+            yield f"<text {place}>{escape(label)}</text>"
     if plan.names[panel]:
-        name, y = _escape(plan.names[panel]), top + len(plan.rows) * plan.cell + 16
+        name, y = escape(plan.names[panel]), top + len(plan.rows) * plan.cell + 16
         yield f'<text class="small muted" x="{left:g}" y="{y:g}">{name}</text>'
 
 
@@ -177,7 +190,7 @@ def _cells(grid: Grid, plan: Plan, panel: int, levels: list[list[int]]) -> Itera
             yield (
                 f'<rect class="cell {"none" if level < 0 else f"k{level}"}" x="{x:g}" y="{y:g}" '
                 f'width="{side:g}" height="{side:g}">'
-                f"<title>{_escape(f'{name} → {other}: {told}')}</title></rect>"
+                f"<title>{escape(f'{name} → {other}: {told}')}</title></rect>"
             )
             if plan.numbered:
                 yield (
@@ -218,6 +231,6 @@ def _in_words(grid: Grid, plan: Plan) -> str:
     return ". ".join(words) + "."
 
 
-def _escape(text: str) -> str:
+def escape(text: str) -> str:
     """Text for XML; the labels were made visible before, so nothing illegal is left."""
     return text.translate(ESCAPES)

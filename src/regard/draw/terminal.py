@@ -68,7 +68,7 @@ class Heatmap:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         """Lay out for the narrower of `width` and the console, then paint line by line."""
-        painter = _painter(console, options)
+        painter = painter_for(console, options)
         width = max(12, min(self.width, options.max_width))
         names = [painter.plain(shorten_cells(n, LONGEST_LABEL)) for n in self.grid.rows]
         heads = [painter.plain(shorten_cells(n, LONGEST_LABEL)) for n in self.grid.columns]
@@ -95,7 +95,7 @@ class Heatmap:
 
 
 @dataclass(frozen=True)
-class _Painter:
+class Painter:
     """How one cell looks: a coloured blank, or one of five shade characters."""
 
     coloured: bool
@@ -129,10 +129,10 @@ class _Painter:
         return Text("blank 0  " + "  ".join(steps) + f" {up_to} {number(maximum)}")
 
 
-def _painter(console: Console, options: ConsoleOptions) -> _Painter:
-    """Sixteen colours cannot be ordered by eye, so they count as none."""
+def painter_for(console: Console, options: ConsoleOptions) -> Painter:
+    """What a console can show; sixteen colours cannot be ordered by eye, so they count as none."""
     rich_enough = console.color_system in ("truecolor", "256") and not console.no_color
-    return _Painter(rich_enough, options.ascii_only)
+    return Painter(rich_enough, options.ascii_only)
 
 
 def _columns_per_block(labels: Sequence[str], space: int) -> tuple[int, int]:
@@ -145,7 +145,7 @@ def _columns_per_block(labels: Sequence[str], space: int) -> tuple[int, int]:
 
 
 def _header(
-    labels: Sequence[str], cell: int, space: int, margin: int, painter: _Painter
+    labels: Sequence[str], cell: int, space: int, margin: int, painter: Painter
 ) -> list[Text]:
     """The column labels above one block: the staircase if it fits, else letter by letter."""
     heights = _staircase(labels, cell)

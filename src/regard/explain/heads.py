@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from jaxtyping import Float
 
 from regard.errors import MisuseError
+from regard.explain.traced_pass import trace_pass
 from regard.model.trace import Trace
 from regard.tasks.load import Model
 
 KINDS = {
-    "cross": "decoder.{}.cross.weights",
-    "encoder": "encoder.{}.self.weights",
-    "decoder": "decoder.{}.self.weights",
+    "cross": "decoder.{}.cross",
+    "encoder": "encoder.{}.self",
+    "decoder": "decoder.{}.self",
 }
 
 
@@ -67,13 +67,8 @@ class Attentions:
 
     def map(self, kind: str = "cross", layer: int | None = None) -> AttentionMap:
         """The weights of one layer (counted from 1; None: the last) as words × words."""
-        if kind not in KINDS:
-            raise MisuseError(f"kind: got {kind!r}, expected one of {', '.join(KINDS)}")
-        last = self.layers[kind]
-        number = last if layer is None else layer
-        if not 1 <= number <= last:
-            raise MisuseError(f"layer: got {number}, this model has layers 1 to {last}")
-        weights = self._trace[KINDS[kind].format(number - 1)][0].cpu().double().numpy()
+        number = self._layer(kind, layer)
+        weights = self.traced("weights", kind, number)
         rows = self._source_groups if kind == "encoder" else self._target_groups
         columns = self._input_groups if kind == "decoder" else self._source_groups
         return AttentionMap(
@@ -83,6 +78,24 @@ class Attentions:
             kind,
             number,
         )
+
+    def traced(
+        self, name: str, kind: str = "cross", layer: int | None = None
+    ) -> Float[np.ndarray, "H rows columns"]:
+        """What the pass recorded in one attention: q, k, v, scores or weights, token by token."""
+        part = KINDS[kind].format(self._layer(kind, layer) - 1)
+        numbers: np.ndarray = self._trace[f"{part}.{name}"][0].cpu().double().numpy()
+        return numbers
+
+    def _layer(self, kind: str, layer: int | None) -> int:
+        """The number of a layer, the last if none was asked for."""
+        if kind not in KINDS:
+            raise MisuseError(f"kind: got {kind!r}, expected one of {', '.join(KINDS)}")
+        last = self.layers[kind]
+        number = last if layer is None else layer
+        if not 1 <= number <= last:
+            raise MisuseError(f"layer: got {number}, this model has layers 1 to {last}")
+        return number
 
 
 def merge(
@@ -96,34 +109,21 @@ def merge(
     return merged
 
 
-@torch.inference_mode()
 def attend(model: Model, text: str, output: str | None = None, pieces: bool = False) -> Attentions:
     """Translate `text` (or take `output` as its translation) and trace the pass."""
-    tokenizer, special = model.tokenizer, model.tokenizer.special
-    if not text.strip():
-        raise MisuseError("explain: got an empty text, expected a sentence")
-    source = [*tokenizer.encode(text), special.eos]
-    if output is None:
-        best = model.translations([text])[0][0]
-        target, output = list(best.ids), best.text
-    else:
-        target = tokenizer.encode(output)
-    fed, predicted = [special.bos, *target], [*target, special.eos]
-    device = next(model.transformer.parameters()).device
-    trace = Trace()
-    model.transformer(
-        torch.tensor([source], device=device), torch.tensor([fed], device=device), trace=trace
-    )
+    done = trace_pass(model, text, output)
 
     def groups(ids: list[int]) -> list[tuple[str, list[int]]]:
         if pieces:
-            return [(piece, [i]) for i, piece in enumerate(tokenizer.pieces(ids))]
-        return tokenizer.word_groups(ids)
+            return [(piece, [i]) for i, piece in enumerate(done.tokenizer.pieces(ids))]
+        return done.tokenizer.word_groups(ids)
 
-    spec = model.transformer.spec
     layers = {
-        "cross": spec.decoder_layers,
-        "encoder": spec.encoder_layers,
-        "decoder": spec.decoder_layers,
+        "cross": done.spec.decoder_layers,
+        "encoder": done.spec.encoder_layers,
+        "decoder": done.spec.decoder_layers,
     }
-    return Attentions(text, output, layers, trace, groups(source), groups(predicted), groups(fed))
+    source, fed = done.sides["source"].ids, done.sides["target"].ids
+    return Attentions(
+        text, done.output, layers, done.trace, groups(source), groups(done.predicted), groups(fed)
+    )

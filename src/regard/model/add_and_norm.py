@@ -34,10 +34,12 @@ class AddAndNorm(nn.Module):
         sublayer: Callable[[Tensor], Tensor],
         trace: Trace | None = None,
     ) -> Float[Tensor, "B L D"]:
-        inside = sublayer(self.norm(x) if self.norm_first else x)
+        read = self.norm(x) if self.norm_first else x
+        inside = sublayer(read)
         added = x + dropout(inside, self.dropout, self.training)
         normed: Tensor = added if self.norm_first else self.norm(added)
         if trace:
+            trace.record("input", read)  # what the sub-layer reads: x, or its norm in pre-norm
             trace.record("add", added)
             trace.record("norm", normed)
         return normed

@@ -22,23 +22,31 @@ from regard.model.trace import Trace
 
 
 def attention_scores(
-    q: Float[Tensor, "*H L K"], k: Float[Tensor, "*H S K"]
+    q: Float[Tensor, "*H L K"], k: Float[Tensor, "*H S K"], trace: Trace | None = None
 ) -> Float[Tensor, "*H L S"]:
     """Q Kᵀ / √d_k: how well each query matches each key.
 
     A dot product of d_k independent terms has variance d_k; the division keeps it 1, so that the
     softmax does not saturate.
     """
-    return (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)
+    products = q @ k.transpose(-2, -1)
+    if trace:
+        trace.record("products", products)
+    return products / math.sqrt(q.shape[-1])
+
+
+def masked_scores(
+    scores: Float[Tensor, "*H L S"], allowed: Bool[Tensor, "*M S"] | None
+) -> Float[Tensor, "*H L S"]:
+    """The scores with -∞ where a mask forbids; the scores themselves where there is no mask."""
+    return scores if allowed is None else scores.masked_fill(~allowed, -torch.inf)
 
 
 def attention_weights(
     scores: Float[Tensor, "*H L S"], allowed: Bool[Tensor, "*M S"] | None
 ) -> Float[Tensor, "*H L S"]:
     """softmax over the keys; where a mask forbids, the score is -∞ and the weight exactly 0."""
-    if allowed is not None:
-        scores = scores.masked_fill(~allowed, -torch.inf)
-    return scores.softmax(dim=-1)
+    return masked_scores(scores, allowed).softmax(dim=-1)
 
 
 def explicit_attention(
@@ -51,10 +59,12 @@ def explicit_attention(
 ) -> Float[Tensor, "B H L K"]:
     """softmax(Q Kᵀ / √d_k) V, step by step."""
     allowed = mask.allowed(q.shape[2], k.shape[2], q.device)
-    scores = attention_scores(q, k)
-    weights = attention_weights(scores, allowed)
+    scores = attention_scores(q, k, trace)
+    masked = masked_scores(scores, allowed)
+    weights = attention_weights(masked, None)
     if trace:
         trace.record("scores", scores)
+        trace.record("masked", masked)
         trace.record("weights", weights)
     return dropout(weights, dropout_rate, training=True) @ v
 

@@ -31,10 +31,13 @@ class Embedding(nn.Module):
         self, ids: Int[Tensor, "B L"], start: int = 0, trace: Trace | None = None
     ) -> Float[Tensor, "B L D"]:
         """Vectors for `ids`, whose first one stands at position `start`."""
-        embedded = F.embedding(ids, self.weight) * self.scale
+        rows = F.embedding(ids, self.weight)
+        embedded = rows * self.scale
         position = self.positions(ids.shape[1], start)
+        x = embedded + position
         if trace:
+            trace.record("rows", rows)
             trace.record("embedding", embedded)
             trace.record("position", position)
-            trace.record("sum", embedded + position)
-        return dropout(embedded + position, self.dropout, self.training)
+            trace.record("sum", x)
+        return dropout(x, self.dropout, self.training)

@@ -15,10 +15,12 @@ from regard.errors import MisuseError
 from regard.model.spec import Spec
 
 
-def sinusoids(length: int, d_model: int, start: int = 0) -> Float[Tensor, "L D"]:
+def sinusoids(
+    length: int, d_model: int, start: int = 0, base: float | int = 10_000
+) -> Float[Tensor, "L D"]:
     """PE for the positions start … start + length - 1, computed in double precision."""
     position = torch.arange(start, start + length, dtype=torch.float64)[:, None]
-    wavelength = 10_000 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+    wavelength = base ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
     angle = position / wavelength
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()
 

@@ -33,4 +33,6 @@ class Stack(nn.Module):
             layer_cache = cache.layers[number] if cache else None
             x = layer(x, mask, memory, memory_mask, layer_cache, within(trace, number))
         normed: Tensor = self.norm(x)
+        if trace:
+            trace.record("output", normed)
         return normed

@@ -87,6 +87,7 @@ class Transformer(nn.Module):
         logits: Tensor = self.output(self.decode(target, memory, source_real, trace=trace))
         if trace:
             trace.record("logits", logits)
+            trace.record("probabilities", logits.softmax(dim=-1))
         return logits
 
     def new_cache(self) -> Cache:

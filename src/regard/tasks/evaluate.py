@@ -12,7 +12,7 @@ from regard.data.phrasebook.corpus import Entry, decided_right
 from regard.decode.hypothesis import Search
 from regard.errors import DataError, MisuseError
 from regard.tasks.load import Model
-from regard.tasks.prepare import kept_test_entries, read_texts
+from regard.tasks.prepare import kept_entries, read_texts
 from regard.tasks.run import Run
 from regard.tasks.translate import translate_texts
 
@@ -38,6 +38,15 @@ class SliceScore:
     bleu: float
     exact: float
     decided: float | None
+
+
+@dataclass(frozen=True)
+class Slip:
+    """A sentence of the notes that did not come out as it should."""
+
+    source: str
+    output: str
+    expected: str
 
 
 def score(outputs: Sequence[str], references: Sequence[str]) -> Scores:
@@ -76,6 +85,22 @@ def score_slices(entries: Sequence[Entry], outputs: Sequence[str]) -> list[Slice
     return rows
 
 
+def score_notes(
+    model: Model, search: Search, advance: Callable[[int], None] = lambda count: None
+) -> tuple[list[SliceScore], list[Slip]]:
+    """The notes' sentences, which are trained on and must come out exactly; empty for old runs."""
+    if not (model.run.data / "notes.jsonl").exists():
+        return [], []
+    entries = kept_entries(model.run, "notes")
+    outputs = translate_all(model, [entry.source for entry in entries], search, advance)
+    slips = [
+        Slip(entry.source, output, entry.target)
+        for entry, output in zip(entries, outputs, strict=True)
+        if output != entry.target
+    ]
+    return score_slices(entries, outputs), slips
+
+
 @dataclass(frozen=True)
 class Pairs:
     """Sentences with references; `entries` where they come from the phrasebook."""
@@ -106,7 +131,7 @@ def pairs_to_score(run: Run, source: Path | None, reference: Path | None, slices
     if reference is not None:
         raise MisuseError("evaluate: --reference needs --source")
     if (run.data / "test.jsonl").exists():
-        entries = kept_test_entries(run)
+        entries = kept_entries(run, "test")
         sources, references = [e.source for e in entries], [e.target for e in entries]
         return Pairs("the phrasebook's test set", sources, references, entries)
     if slices:

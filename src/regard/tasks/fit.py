@@ -26,6 +26,7 @@ from regard.tasks.log import Log
 from regard.tasks.prepare import Prepared
 from regard.tasks.recipe import Recipe
 from regard.tasks.run import Run, write_json
+from regard.tasks.static import Coverage, start_from
 from regard.tasks.stop import StopRequest
 from regard.tasks.validate import Validation, validate
 from regard.train.label_smoothing import Loss
@@ -57,10 +58,12 @@ class Fit:
         self.model.to(self.device)
         self.optimizer = make_adam(self.model)
         self.progress = Progress()
+        self.coverage: Coverage | None = None  # where the embedding starts from static vectors
         self._speed = 0.0  # tokens per second, smoothed for the eye
 
     def start(self) -> None:
         """Write down what this run is, before its first step."""
+        self._start_embedding()
         threads = self.recipe.train.threads or torch.get_num_threads()
         torch.set_num_threads(threads)
         torch.manual_seed(self.recipe.train.seed)
@@ -91,6 +94,8 @@ class Fit:
             restore_optimizer(self.optimizer, self.model, found.optimizer)
             restore_random_state(found.random)
             self.progress = build(Progress, found.state, f"step {steps[-1]}: state.json")
+        else:  # stopped before its first checkpoint: it begins again
+            self._start_embedding()
         self.run.update_info(state="training")
 
     def train(
@@ -112,6 +117,8 @@ class Fit:
             show(first - 1) as bar,
         ):
             started = monotonic() - self.progress.seconds
+            if self.coverage is not None:
+                log.write("embeddings", 0, **asdict(self.coverage))
             reason = self._ended() or self._no_better()
             while reason is None:
                 step = next(steps)
@@ -166,6 +173,10 @@ class Fit:
         )
         self.run.update_info(state="finished", step=self.progress.step)
         return f"Final weights: {chosen}; {scored[chosen].sentence()}"
+
+    def _start_embedding(self) -> None:
+        path = self.recipe.train.embeddings
+        self.coverage = None if path is None else start_from(self.model, self.data.tokenizer, path)
 
     def _weights(self) -> dict[str, Tensor]:
         return dict(self.model.named_parameters())

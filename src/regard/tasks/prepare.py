@@ -6,14 +6,14 @@ Reads the corpus in passes (count and clean, learn the vocabulary, encode) and n
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any
 
 from regard import atomic
 from regard.config import build
 from regard.data.corpus import Limits, Pair, Report, read_pairs, split_for_validation
-from regard.data.phrasebook.corpus import Entry, phrasebook
+from regard.data.phrasebook.corpus import NOTES, Entry, phrasebook
 from regard.data.store import PairStore, write_store
 from regard.draw.progress import progress_bar
 from regard.errors import DataError
@@ -23,6 +23,9 @@ from regard.text.tokenizer import Tokenizer
 
 CHUNK = 1000  # pairs encoded at once
 FEWEST = 20  # pairs of which some can be held out
+# How often an epoch shows each sentence of the notes: they are few, unlike all others, and must
+# come out word by word.
+NOTES_REPEATED = 8
 
 
 @dataclass(frozen=True)
@@ -110,8 +113,9 @@ def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> Prepared:
             )
     _write_rows(run.data / "valid.jsonl", ({"source": s, "target": t} for s, t in valid))
     if recipe.data.phrasebook:
-        test = (asdict(e) for e in phrasebook(recipe.data.phrasebook) if e.split == "test")
-        _write_rows(run.data / "test.jsonl", test)
+        book = phrasebook(recipe.data.phrasebook)
+        _write_rows(run.data / "test.jsonl", (asdict(e) for e in book if e.split == "test"))
+        _write_rows(run.data / "notes.jsonl", (asdict(e) for e in book if NOTES in e.slices))
     return load_prepared(run)
 
 
@@ -135,14 +139,17 @@ def read_texts(path: Path) -> list[dict[str, Any]]:
         raise DataError(f"{path}: this run has no such set") from None
 
 
-def kept_test_entries(run: Run) -> list[Entry]:
-    """The phrasebook's test pairs that belong to a run (kept with it: the grammar may change)."""
-    path = run.data / "test.jsonl"
+def kept_entries(run: Run, name: str) -> list[Entry]:
+    """The phrasebook's `test` or `notes` pairs of a run (kept with it: the grammar may change)."""
+    path = run.data / f"{name}.jsonl"
     return [build(Entry, row, str(path)) for row in read_texts(path)]
 
 
 def _phrases(language: str, split: str) -> Iterator[tuple[str, str]]:
-    return ((e.source, e.target) for e in phrasebook(language) if e.split == split)
+    for entry in phrasebook(language):
+        if entry.split == split:
+            repeated = NOTES_REPEATED if NOTES in entry.slices else 1
+            yield from repeat((entry.source, entry.target), repeated)
 
 
 def _limits(data: DataSection) -> Limits:

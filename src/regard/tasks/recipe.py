@@ -26,7 +26,7 @@ def _at_least(section: object, least: int, names: Sequence[str]) -> None:
 class DataSection:
     """Where the pairs come from, and which are left out."""
 
-    phrasebook: Literal["", "de"] = ""
+    phrasebook: Literal["", "de", "hi"] = ""
     source: Path | None = None
     target: Path | None = None
     valid_source: Path | None = None
@@ -68,6 +68,7 @@ class TrainSection:
     bleu_sentences: int = 200
     patience: int = 10
     average: int = 5
+    embeddings: Path | None = None
     seed: int = 1
     threads: int = 0
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"

@@ -18,9 +18,14 @@ from regard.tasks.log import read_log
 from regard.tasks.prepare import Corpus, Prepared, load_prepared, prepare, survey
 from regard.tasks.recipe import Recipe, TrainSection, make_recipe
 from regard.tasks.run import Run, free_folder, new_run, only_one, open_run, write_json
+from regard.tasks.static import check_dimensions
 from regard.tasks.stop import polite_stop
 
 Say = Callable[[str], None]
+FILE_KEYS = {
+    "data": ("source", "target", "valid_source", "valid_target"),
+    "train": ("embeddings",),
+}
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,8 @@ def _started(request: Request, say: Say) -> Fit:
             "(regard train --source a.en --target a.de)"
         )
     recipe, corpus = _from_recipe(request) if request.recipe else _from_files(request)
+    if recipe.train.embeddings is not None:  # now, not after an hour of tokenizing
+        check_dimensions(recipe.train.embeddings, recipe.spec(4000).d_model)
     named = request.recipe or request.source
     assert named is not None
     run = new_run(request.folder or free_folder(Path("runs"), named.name.split(".")[0] or "run"))
@@ -111,11 +118,14 @@ def _from_recipe(request: Request) -> tuple[Recipe, Corpus]:
 
 def _rooted(tables: dict[str, Any]) -> dict[str, Any]:
     """File names of the recipe made absolute, so that the run can be resumed from anywhere."""
-    data = dict(tables.get("data", {}))
-    for key in ("source", "target", "valid_source", "valid_target"):
-        if isinstance(data.get(key), str) and data[key]:
-            data[key] = str(Path(data[key]).resolve())
-    return {**tables, "data": data}
+    rooted = dict(tables)
+    for section, keys in FILE_KEYS.items():
+        if isinstance(tables.get(section), dict):
+            rooted[section] = dict(tables[section])
+            for key in keys:
+                if isinstance(rooted[section].get(key), str) and rooted[section][key]:
+                    rooted[section][key] = str(Path(rooted[section][key]).resolve())
+    return rooted
 
 
 def _from_files(request: Request) -> tuple[Recipe, Corpus]:
@@ -125,7 +135,7 @@ def _from_files(request: Request) -> tuple[Recipe, Corpus]:
     def recipe_for(pairs: int) -> Recipe:
         assert request.source is not None
         tables = chosen_tables(request.source, request.target, pairs, request.minutes)
-        return make_recipe(override(tables, request.assignments), "train")
+        return make_recipe(_rooted(override(tables, request.assignments)), "train")
 
     uncounted = recipe_for(pairs=0)  # its data section is the one of every size
     corpus = survey(uncounted.data, uncounted.train.seed)
@@ -173,6 +183,7 @@ def _plan(fit: Fit, corpus: Corpus, data: Prepared) -> list[str]:
         f"held out for validation ({origin})",
         f"Vocabulary: {spec.vocabulary:,} pieces ({recipe.tokenizer.kind}), shared by both sides",
         f"Model:      {describe(spec, recipe)}",
+        *([f"Embedding:  {fit.coverage.sentence()}"] if fit.coverage else []),
         f"Training:   {' or '.join(until)}, about {train.token_budget * train.accumulate:,} "
         f"tokens a step, on {fit.device} (threads: {fit.run.read_info()['threads']})",
     ]

@@ -24,7 +24,7 @@ from tokenizers import Tokenizer as Backend
 from regard import atomic
 from regard.errors import DataError, MisuseError, nearest
 from regard.text.kinds import KINDS
-from regard.text.pieces import group_words, label
+from regard.text.pieces import SPACE_MARK, group_words, label
 from regard.text.special import TEXTS, Special
 
 Ids = Iterable[int] | NDArray[np.integer[Any]]
@@ -136,6 +136,17 @@ class Tokenizer:
             labels = [p if isinstance(p, str) else label(p) for p in spellings]
             return [(word, [position]) for position, word in enumerate(labels)]
         return group_words(spellings)
+
+    def whole_words(self) -> dict[int, str]:
+        """Id → word, of the entries that are a word by themselves.
+
+        With kind `words` these are all but the special ones; else the pieces that begin with the
+        space before a word ("▁animal", not "animal", which is the end of some word).
+        """
+        start = "" if self._kind.is_word else SPACE_MARK
+        pieces = enumerate(self.pieces(range(self._size)))
+        words = {i: p.removeprefix(start) for i, p in pieces if p.startswith(start)}
+        return {i: word for i, word in words.items() if word and i not in self.special.texts}
 
     def _spellings(self, ids: Ids) -> list[bytes | str]:
         """What each piece spells; a special token is a str, its label."""

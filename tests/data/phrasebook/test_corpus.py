@@ -11,122 +11,151 @@ from collections import Counter, defaultdict
 import pytest
 
 from regard.data.phrasebook import corpus
-from regard.data.phrasebook.corpus import Entry, decided_right, phrasebook, sample, statistics
-from regard.data.phrasebook.splits import plain
+from regard.data.phrasebook.corpus import (
+    NOTES,
+    SPLITS,
+    Entry,
+    decided_right,
+    phrasebook,
+    sample,
+    statistics,
+)
+from regard.data.phrasebook.notes import notes_sentences
+from regard.data.phrasebook.splits import WORD, plain
 from regard.data.phrasebook.tables import PhrasebookError
 
+LANGUAGES = ("de", "hi")
+DECIDED = [(code, name) for code in LANGUAGES for name in ("it", "bank", "apple")]
 BOOK = phrasebook()
-BY_SPLIT = {part: [e for e in BOOK if e.split == part] for part in ("train", "dev", "test")}
-TOKEN = re.compile(r"\w+|[^\w\s]")
+TOKEN = re.compile(WORD + r"|[^\w\s]")
+both = pytest.mark.parametrize("language", LANGUAGES)
 
 
-def in_slice(name: str, split: str = "") -> list[Entry]:
-    return [e for e in BOOK if name in e.slices and split in ("", e.split)]
+def part_of(language: str, split: str) -> list[Entry]:
+    return [e for e in phrasebook(language) if e.split == split]
 
 
-def texts_of(split: str, side: str) -> list[str]:
-    return [e.source if side == "source" else e.target for e in BY_SPLIT[split]]
+def in_slice(language: str, name: str, split: str = "") -> list[Entry]:
+    return [e for e in phrasebook(language) if name in e.slices and split in ("", e.split)]
 
 
-def test_size_patterns_and_share() -> None:
-    numbers = statistics()
-    assert 20_000 <= numbers.pairs <= 29_000
-    assert numbers.pairs == len(BOOK)
-    assert numbers.patterns >= 135
+def texts_of(language: str, split: str, side: str) -> list[str]:
+    return [e.source if side == "source" else e.target for e in part_of(language, split)]
+
+
+@both
+def test_size_patterns_and_share(language: str) -> None:
+    numbers = statistics(language)
+    assert 20_000 <= numbers.pairs <= 32_000
+    assert numbers.pairs == len(phrasebook(language))
+    assert numbers.patterns >= 300
     assert numbers.biggest_share <= 0.03
     assert numbers.max_words <= 60
     assert 7.5 <= numbers.mean_words <= 10.5
     assert sum(numbers.per_split.values()) == numbers.pairs
 
 
-def test_lemmas_occur_often_in_train() -> None:
-    numbers = statistics()
+@both
+def test_lemmas_occur_often_in_train(language: str) -> None:
+    numbers = statistics(language)
     assert numbers.lemmas >= 600
-    assert all(count >= 8 for _, _, count in numbers.rarest), numbers.rarest
+    assert all(count >= 6 for _, _, count in numbers.rarest), numbers.rarest
 
 
-def test_source_is_distinct_and_only_set_phrases_have_one_word() -> None:
-    assert len({e.source for e in BOOK}) == len(BOOK)
-    for e in BOOK:
-        if e.pattern != "everyday-fixed":
+@both
+def test_source_is_distinct_and_only_set_phrases_have_one_word(language: str) -> None:
+    book = phrasebook(language)
+    assert len({e.source for e in book}) == len(book)
+    for e in book:
+        if e.pattern not in ("everyday-fixed", "notes"):
             assert len(e.source.split()) >= 2 and len(e.target.split()) >= 2, e
 
 
-def test_split_sizes() -> None:
-    assert 500 <= len(BY_SPLIT["dev"]) <= 750
-    assert 1_000 <= len(BY_SPLIT["test"]) <= 1_450
-    assert len({e.pattern for e in BY_SPLIT["test"]}) >= 200
-    assert {e.pattern for e in BOOK} == {e.pattern for e in BY_SPLIT["train"]}
+@both
+def test_split_sizes(language: str) -> None:
+    assert 400 <= len(part_of(language, "dev")) <= 750
+    assert 900 <= len(part_of(language, "test")) <= 1_700
+    assert len({e.pattern for e in part_of(language, "test")}) >= 150
+    trained = {e.pattern for e in part_of(language, "train")}
+    assert {e.pattern for e in phrasebook(language)} == trained
 
 
+@both
 @pytest.mark.parametrize(
     ("name", "overall", "test"),
     [
-        ("it", 2_500, 200),
+        ("it", 2_300, 150),
         ("bank", 1_200, 150),
+        ("apple", 1_000, 100),
         ("order", 500, 60),
         ("idiom", 250, 40),
         ("everyday", 300, 40),
-        ("long", 450, 40),
+        ("long", 400, 30),
     ],
 )
-def test_slice_sizes(name: str, overall: int, test: int) -> None:
-    assert len(in_slice(name)) >= overall
-    assert len(in_slice(name, "test")) >= test
+def test_slice_sizes(language: str, name: str, overall: int, test: int) -> None:
+    assert len(in_slice(language, name)) >= overall
+    assert len(in_slice(language, name, "test")) >= test
 
 
-def test_long_is_long() -> None:
-    assert len(in_slice("long")) <= 700
-    for e in in_slice("long"):
+@both
+def test_long_is_long(language: str) -> None:
+    assert len(in_slice(language, "long")) <= 700
+    for e in in_slice(language, "long"):
         assert 31 <= len(e.source.split()) <= 60, e.source
         assert len(e.target.split()) <= 60
 
 
-def test_splits_are_disjoint() -> None:
-    for one, other in (("train", "dev"), ("train", "test"), ("dev", "test")):
-        for side in ("source", "target"):
-            texts = [{plain(text) for text in texts_of(part, side)} for part in (one, other)]
-            assert not texts[0] & texts[1]
+@both
+def test_splits_are_disjoint(language: str) -> None:
+    for side in ("source", "target"):
+        texts = {part: {plain(text) for text in texts_of(language, part, side)} for part in SPLITS}
+        for one, other in (("train", "dev"), ("train", "test"), ("dev", "test")):
+            assert not texts[one] & texts[other]
 
 
-def test_no_combination_in_two_splits() -> None:
+@both
+def test_no_combination_in_two_splits(language: str) -> None:
     homes: dict[str, set[str]] = defaultdict(set)
-    for entry, draft in corpus._build("de", 1):
+    for entry, draft in corpus._build(language, 1):
         homes[draft.key].add(entry.split)
     assert all(len(parts) == 1 for parts in homes.values())
 
 
-def test_every_word_of_dev_and_test_is_known_from_train() -> None:
+@both
+def test_every_word_of_dev_and_test_is_known_from_train(language: str) -> None:
     for side in ("source", "target"):
-        known = {word for text in texts_of("train", side) for word in text.split()}
+        known = {word for text in texts_of(language, "train", side) for word in text.split()}
         for part in ("dev", "test"):
-            assert not {word for text in texts_of(part, side) for word in text.split()} - known
+            words = {word for text in texts_of(language, part, side) for word in text.split()}
+            assert not words - known
 
 
-@pytest.mark.parametrize("name", ["it", "bank"])
+@pytest.mark.parametrize(("language", "name"), DECIDED)
 @pytest.mark.parametrize("split", ["dev", "test"])
-def test_each_frame_has_all_answers_equally_often(name: str, split: str) -> None:
+def test_each_frame_has_all_answers_equally_often(language: str, name: str, split: str) -> None:
     frames: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for e in in_slice(name, split):
+    for e in in_slice(language, name, split):
         frames[e.pattern, e.frame][e.answer] += 1
+    assert frames
     for key, answers in frames.items():
         assert len(answers) >= 2, key
         assert len(set(answers.values())) == 1, (key, answers)
 
 
-def test_frames_are_not_shared_between_splits() -> None:
-    for name in ("it", "bank"):
-        train = {(e.pattern, e.frame) for e in in_slice(name, "train")}
-        assert not train & {(e.pattern, e.frame) for e in in_slice(name, "test")}
-        assert all("___" in e.frame for e in in_slice(name))
+@pytest.mark.parametrize(("language", "name"), DECIDED)
+def test_frames_are_not_shared_between_splits(language: str, name: str) -> None:
+    train = {(e.pattern, e.frame) for e in in_slice(language, name, "train")}
+    assert not train & {(e.pattern, e.frame) for e in in_slice(language, name, "test")}
+    assert all("___" in e.frame for e in in_slice(language, name))
 
 
 def test_it_has_many_patterns_and_nouns() -> None:
-    entries = in_slice("it")
+    entries = in_slice("de", "it")
     assert len({e.pattern for e in entries}) >= 8
     nouns = {noun for e in entries for noun in re.findall(r"\b[Tt]he ([a-z ]+?)(?= |\.)", e.source)}
     assert len(nouns) >= 50
-    assert len({e.pattern for e in in_slice("bank")}) >= 6
+    assert len({e.pattern for e in in_slice("de", "bank")}) >= 6
 
 
 def replaced(entry: Entry, rival: str) -> str:
@@ -136,9 +165,9 @@ def replaced(entry: Entry, rival: str) -> str:
     return entry.target[: last.start()] + rival + entry.target[last.end() :]
 
 
-@pytest.mark.parametrize("name", ["it", "bank"])
-def test_decided_right_on_reference_and_rivals(name: str) -> None:
-    for e in in_slice(name):
+@pytest.mark.parametrize(("language", "name"), DECIDED)
+def test_decided_right_on_reference_and_rivals(language: str, name: str) -> None:
+    for e in in_slice(language, name):
         assert e.answer and e.rivals and e.answer not in e.rivals
         assert decided_right(e, e.target), e
         for rival in e.rivals:
@@ -164,7 +193,7 @@ def test_decided_right_looks_at_the_place() -> None:
 
 def test_decided_right_needs_an_answer() -> None:
     with pytest.raises(PhrasebookError, match="no deciding word"):
-        decided_right(BY_SPLIT["train"][0], "Hallo")
+        decided_right(part_of("de", "train")[0], "Hallo")
 
 
 WANTED = {
@@ -201,8 +230,40 @@ def test_promised_sentences(source: str, target: str) -> None:
     assert found == [target]
 
 
+# as the notes have them, or repair them
+WANTED_HINDI = {
+    "How are you": "आप कैसे हैं",
+    "Congratulations": "बधाई हो",
+    "Thank you": "धन्यवाद",
+    "I am good": "मैं बढ़िया हूँ",
+    "I like eating ice-cream": "मुझे आइसक्रीम खाना पसंद है",
+    "We are friends": "हम दोस्त हैं",
+    "piece of cake": "आसान काम",
+    "Nithish killed the lion.": "नितीश ने शेर को मार डाला।",
+    "The lion killed Nithish.": "शेर ने नितीश को मार डाला।",
+}
+
+
+@pytest.mark.parametrize(("source", "target"), WANTED_HINDI.items())
+def test_the_notes_in_hindi(source: str, target: str) -> None:
+    (found,) = [e for e in phrasebook("hi") if e.source == source]
+    assert (found.target, found.split, found.slices) == (target, "train", (NOTES,))
+
+
+@both
+def test_all_sentences_of_the_notes_are_trained_on(language: str) -> None:
+    trained = {(e.source, e.target) for e in part_of(language, "train")}
+    sentences = notes_sentences(language)
+    assert len(sentences) >= 45 and trained.issuperset(sentences)
+
+
+def test_the_notes_have_the_same_sentences_in_both_languages() -> None:
+    german, hindi = ([source for source, _ in notes_sentences(code)] for code in LANGUAGES)
+    assert german == hindi
+
+
 def test_order_goes_both_ways() -> None:
-    pairs = {e.source: e.split for e in in_slice("order")}
+    pairs = {e.source: e.split for e in in_slice("de", "order")}
     turned = 0
     for source, split in pairs.items():
         match = re.fullmatch(r"The (\w+) (chased|bit) the (\w+)\.", source)
@@ -215,7 +276,7 @@ def test_order_goes_both_ways() -> None:
 
 def test_idioms_and_the_literal_cake() -> None:
     assert any("ate a piece of cake" in e.source and "Stück Kuchen" in e.target for e in BOOK)
-    assert len({e.pattern for e in in_slice("idiom")}) >= 5
+    assert len({e.pattern for e in in_slice("de", "idiom")}) >= 5
 
 
 def test_english_articles_and_spacing() -> None:
@@ -225,7 +286,16 @@ def test_english_articles_and_spacing() -> None:
         for text in (e.source, e.target):
             assert "  " not in text and " ." not in text and " ," not in text
             assert not set("{}[]_\x01|") & set(text)
-            assert text[0].isupper() or text[0].isdigit()
+            assert e.pattern == NOTES or text[0].isupper() or text[0].isdigit()
+
+
+def test_hindi_spelling_and_spacing() -> None:
+    for e in phrasebook("hi"):
+        assert "  " not in e.target and not re.search(r" [।,?!]", e.target), e.target
+        assert not set("{}[]_|") & set(e.target), e.target
+        assert not re.search(r"[A-Za-z.]", e.target), e.target
+        if e.source.endswith(".") and not e.source.endswith(("a.m.", "p.m.")):
+            assert e.target.endswith("।"), e
 
 
 def test_german_contractions() -> None:
@@ -269,5 +339,5 @@ def test_same_everywhere() -> None:
 def test_sample_and_unknown_language() -> None:
     few = sample(per_pattern=3)
     assert all(1 <= len(entries) <= 3 for entries in few.values())
-    with pytest.raises(PhrasebookError, match="no language 'xx'; there is de"):
+    with pytest.raises(PhrasebookError, match="no language 'xx'; there is de, hi"):
         phrasebook("xx")

@@ -160,7 +160,9 @@ def test_adjective_stems_and_grades(
 
 def forms(infinitive: str, *wanted: tuple[str, NounPhrase | None]) -> str:
     verb = lex("verb", infinitive)
-    return " ".join(GERMAN.realise(verb, form, agree, None) for form, agree in wanted)
+    return " ".join(
+        GERMAN.realise(verb, form, (agree,) if agree else (), None) for form, agree in wanted
+    )
 
 
 @pytest.mark.parametrize(
@@ -266,8 +268,8 @@ def test_reflexive_agrees() -> None:
 def test_government() -> None:
     wait, help_ = lex("verb", "wait for"), lex("verb", "help")
     neighbor = phrase("my", "neighbor")
-    assert GERMAN.realise(neighbor, "V", None, wait) == "auf meinen Nachbarn"
-    assert GERMAN.realise(neighbor, "V", None, help_) == "meinem Nachbarn"
+    assert GERMAN.realise(neighbor, "V", (), wait) == "auf meinen Nachbarn"
+    assert GERMAN.realise(neighbor, "V", (), help_) == "meinem Nachbarn"
 
 
 def test_pronouns_follow_gender() -> None:

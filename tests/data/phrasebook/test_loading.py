@@ -30,13 +30,22 @@ def table(folder: Path, text: str) -> Path:
 )
 def test_bad_tables(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(PhrasebookError, match=complaint):
-        read_table(table(tmp_path, text), "noun")
+        read_table(table(tmp_path, text), "noun", "de")
 
 
 def test_bad_gender_names_the_cell(tmp_path: Path) -> None:
-    rows = read_table(table(tmp_path, "en\tgender\tclasses\ndog\tx\tpet\n"), "noun")
-    with pytest.raises(PhrasebookError, match="nouns.tsv, line 2, column gender: got 'x'"):
-        require(rows, "gender", ("m", "f", "n"))
+    path = table(tmp_path, "en\tde\tde_gender\tclasses\ndog\tHund\tx\tpet\n")
+    rows = read_table(path, "noun", "de")
+    with pytest.raises(PhrasebookError, match="nouns.tsv, line 2, column de_gender: got 'x'"):
+        require(rows, "de_gender", ("m", "f", "n"))
+
+
+def test_a_row_exists_for_the_languages_that_it_has(tmp_path: Path) -> None:
+    path = table(tmp_path, "en\tde\thi\tclasses\ndog\tHund\tकुत्ता\tpet\nwok\t\tकड़ाही\ttool\n")
+    assert [row.target for row in read_table(path, "noun", "de")] == ["Hund"]
+    assert [row.target for row in read_table(path, "noun", "hi")] == ["कुत्ता", "कड़ाही"]
+    with pytest.raises(PhrasebookError, match="nouns.tsv, line 1: column 'xx' is missing"):
+        read_table(path, "noun", "xx")
 
 
 @pytest.mark.parametrize(
@@ -52,7 +61,7 @@ def test_bad_patterns(tmp_path: Path, text: str, complaint: str) -> None:
     path = tmp_path / "demo.txt"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(PhrasebookError, match=complaint):
-        read_patterns(path, str)
+        read_patterns(path, "de", str)
 
 
 def test_a_pattern_is_read(tmp_path: Path) -> None:
@@ -62,11 +71,26 @@ def test_a_pattern_is_read(tmp_path: Path) -> None:
         "  @B X: adj b\n  en: {A} saw\n  + {B.obj}.\n  de: {A}.\n",
         encoding="utf-8",
     )
-    (pattern,) = read_patterns(path, str)
+    (pattern,) = read_patterns(path, "de", str)
     assert (pattern.name, pattern.count, pattern.slices) == ("demo", 7, ("it",))
     assert pattern.slots[0].alternatives == ("the animal", "name")
     assert pattern.deciding_slots == ("A", "B")
     assert pattern.source == (Hole("A"), " saw ", Hole("B", "obj"), ".")
+
+
+def test_a_pattern_exists_for_the_languages_that_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "demo.txt"
+    path.write_text(
+        "bank\n  @Bank|बैंक X: word a\n  @Ufer|किनारा X: word b\n  en: {X}\n  de: {@}\n  hi: {@}।\n"
+        "\nonly-german\n  en: a\n  de: b\n",
+        encoding="utf-8",
+    )
+    german_ones, hindi_ones = (read_patterns(path, code, str) for code in ("de", "hi"))
+    assert [one.name for one in german_ones] == ["bank", "only-german"]
+    assert [one.answer for one in german_ones[0].readings] == ["Bank", "Ufer"]
+    assert [one.name for one in hindi_ones] == ["bank"]
+    assert [one.answer for one in hindi_ones[0].readings] == ["बैंक", "किनारा"]
+    assert hindi_ones[0].target == (Hole("@"), "।")
 
 
 def test_holes() -> None:
@@ -74,7 +98,7 @@ def test_holes() -> None:
 
 
 def noun(word: str) -> Lexeme:
-    return Lexeme("noun", word, frozenset(), {"en": word})
+    return Lexeme("noun", word, "", frozenset(), {"en": word})
 
 
 def test_english_forms() -> None:

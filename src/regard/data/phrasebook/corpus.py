@@ -5,18 +5,22 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 from regard.data.phrasebook.german.grammar import german
-from regard.data.phrasebook.notation import SLICES
+from regard.data.phrasebook.hindi.grammar import hindi
+from regard.data.phrasebook.notation import SLICES, Pattern
+from regard.data.phrasebook.notes import notes_sentences
 from regard.data.phrasebook.sampling import Draft, Language, Sampler
-from regard.data.phrasebook.splits import plain, split_key, split_of
+from regard.data.phrasebook.splits import WORD, plain, split_key, split_of
 from regard.data.phrasebook.tables import PhrasebookError
 
-LANGUAGES = {"de": german}
+LANGUAGES: dict[str, Callable[[], Language]] = {"de": german, "hi": hindi}
 SPLITS = ("train", "dev", "test")
-_TOKEN = re.compile(r"\w+|[^\w\s]")
+NOTES = "notes"  # the slice of the notes' own sentences: trained on, and asked for word by word
+_TOKEN = re.compile(WORD + r"|[^\w\s]")
 
 
 @dataclass(frozen=True)
@@ -64,18 +68,30 @@ def _build(language: str, seed: int) -> tuple[tuple[Entry, Draft], ...]:
     sampler = Sampler(grammar, random.Random(seed))
     drafts: dict[str, Draft] = {}
     fixed: set[str] = set()  # targets of patterns without slots to combine: always train
+    batches = [_notes(language)]
     for pattern in sorted(grammar.patterns, key=lambda one: not one.always_train):
-        for draft in sampler.drafts(pattern):
+        batches.append(sampler.drafts(pattern))
+    for batch in batches:
+        for draft in batch:
             known = drafts.setdefault(draft.source, draft)
             if known.target != draft.target:
                 raise PhrasebookError(
                     f"one source, two targets: {draft.source!r} → {known.target!r} "
-                    f"({known.pattern.name}) and {draft.target!r} ({pattern.name})"
+                    f"({known.pattern.name}) and {draft.target!r} ({draft.pattern.name})"
                 )
-            if pattern.always_train:
+            if draft.pattern.always_train:
                 fixed.add(plain(draft.target))
     split = [(draft, _split(draft, fixed)) for draft in drafts.values()]
     return tuple((_entry(draft, part), draft) for draft, part in _covered(split))
+
+
+def _notes(language: str) -> list[Draft]:
+    """The notes' sentences, in the form of drafts."""
+    pattern = Pattern(NOTES, 0, (NOTES,), (), (), (), (), (), always_train=True)
+    return [
+        Draft(pattern, source, target, key=f"{NOTES}\n{source}", lemmas=())
+        for source, target in notes_sentences(language)
+    ]
 
 
 def _split(draft: Draft, fixed: set[str]) -> str:
@@ -168,16 +184,16 @@ def statistics(language: str = "de") -> Statistics:
         mean_words=sum(lengths) / len(lengths),
         slices={
             (name, part): sum(name in e.slices and e.split == part for e in entries)
-            for name in SLICES
+            for name in (*SLICES, NOTES)
             for part in SPLITS
         },
     )
 
 
 def decided_right(entry: Entry, output: str) -> bool:
-    """Whether an output made the decision that an `it` or `bank` sentence asks for.
+    """Whether an output made the decision that an `it`, `bank` or `apple` sentence asks for.
 
-    `bank`: the answer occurs as a word and no rival does; these sentences speak of one bank only.
+    `bank`, `apple`: the answer occurs as a word and no rival does; there is one such word only.
     `it`: a pronoun may occur elsewhere too, so its *place* counts.  The place is found through
     the anchor, the reference's token right before the deciding pronoun (", weil" + er; if that
     token is itself a pronoun, as in "weil sie ihn", the two tokens before).  Right means: behind
@@ -188,7 +204,7 @@ def decided_right(entry: Entry, output: str) -> bool:
     rivals = {rival.lower() for rival in entry.rivals}
     if not answer:
         raise PhrasebookError(f"decided_right: {entry.source!r} has no deciding word")
-    if "bank" in entry.slices:
+    if "it" not in entry.slices:
         return answer in words and not rivals.intersection(words)
     anchor = _anchor([token.lower() for token in _TOKEN.findall(entry.target)], answer)
     size = len(anchor)

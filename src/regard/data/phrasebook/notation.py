@@ -8,6 +8,9 @@ A pattern file holds blocks separated by blank lines; `#` starts a comment line.
       T: word future                   slot T: an adverbial of class future
       en: {S} {want:S} to {V:S} {T}.   English: holes in braces, the rest is literal
       de: {S} {wollen:S} [inf V:S | {T}].
+      hi: {S} {T} {V.inf} {चाहना:S}।
+
+A pattern exists in each language for which it has a line.
 
 **Slots** (several on a line are separated by `;`).  A noun slot is `determiners class`, e.g.
 `the/a/my+adj clothing.pl`: determiners apart by `/` (`S's` = the possessive of slot S; `+adj` adds
@@ -18,7 +21,8 @@ an adjective that suits the noun, `+comp` and `+sup` a graded one), classes apar
 `pro` (all pronouns), `pro3`, or single pronouns `I`, `we`.  Alternatives are separated by `|`.
 
 **Holes** are `{NAME.form:AGREE}`; NAME is a slot or a verb's lemma in that language, AGREE the
-slot of the subject.  English forms: nouns — nominative, `obj`, `poss`, `self`, `pron`, `pron-obj`;
+slot of the subject (or several slots: `S,O`).  English forms: nouns — nominative, `obj`, `poss`,
+`self`, `pron`, `pron-obj`;
 verbs — agreeing present with `:S`, else base form; `base`, `past`, `pp`, `ing`; adjectives — base,
 `comp`, `sup`.  The forms of the target language are listed with its grammar; an upper-case
 form such as `{O.V}` means "in the case that verb V governs".
@@ -27,7 +31,8 @@ form such as `{O.V}` means "in the case that verb V governs".
 `[sub V:S x | y]`, `[inf …]`, `[zu …]`, `[pp …]`; the target language says what they expand to.
 
 **Readings**, for sentences in which one word decides: lines `@answer slot; slot` give, for each
-reading, the slots that differ.  If the answer is the name of a slot, the deciding word is the
+reading, the slots that differ; `@Bank|बैंक` names the answer in each target language, in the
+order of `TARGETS`.  If the answer is the name of a slot, the deciding word is the
 pronoun for it, and the slots so named always differ in gender.  All readings share the other
 slots: their English sentence with the differing slots blanked is the *frame*.
 Patterns named alike up to `--` (`it-cross`, `it-cross--present`) share their combinations: what
@@ -45,7 +50,8 @@ from pathlib import Path
 
 from regard.data.phrasebook.tables import PhrasebookError
 
-SLICES = ("everyday", "bank", "it", "order", "idiom", "long")
+TARGETS = ("de", "hi")
+SLICES = ("everyday", "bank", "apple", "it", "order", "idiom", "long")
 DEFAULT_COUNT = 49
 _HEADER = re.compile(r"([a-z0-9][a-z0-9-]*)(?:\s+(\d+))?(?:\s+\[([a-z ]+)\])?$")
 _HOLE = re.compile(r"\{([^{}]*)\}")
@@ -106,8 +112,8 @@ class Pattern:
         return tuple(reading.answer for reading in self.readings if reading.answer in shared)
 
 
-def read_patterns(path: Path, expand: Callable[[str], str]) -> list[Pattern]:
-    """All patterns of a file; `expand` rewrites the target side's brackets into holes."""
+def read_patterns(path: Path, language: str, expand: Callable[[str], str]) -> list[Pattern]:
+    """A language's patterns of a file; `expand` rewrites its brackets into holes."""
     patterns: list[Pattern] = []
     block: list[tuple[int, str]] = []
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -117,12 +123,15 @@ def read_patterns(path: Path, expand: Callable[[str], str]) -> list[Pattern]:
         if line.strip():
             block.append((number, line.strip()))
         elif block:
-            patterns.append(_read_block(path.name, block, expand))
+            found = _read_block(path.name, block, language, expand)
+            patterns.extend([found] if found else [])
             block = []
     return patterns
 
 
-def _read_block(name: str, block: list[tuple[int, str]], expand: Callable[[str], str]) -> Pattern:
+def _read_block(
+    name: str, block: list[tuple[int, str]], language: str, expand: Callable[[str], str]
+) -> Pattern | None:
     first, header = block[0]
     match = _HEADER.match(header)
     if not match:
@@ -136,7 +145,7 @@ def _read_block(name: str, block: list[tuple[int, str]], expand: Callable[[str],
     readings: list[Reading] = []
     swap: tuple[str, ...] = ()
     include: list[tuple[str, ...]] = []
-    text = {"en": "", "de": ""}
+    text = {"en": "", **dict.fromkeys(TARGETS, "")}
     last = ""
     for number, line in block[1:]:
         where = f"{name}, line {number}"
@@ -151,11 +160,19 @@ def _read_block(name: str, block: list[tuple[int, str]], expand: Callable[[str],
             swap = tuple(rest.split())
         elif line.startswith("@"):
             answer, _, rest = line[1:].partition(" ")
-            readings.append(Reading(answer, _read_slots(where, rest)))
+            answers = answer.split("|")
+            place = TARGETS.index(language) if len(answers) > 1 else 0
+            if place < len(answers):
+                readings.append(Reading(answers[place], _read_slots(where, rest)))
         else:
             slots.extend(_read_slots(where, line))
-    if not text["en"] or not text["de"]:
-        raise PhrasebookError(f"{name}, line {first}: pattern {match[1]} lacks its en: or de: line")
+    if not text["en"] or not any(text[target] for target in TARGETS):
+        raise PhrasebookError(
+            f"{name}, line {first}: pattern {match[1]} lacks its en: line or all of "
+            + ", ".join(f"{target}:" for target in TARGETS)
+        )
+    if not text[language]:
+        return None
     return Pattern(
         name=match[1],
         count=int(match[2] or DEFAULT_COUNT),
@@ -164,7 +181,7 @@ def _read_block(name: str, block: list[tuple[int, str]], expand: Callable[[str],
         readings=tuple(readings),
         swap=swap,
         source=read_template(text["en"]),
-        target=read_template(expand(text["de"])),
+        target=read_template(expand(text[language])),
         include=tuple(include),
         always_train="train" in tags,
     )

@@ -28,7 +28,8 @@ from regard.data.phrasebook.tables import Lexeme, Lexicon, PhrasebookError
 
 BLANK = "___"
 PAIRS_PER_READING = 3  # how often each reading of a frame is spelled out at most
-ATTEMPTS = 12  # draws per wanted pair before a pattern counts as exhausted
+ATTEMPTS = 12  # draws of a filler, or of one reading's spelling, before giving up
+FRUITLESS = 20  # draws in a row without a new pair (and a quarter of those found): exhausted
 _KINDS = ("verb", "adj", "word")
 _KEYWORDS = {"pro": PRONOUNS, "pro3": ("he", "she", "they"), **{p: (p,) for p in PRONOUNS}}
 
@@ -49,9 +50,9 @@ class Language(Protocol):
         """Polish a whole sentence."""
 
     def realise(
-        self, filler: Filler, form: str, agree: NounPhrase | None, governor: Lexeme | None
+        self, filler: Filler, form: str, agree: tuple[Filler, ...], governor: Lexeme | None
     ) -> str:
-        """A filler in a form."""
+        """A filler in a form, agreeing with the fillers that the hole names."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +87,14 @@ class Sampler:
         """Up to `pattern.count` drafts, distinct by their English side; each frame once."""
         found: dict[str, Draft] = {}
         self._drawn.clear()
-        wishes = [*pattern.include, *[()] * (ATTEMPTS * pattern.count)]
-        for self._wanted in wishes:
-            if len(found) >= pattern.count:
-                break
+        wishes = iter(pattern.include)
+        fruitless = 0
+        while len(found) < pattern.count and fruitless <= FRUITLESS + len(found) // 4:
+            self._wanted = next(wishes, ())
+            known = len(found)
             for draft in self._draw(pattern):
                 found.setdefault(draft.source, draft)
+            fruitless = 0 if len(found) > known else fruitless + 1
         return list(found.values())
 
     def _draw(self, pattern: Pattern) -> list[Draft]:
@@ -220,9 +223,9 @@ class Sampler:
             self._noun_lists[key] = [
                 noun
                 for noun in self._language.lexicon.members("noun", names)
-                if not (plural and (noun.flag("mass") or not noun.cell("plural")))
+                if not (plural and noun.flag("mass"))
                 and (noun.flag("mass") or "mass" not in marks)
-                and (not genders or noun.cell("gender") in genders)
+                and (not genders or self._gender(NounPhrase(noun.en, noun)) in genders)
                 and (not degree or self._qualities(noun, degree))
             ]
         return self._noun_lists[key]
@@ -281,7 +284,7 @@ class Sampler:
                 continue
             filler = self._filler(pattern, piece, fillers)
             governor = fillers.get(piece.form)
-            agree = _phrase(fillers, piece.agree)
+            agree = tuple(fillers[name] for name in piece.agree.split(",") if name in fillers)
             verb = governor if isinstance(governor, Lexeme) else None
             words.append(self._language.realise(filler, piece.form, agree, verb))
         return "".join(words)

@@ -1,8 +1,9 @@
 """Read the lexicon: tab-separated tables in, lexemes out; every complaint names file, line, column.
 
 A table's first line names its columns.  `en` (the English lemma) and `classes` (the semantic
-classes, separated by blanks) are obligatory; all other columns belong to the English or the
-target-language morphology, which read them by name from `Lexeme.cells`.
+classes, separated by blanks) are obligatory; a column with the code of a language (`de`, `hi`)
+holds the word in that language, and a row without it does not exist for that language.  All other
+columns belong to one language's morphology, which reads them by name from `Lexeme.cells`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,19 @@ from pathlib import Path
 
 from regard.errors import DataError
 
+# table → the word class of its rows
+TABLES = {
+    "nouns": "noun",
+    "verbs": "verb",
+    "phrases": "verb",
+    "adjectives": "adj",
+    "words": "word",
+    "frames": "word",
+    "set_phrases": "word",
+    "places": "word",
+    "names": "name",
+}
+
 
 class PhrasebookError(DataError):
     """A lexicon table or a pattern file that cannot be used as it stands."""
@@ -21,10 +35,11 @@ class PhrasebookError(DataError):
 
 @dataclass(frozen=True, eq=False)
 class Lexeme:
-    """One row of a table: an English lemma, its word class, semantic classes and all cells."""
+    """One row of a table for one target language: both lemmas, classes and all cells."""
 
     kind: str
     en: str
+    target: str
     classes: frozenset[str]
     cells: Mapping[str, str]
     where: str = ""
@@ -40,27 +55,38 @@ class Lexeme:
     @cached_property
     def key(self) -> str:
         """Identity for hashing: stable across runs and processes."""
-        return f"{self.kind}:{self.en}:{self.cell('de')}"
+        return f"{self.kind}:{self.en}:{self.target}"
 
 
-def read_table(path: Path, kind: str) -> list[Lexeme]:
-    """Read one table; `kind` is the word class its rows get (noun, verb, adj, …)."""
+def read_lexicon(folder: Path, language: str) -> dict[str, list[Lexeme]]:
+    """All tables of a folder for one language, by the table's name."""
+    return {
+        name: read_table(folder / f"{name}.tsv", kind, language) for name, kind in TABLES.items()
+    }
+
+
+def read_table(path: Path, kind: str, language: str) -> list[Lexeme]:
+    """The rows of one table that `language` has; `kind` is the word class they get."""
     lines = path.read_text(encoding="utf-8").splitlines()
     if not lines:
         raise PhrasebookError(f"{path.name}, line 1: expected a line of column names, got nothing")
     columns = lines[0].split("\t")
-    for needed in ("en", "classes"):
+    for needed in ("en", "classes", language):
         if needed not in columns:
             raise PhrasebookError(f"{path.name}, line 1: column {needed!r} is missing")
     rows: list[Lexeme] = []
     for number, line in enumerate(lines[1:], start=2):
         if not line.strip() or line.startswith("#"):
             continue
-        rows.append(_read_row(path.name, number, columns, line, kind))
+        row = _read_row(path.name, number, columns, line, kind, language)
+        if row.target:
+            rows.append(row)
     return rows
 
 
-def _read_row(name: str, number: int, columns: list[str], line: str, kind: str) -> Lexeme:
+def _read_row(
+    name: str, number: int, columns: list[str], line: str, kind: str, language: str
+) -> Lexeme:
     values = [value.strip() for value in line.split("\t")]
     if len(values) > len(columns):
         raise PhrasebookError(
@@ -74,7 +100,8 @@ def _read_row(name: str, number: int, columns: list[str], line: str, kind: str) 
                 f"{name}, line {number}, column {columns.index(column) + 1} ({column}): empty"
             )
     where = f"{name}, line {number}"
-    return Lexeme(kind, cells["en"], frozenset(cells["classes"].split()), cells, where)
+    classes = frozenset(cells["classes"].split())
+    return Lexeme(kind, cells["en"], cells.get(language, ""), classes, cells, where)
 
 
 def require(lexemes: Iterable[Lexeme], column: str, allowed: tuple[str, ...] = ()) -> None:
@@ -101,8 +128,7 @@ class Lexicon:
         for lexeme in self.lexemes:
             for name in sorted(lexeme.classes):
                 self._by_class.setdefault((lexeme.kind, name), []).append(lexeme)
-            for column in ("en", "de"):
-                lemma = lexeme.cell(column).replace("|", "")
+            for lemma in (lexeme.en, lexeme.target.replace("|", "")):
                 self._by_lemma.setdefault((lexeme.kind, lemma), lexeme)
 
     def members(self, kind: str, names: str) -> list[Lexeme]:

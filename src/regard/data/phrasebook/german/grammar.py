@@ -14,26 +14,23 @@ Brackets in German templates (x, y are optional template text):
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from regard.data.phrasebook.fillers import Filler, NounPhrase
 from regard.data.phrasebook.german import nominal, verbal
 from regard.data.phrasebook.notation import Pattern, read_patterns
-from regard.data.phrasebook.tables import Lexeme, Lexicon, PhrasebookError, read_table, require
+from regard.data.phrasebook.tables import (
+    Lexeme,
+    Lexicon,
+    PhrasebookError,
+    read_lexicon,
+    read_table,
+    require,
+)
 
 HERE = Path(__file__).parent
-TABLES = {
-    "nouns": "noun",
-    "verbs": "verb",
-    "phrases": "verb",
-    "adjectives": "adj",
-    "words": "word",
-    "frames": "word",
-    "set_phrases": "word",
-    "places": "word",
-    "names": "name",
-}
 _BRACKET = re.compile(
     r"\[(main|past|sub|subpast|inf|zu|pp) (\w+)(?::(\w+))?([^|\]]*)(?:\|([^\]]*))?\]"
 )
@@ -84,24 +81,15 @@ def finish(text: str) -> str:
 class German:
     """Lexicon, patterns and realisation; what sampling.py and corpus.py ask a language for."""
 
-    def __init__(self, folder: Path = HERE) -> None:
-        heads = read_table(folder / "lexicon" / "verbs.tsv", "verb")
-        self._paradigms = _read_paradigms(folder / "lexicon" / "paradigms.tsv")
-        lexemes: list[Lexeme] = []
-        for name, kind in TABLES.items():
-            rows = (
-                heads if name == "verbs" else read_table(folder / "lexicon" / f"{name}.tsv", kind)
-            )
-            if name == "nouns":
-                require(rows, "gender", ("m", "f", "n"))
-            if name == "phrases":
-                rows = [_with_principal_parts(row, heads) for row in rows]
-            require(rows, "de")
-            lexemes.extend(rows)
-        self.lexicon = Lexicon(lexemes)
+    def __init__(self, folder: Path = HERE.parent) -> None:
+        tables = read_lexicon(folder / "lexicon", "de")
+        require(tables["nouns"], "de_gender", ("m", "f", "n"))
+        tables["phrases"] = [_with_principal_parts(r, tables["verbs"]) for r in tables["phrases"]]
+        self.lexicon = Lexicon([row for rows in tables.values() for row in rows])
+        self._paradigms = _read_paradigms(HERE / "paradigms.tsv")
         files = sorted((folder / "patterns").glob("*.txt"))
         self.patterns: tuple[Pattern, ...] = tuple(
-            pattern for file in files for pattern in read_patterns(file, expand)
+            pattern for file in files for pattern in read_patterns(file, "de", expand)
         )
 
     def gender(self, phrase: NounPhrase) -> str:
@@ -117,7 +105,7 @@ class German:
         return finish(text)
 
     def realise(
-        self, filler: Filler, form: str, agree: NounPhrase | None, governor: Lexeme | None
+        self, filler: Filler, form: str, agree: tuple[Filler, ...], governor: Lexeme | None
     ) -> str:
         """Any filler in any form; `governor` is the verb that chooses the case."""
         if isinstance(filler, NounPhrase):
@@ -125,25 +113,26 @@ class German:
                 return _governed(filler, governor)
             return nominal.noun_phrase(filler, form)
         if filler.kind == "verb":
-            return verbal.realise(filler, form, agree, self._paradigms)
+            subject = next((one for one in agree if isinstance(one, NounPhrase)), None)
+            return verbal.realise(filler, form, subject, self._paradigms)
         if filler.kind == "adj":
             degree, _, ending = form.partition("-")
             if degree in ("comp", "sup"):
                 return nominal.adjective(filler, ending, degree)
             return nominal.adjective(filler, form)
-        return filler.cell("de")
+        return filler.target
 
 
 def _governed(phrase: NounPhrase, verb: Lexeme) -> str:
-    preposition, plus, case = (verb.cell("governs") or "acc").rpartition("+")
+    preposition, plus, case = (verb.cell("de_governs") or "acc").rpartition("+")
     text = nominal.noun_phrase(phrase, case)
     return f"{preposition} {text}" if plus else text
 
 
 def _read_paradigms(path: Path) -> dict[tuple[str, str], tuple[str, ...]]:
     table: dict[tuple[str, str], tuple[str, ...]] = {}
-    for row in read_table(path, "paradigm"):
-        forms = tuple(row.cell("forms").split())
+    for row in read_table(path, "paradigm", "forms"):
+        forms = tuple(row.target.split())
         if len(forms) != 6:
             raise PhrasebookError(f"{row.where}, column forms: got {len(forms)} forms, expected 6")
         table[row.en, row.cell("tense")] = forms
@@ -153,11 +142,11 @@ def _read_paradigms(path: Path) -> dict[tuple[str, str], tuple[str, ...]]:
 def _with_principal_parts(row: Lexeme, heads: list[Lexeme]) -> Lexeme:
     """A phrase inflects like its head verb: look up both heads and copy their parts."""
     english = row.en.split(" ")[0]
-    german = row.cell("de").split(" ")[-1]
+    german = row.target.split(" ")[-1]
     cells = dict(row.cells)
     for wanted, key, columns in (
         (english, "en", ("en_past", "en_pp")),
-        (german, "de", ("stem", "past", "pp", "aux")),
+        (german, "de", ("de_stem", "de_past", "de_pp", "de_aux")),
     ):
         found = [
             head for head in heads if head.cell(key).split(" ")[0 if key == "en" else -1] == wanted
@@ -167,7 +156,7 @@ def _with_principal_parts(row: Lexeme, heads: list[Lexeme]) -> Lexeme:
                 f"{row.where}, column {key}: no head verb {wanted!r} in verbs.tsv; add it there"
             )
         cells.update({column: found[0].cell(column) for column in columns if column not in cells})
-    return Lexeme(row.kind, row.en, row.classes, cells, row.where)
+    return replace(row, cells=cells)
 
 
 @cache

@@ -104,7 +104,7 @@ def umlaut(word: str) -> str:
 
 def plural(noun: Lexeme) -> str:
     """The nominative plural, from the table's code: -e, "er, -n, - … or the full word."""
-    code, word = noun.cell("plural"), noun.cell("de")
+    code, word = noun.cell("de_plural"), noun.target
     if code.startswith("-"):
         return word + code[1:]
     if code.startswith('"'):
@@ -116,14 +116,14 @@ def plural(noun: Lexeme) -> str:
 
 def decline(noun: Lexeme, case: str, is_plural: bool) -> str:
     """A noun in its case: weak -n/-en, genitive -s/-es, dative plural -n."""
-    word = noun.cell("de")
+    word = noun.target
     if is_plural:
         form = plural(noun)
         return form + "n" if case == "dat" and not re.search(r"[ns]$", form) else form
     for weak in ("n", "en"):
         if noun.flag(f"weak-{weak}") and case != "nom":
             return word + weak
-    if case == "gen" and noun.cell("gender") != "f":
+    if case == "gen" and noun.cell("de_gender") != "f":
         short = "-" not in word and len(re.findall(r"[aeiouäöüy]+", word.lower())) == 1
         sibilant = bool(re.search(r"[sßxz]$", word))
         return word + ("es" if sibilant or (short and re.search(r"[dtbgkfm]$", word)) else "s")
@@ -133,12 +133,12 @@ def decline(noun: Lexeme, case: str, is_plural: bool) -> str:
 def gender(phrase: NounPhrase) -> str:
     """m, f, n or pl; for a name, the sex of its bearer."""
     assert phrase.head is not None
-    return "pl" if phrase.plural else phrase.head.cell("gender")
+    return "pl" if phrase.plural else phrase.head.cell("de_gender")
 
 
 def adjective(lexeme: Lexeme, ending: str, degree: str = "") -> str:
     """An adjective with its ending: teuer → teuren, dunkel → dunklen, hoch → hohen, rosa."""
-    stem = lexeme.cell("de")
+    stem = lexeme.target
     if degree:
         stem = grade(lexeme, degree)
     elif ending:
@@ -152,7 +152,7 @@ def adjective(lexeme: Lexeme, ending: str, degree: str = "") -> str:
 
 def grade(lexeme: Lexeme, degree: str) -> str:
     """Comparative (größer) or superlative stem (größt-); irregular ones stand in the table."""
-    word, entry = lexeme.cell("de"), lexeme.cell("de_grade")
+    word, entry = lexeme.target, lexeme.cell("de_grade")
     if " " in entry:
         return entry.split()[0 if degree == "comp" else 1]
     stem = umlaut(word) if entry == '"' else word

@@ -22,7 +22,7 @@ INSEPARABLE = ("be", "ver", "er", "ent", "zer", "ge", "emp", "miss", "über", "w
 
 def split(verb: Lexeme) -> tuple[str, str, str]:
     """The words that hang on a verb, its separable prefix, and the simple infinitive."""
-    middle, _, last = verb.cell("de").rpartition(" ")
+    middle, _, last = verb.target.rpartition(" ")
     prefix, _, simple = last.rpartition("|")
     return middle, prefix, simple
 
@@ -41,7 +41,7 @@ def _slot(agree: NounPhrase) -> int:
 def present(verb: Lexeme, position: int) -> str:
     """The present tense of a verb that has no paradigm of its own (without its prefix)."""
     base = stem(split(verb)[2])
-    changed = verb.cell("stem") or base
+    changed = verb.cell("de_stem") or base
     e = "e" if changed == base and _E_STEM.search(base) else ""
     if position == 0:
         lighter = base[:-2] + "l" if split(verb)[2].endswith("eln") else base
@@ -56,7 +56,7 @@ def present(verb: Lexeme, position: int) -> str:
 def preterite(verb: Lexeme, position: int) -> str:
     """The preterite (without its prefix)."""
     base = stem(split(verb)[2])
-    first = verb.cell("past") or base + ("e" if _E_STEM.search(base) else "") + "te"
+    first = verb.cell("de_past") or base + ("e" if _E_STEM.search(base) else "") + "te"
     weak = first.endswith("e")
     if position in (0, 2):
         return first
@@ -66,8 +66,8 @@ def preterite(verb: Lexeme, position: int) -> str:
 def participle(verb: Lexeme) -> str:
     """The participle, prefix and all: gekauft, angerufen, besucht, telefoniert."""
     prefix, simple = split(verb)[1:]
-    if verb.cell("pp"):
-        return verb.cell("pp")
+    if verb.cell("de_pp"):
+        return verb.cell("de_pp")
     base = stem(simple)
     ending = base + ("e" if _E_STEM.search(base) else "") + "t"
     bare = simple.endswith("ieren") or (not prefix and simple.startswith(INSEPARABLE))
@@ -77,7 +77,7 @@ def participle(verb: Lexeme) -> str:
 def imperative(verb: Lexeme) -> str:
     """The du-imperative without its prefix: komm, gib, warte, öffne, fahr."""
     base = stem(split(verb)[2])
-    changed = verb.cell("stem")
+    changed = verb.cell("de_stem")
     if changed and not re.search(r"[äö]", changed):
         return changed
     return base + ("e" if _E_STEM.search(base) or base.endswith(("ig", "er", "el")) else "")
@@ -100,7 +100,7 @@ def reflexive(verb: Lexeme, agree: NounPhrase | None) -> str:
     if not first.startswith("sich"):
         return ""
     if agree is None:
-        raise PhrasebookError(f"{verb.where}: {verb.cell('de')} needs a subject to agree with")
+        raise PhrasebookError(f"{verb.where}: {verb.target} needs a subject to agree with")
     return noun_phrase(agree, "refl-dat" if first == "sich3" else "refl")
 
 
@@ -137,7 +137,7 @@ def realise(verb: Lexeme, form: str, agree: NounPhrase | None, paradigms: Paradi
     kind, _, past = form.partition("-")
     tense = "past" if past == "past" or kind == "past" else "pres"
     if kind == "aux":
-        return paradigms[verb.cell("aux") or "haben", tense][_slot(agree)]
+        return paradigms[verb.cell("de_aux") or "haben", tense][_slot(agree)]
     if kind not in ("", "past", "fin"):
-        raise PhrasebookError(f"German has no verb form {form!r} ({verb.cell('de')})")
+        raise PhrasebookError(f"German has no verb form {form!r} ({verb.target})")
     return (prefix if kind == "fin" else "") + finite(verb, tense, agree, paradigms)

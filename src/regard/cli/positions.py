@@ -1,0 +1,63 @@
+"""`regard positions`: the sinusoids of the paper, to look at; needs no model."""
+
+import json
+from pathlib import Path
+
+import click
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  regard positions --length 50 --dim 128
+  regard positions --length 50 --dim 128 --svg positions.svg --png positions.png
+  regard positions --length 16 --dim 6 --json"""
+)
+@click.option("--length", type=int, default=50, show_default=True, help="How many positions.")
+@click.option("--dim", type=int, default=128, show_default=True, help="d_model, an even number.")
+@click.option(
+    "--base", type=float, default=10_000, show_default=True, help="The paper's 10000, or another."
+)
+@click.option("--svg", type=click.Path(path_type=Path), help="Write the four pictures as SVG.")
+@click.option("--png", type=click.Path(path_type=Path), help="Write the four pictures as PNG.")
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
+def command(
+    length: int, dim: int, base: float, svg: Path | None, png: Path | None, as_json: bool
+) -> None:
+    """Draw positional encoding: heat map, waves, PE·PE by distance, bits beside sines."""
+    from regard.explain.positions import position_figures
+
+    figures = position_figures(length, dim, base)
+    if as_json:
+        numbers = {
+            "length": length,
+            "dim": dim,
+            "base": base,
+            "table": figures.table.round(6).tolist(),
+            "products": figures.products.round(6).tolist(),
+            "deviation": figures.deviation.round(8).tolist(),
+            "wavelengths": list(figures.wavelengths),
+        }
+        click.echo(json.dumps(numbers))
+    else:
+        from rich.console import Console
+
+        from regard.draw.positions import PositionReport
+
+        Console().print(PositionReport(figures), highlight=False)
+    if svg:
+        from regard import atomic
+        from regard.draw.positions_svg import positions_svg
+
+        atomic.write_text(svg, positions_svg(figures))
+        click.echo(f"Written: {svg}", err=True)
+    if png:
+        from regard.draw.plot import MissingMatplotlib
+        from regard.draw.positions_png import positions_png
+        from regard.errors import RegardError
+
+        try:
+            positions_png(png, figures)
+        except MissingMatplotlib as missing:
+            raise RegardError(str(missing)) from missing
+        click.echo(f"Written: {png}", err=True)

@@ -1,0 +1,158 @@
+"""`regard walk`: every number of one pass, or of a hand calculation, as a worksheet."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from regard.draw.worksheet import Worksheet
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  regard walk runs/demo "How are you?"
+  regard walk runs/demo "How are you?" --kind cross --layer 2 --head 3 --query 2
+  regard walk runs/demo "How are you?" --html walk.html --latex walk.tex
+  regard walk --matrices sheet.toml"""
+)
+@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.argument("text", required=False)
+@click.option("--matrices", type=click.Path(path_type=Path), help="A hand calculation (TOML).")
+@click.option(
+    "--kind",
+    type=click.Choice(["encoder", "decoder", "cross"]),
+    help="Which attention: the encoder's (default), the decoder's own, or cross-attention.",
+)
+@click.option("--layer", type=click.IntRange(min=1), help="Which layer; default: 1.")
+@click.option("--head", type=click.IntRange(min=1), help="Which head; default: 1.")
+@click.option("--query", help="A word, or a position counted from 1; default: the first.")
+@click.option("--translation", help="Walk through this output instead of the model's own.")
+@click.option(
+    "--decimals",
+    type=click.IntRange(0, 12),
+    default=4,
+    show_default=True,
+    help="Decimals of each number.",
+)
+@click.option(
+    "--columns",
+    type=click.IntRange(min=0),
+    help="Columns shown of a wide matrix, 0 for all; default: what fits.",
+)
+@click.option("--html", type=click.Path(path_type=Path), help="Write a web page instead.")
+@click.option("--latex", type=click.Path(path_type=Path), help="Write a LaTeX document instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole worksheet as JSON.")
+@click.option(
+    "--pager/--no-pager", default=True, help="Page what is longer than the screen (default)."
+)
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+def command(
+    run: Path | None,
+    text: str | None,
+    matrices: Path | None,
+    kind: str | None,
+    layer: int | None,
+    head: int | None,
+    query: str | None,
+    translation: str | None,
+    decimals: int,
+    columns: int | None,
+    html: Path | None,
+    latex: Path | None,
+    as_json: bool,
+    pager: bool,
+    device: str,
+) -> None:
+    """Write out every number of one pass of the model of RUN over TEXT, as if by hand.
+
+    The numbers are those that the model computed. With --matrices, the calculation is your own.
+    """
+    options = {
+        name: value
+        for name, value in {
+            "kind": kind,
+            "layer": layer,
+            "head": head,
+            "query": query,
+            "translation": translation,
+        }.items()
+        if value is not None
+    }
+    sheet = _worksheet(run, text, matrices, options, device)
+    if html or latex:
+        _write(sheet, html, latex, decimals, columns)
+    if as_json:
+        from regard.draw.worksheet import as_data
+
+        click.echo(json.dumps(as_data(sheet), ensure_ascii=False))
+    elif not (html or latex):
+        _show(sheet, decimals, columns, pager)
+
+
+def _worksheet(
+    run: Path | None,
+    text: str | None,
+    matrices: Path | None,
+    options: dict[str, str | int],
+    device: str,
+) -> "Worksheet":
+    """The worksheet of a model's pass, or of a person's sheet; never of both."""
+    if matrices is not None:
+        if run is not None:
+            raise click.UsageError(
+                f"--matrices is a calculation of its own: got RUN {str(run)!r} too; leave out RUN "
+                "and TEXT, or leave out --matrices"
+            )
+        if options:
+            named = ", ".join(f"--{name}" for name in options)
+            raise click.UsageError(f"{named}: only for a RUN, a sheet has one head and one layer")
+        from regard.explain.sheet import walk_sheet
+
+        return walk_sheet(matrices)
+    if run is None or text is None:
+        missing = "RUN and TEXT" if run is None else "TEXT"
+        raise click.UsageError(
+            f"Missing {missing}: give the folder of a run and a sentence, or --matrices SHEET"
+        )
+    from regard.explain.walk import walk
+    from regard.tasks.load import load
+
+    return walk(load(run, device), text, **options)  # type: ignore[arg-type]
+
+
+def _write(
+    sheet: "Worksheet", html: Path | None, latex: Path | None, decimals: int, columns: int | None
+) -> None:
+    from regard import atomic
+    from regard.draw import worksheet_html, worksheet_latex
+
+    if html:
+        wide = worksheet_html.COLUMNS if columns is None else columns
+        atomic.write_text(html, worksheet_html.worksheet_html(sheet, decimals, wide))
+        click.echo(f"Written: {html}", err=True)
+    if latex:
+        wide = worksheet_latex.COLUMNS if columns is None else columns
+        atomic.write_text(latex, worksheet_latex.worksheet_latex(sheet, decimals, wide))
+        click.echo(f"Written: {latex}", err=True)
+
+
+def _show(sheet: "Worksheet", decimals: int, columns: int | None, pager: bool) -> None:
+    from rich.console import Console
+
+    from regard.draw.worksheet_terminal import TerminalSheet
+
+    console = Console()
+    picture = TerminalSheet(sheet, decimals, columns)
+    if not (pager and console.is_terminal):
+        console.print(picture, crop=False)
+        return
+    with console.capture() as caught:
+        console.print(picture, crop=False)
+    written = caught.get()
+    if written.count("\n") < console.height:
+        click.echo(written, nl=False)
+    else:
+        click.echo_via_pager(written)  # with less, click asks for -R, which keeps the colours

@@ -1,0 +1,217 @@
+"""A worksheet: one calculation, step by step, as a person would write it; numbers and words only.
+
+    Worksheet ─ Step ─ Matrix     a named table of numbers with a label for each row
+                     ─ Sum        Σ w·v written out: one line for each term, and the total
+                     ─ Line       any other written-out calculation or remark
+                     ─ Mark       what is said about a reader's own result for this step
+
+Whoever fills it (explain/) decides the numbers; worksheet_terminal, worksheet_html and
+worksheet_latex only show them. How a number is written is decided here, once.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Real
+
+DECIMALS = 4
+MINUS = "−"  # the sign, not the hyphen: as wide as a digit
+LARGEST_WRITTEN_OUT = 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """A table of numbers; one dimension is one row. Without `columns` they are counted from 1.
+
+    `highlight` is the row (from 0) that the worksheet is about. `latex` is the name in LaTeX's
+    mathematics; where it is empty, the plain name is set as text.
+    """
+
+    name: str
+    values: Real[np.ndarray, "*rows columns"]
+    rows: Sequence[str]
+    columns: Sequence[str] | None = None
+    highlight: int | None = None
+    latex: str = ""
+
+    def __post_init__(self) -> None:
+        rows, columns = self.grid.shape
+        if self.values.ndim > 2 or self.values.size == 0 or rows != len(self.rows):
+            raise ValueError(
+                f"matrix {self.name}: got shape {self.values.shape} for {len(self.rows)} row "
+                "labels; expected (columns) or (rows, columns), none of them 0"
+            )
+        if self.columns is not None and columns != len(self.columns):
+            raise ValueError(
+                f"matrix {self.name}: got {columns} columns and {len(self.columns)} column labels"
+            )
+
+    @property
+    def grid(self) -> Real[np.ndarray, "rows columns"]:
+        """The numbers as rows × columns."""
+        flat = (-1, self.values.shape[-1])
+        return self.values.reshape(flat) if self.values.ndim < 2 else self.values
+
+    @property
+    def heads(self) -> list[str]:
+        """A label for each column: its own, or its number."""
+        if self.columns is not None:
+            return list(self.columns)
+        return [str(number) for number in range(1, self.grid.shape[1] + 1)]
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """total = weights[0] · vectors[0] + weights[1] · vectors[1] + …, one term for each label."""
+
+    name: str
+    weights: Real[np.ndarray, " terms"]
+    vectors: Real[np.ndarray, "terms columns"]
+    labels: Sequence[str]
+    total: Real[np.ndarray, " columns"]
+    latex: str = ""
+
+    def __post_init__(self) -> None:
+        if not len(self.weights) == len(self.vectors) == len(self.labels) > 0:
+            raise ValueError(
+                f"sum {self.name}: got {len(self.weights)} weights, {len(self.vectors)} vectors "
+                f"and {len(self.labels)} labels; expected equally many, at least one"
+            )
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of text; `latex` is the same in LaTeX's mathematics, where it differs."""
+
+    text: str
+    latex: str = ""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What is said about a reader's own result."""
+
+    verdict: Literal["right", "wrong", "unchecked"]
+    message: str = ""
+
+
+Part = Matrix | Sum | Line
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One step of the calculation; steps are numbered by their place in the worksheet."""
+
+    title: str
+    equation: str = ""
+    equation_latex: str = ""
+    note: str = ""
+    parts: Sequence[Part] = ()
+    mark: Mark | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Worksheet:
+    """The whole calculation."""
+
+    title: str
+    subtitle: str
+    steps: Sequence[Step]
+
+
+def places(values: Real[np.ndarray, "..."], decimals: int = DECIMALS) -> int:
+    """Decimals that a set of numbers is written with: none where all of them are whole."""
+    finite = values[np.isfinite(values)]
+    return 0 if bool((finite == np.round(finite)).all()) else decimals
+
+
+def number(value: float | int, decimals: int = DECIMALS) -> str:
+    """One number: a real minus, ∞ as a sign, and "0" only for what is exactly 0."""
+    if math.isnan(value):
+        return "NaN"
+    sign = MINUS if value < 0 else ""
+    if math.isinf(value):
+        return f"{sign}∞"
+    if value == 0:
+        return "0"
+    text = f"{abs(value):.{decimals}f}"
+    if abs(value) >= LARGEST_WRITTEN_OUT and decimals:
+        text = f"{abs(value):.{decimals}e}"
+    return text if float(text) == 0 else sign + text  # no minus before 0.0000
+
+
+def kept(count: int, limit: int | None) -> list[int | None]:
+    """Which of `count` columns are shown: all, or the first and the last with None between."""
+    if limit is None or limit <= 0 or count <= limit:
+        return list(range(count))
+    front = (limit + 1) // 2
+    back = limit - front
+    return [*range(front), None, *range(count - back, count)]
+
+
+def vector(
+    values: Real[np.ndarray, " columns"], decimals: int = DECIMALS, limit: int | None = None
+) -> str:
+    """A vector on one line: "(0.8446, 0.5777, …, 0.5777)"."""
+    exact = places(values, decimals)
+    shown = (
+        "…" if place is None else number(float(values[place]), exact)
+        for place in kept(len(values), limit)
+    )
+    return f"({', '.join(shown)})"
+
+
+def hidden(matrix: Matrix, limit: int | None) -> str:
+    """What is said under a matrix that is not shown whole; "" where it is."""
+    total = matrix.grid.shape[1]
+    shown = sum(place is not None for place in kept(total, limit))
+    return "" if shown == total else f"{total - shown} of {total} columns are hidden"
+
+
+def as_data(sheet: Worksheet) -> dict[str, object]:
+    """The worksheet as JSON can hold it; numbers are exact, ±∞ and NaN are strings."""
+    return {
+        "title": sheet.title,
+        "subtitle": sheet.subtitle,
+        "steps": [
+            {
+                "number": place,
+                "title": step.title,
+                "equation": step.equation,
+                "note": step.note,
+                "parts": [_part_data(part) for part in step.parts],
+                "mark": None if step.mark is None else dict(vars(step.mark)),
+            }
+            for place, step in enumerate(sheet.steps, start=1)
+        ],
+    }
+
+
+def _part_data(part: Part) -> dict[str, object]:
+    if isinstance(part, Line):
+        return {"line": part.text}
+    if isinstance(part, Sum):
+        return {
+            "sum": part.name,
+            "labels": list(part.labels),
+            "weights": _plain(part.weights),
+            "vectors": _plain(part.vectors),
+            "total": _plain(part.total),
+        }
+    columns = None if part.columns is None else list(part.columns)
+    return {
+        "matrix": part.name,
+        "rows": list(part.rows),
+        "columns": columns,
+        "highlight": part.highlight,
+        "values": _plain(part.values),
+    }
+
+
+def _plain(values: Real[np.ndarray, "..."]) -> list[object]:
+    if values.ndim > 1:
+        return [_plain(row) for row in values]
+    return [value if math.isfinite(value) else str(value) for value in values.tolist()]

@@ -1,0 +1,58 @@
+"""What the sinusoids of section 3.5 look like: a length and a size go in, figures to draw come out.
+
+    PE(p, 2i) = sin(p ω_i),  PE(p, 2i+1) = cos(p ω_i),  ω_i = base^(−2i / d)
+
+    PE(p) · PE(p+k) = Σ_i cos(k ω_i)      since sin a sin b + cos a cos b = cos(a − b):
+                                          the product knows the distance k and not the place p
+
+The table is the one the model adds (model/positions.py); everything else is read off it.
+"""
+
+import math
+
+from regard.draw.positions import PositionFigures
+from regard.errors import MisuseError
+from regard.model.positions import sinusoids
+
+LONGEST, WIDEST, MOST_NUMBERS = 10_000, 4096, 4_000_000
+
+
+def position_figures(length: int, dim: int, base: float | int = 10_000) -> PositionFigures:
+    """The table of `length` positions and what can be seen in it."""
+    _check(length, dim, base)
+    table = sinusoids(length, dim, base=base).double().numpy()
+    return PositionFigures(
+        table=table,
+        products=table @ table[0],
+        deviation=table.std(axis=0),
+        wavelengths=tuple(2 * math.pi * base ** (2 * i / dim) for i in range(dim // 2)),
+        base=float(base),
+    )
+
+
+def _check(length: int, dim: int, base: float | int) -> None:
+    if not 1 <= length <= LONGEST:
+        raise MisuseError(
+            f"length: got {length}, expected 1 to {LONGEST} positions; more cannot be told apart "
+            "in a picture"
+        )
+    if not 2 <= dim <= WIDEST:
+        raise MisuseError(
+            f"dim: got {dim}, expected an even number from 2 to {WIDEST}; a model of the paper's "
+            "size has 512"
+        )
+    if dim % 2:
+        raise MisuseError(
+            f"dim: got {dim}, expected an even number, since each frequency has a sine and a "
+            f"cosine; take {dim - 1} or {dim + 1}"
+        )
+    if length * dim > MOST_NUMBERS:
+        raise MisuseError(
+            f"length × dim: got {length} × {dim} numbers, expected at most {MOST_NUMBERS:,}; make "
+            "one of the two smaller"
+        )
+    if not (math.isfinite(base) and base > 1):
+        raise MisuseError(
+            f"base: got {base:g}, expected a number above 1; the paper takes 10000, and with 1 all "
+            "waves would be the same"
+        )

@@ -1,0 +1,169 @@
+"""An attention map read in three more ways: as equations, as a grid of dots, as a filter.
+
+    equation   bank = 0.25 money + 0.70 bank + 0.05 grows      one row of the weights
+    dots       words looked at down the side, words that look across the top
+    filter     Q Kᵀ  →  Q Kᵀ / √d_k  →  softmax                one head, token by token
+
+A map goes in (heads.py), numbers with their words come out; draw/ makes the pictures.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from jaxtyping import Float
+
+from regard.errors import MisuseError
+from regard.explain.heads import AttentionMap, Attentions
+
+FOLDED_BELOW = 0.005  # a weight that two decimals would write as 0.00
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+SPACE = "▁"  # how a piece shows that a space came before it
+PUNCTUATION = SPACE + ".,;:!?…\"'“”„‘’«»()[]।"
+WORDS_NAMED = 40  # in an error; a longer sentence is cut
+
+
+@dataclass(frozen=True)
+class Equation:
+    """word = Σ weight · word: one row of a map; `others` is the sum of what was left out."""
+
+    word: str
+    terms: tuple[tuple[float, str], ...]
+    others: float
+
+    def summands(self) -> list[str]:
+        """ "0.70 bank", in the order of the sentence; the rest last."""
+        written = [f"{weight:.2f} {word}" for weight, word in self.terms]
+        return [*written, f"{self.others:.2f} others"] if self.others >= FOLDED_BELOW else written
+
+    def __str__(self) -> str:
+        return f"{self.word} = {' + '.join(self.summands())}"
+
+
+def equations(
+    chosen: AttentionMap, head: int | None = None, word: str | None = None, every: bool = False
+) -> list[Equation]:
+    """Each row (or those that `word` names) as an equation; `every` keeps the smallest terms."""
+    weights = chosen.head(head)
+    rows, columns = told_apart(chosen.rows), told_apart(chosen.columns)
+    places = range(len(rows)) if word is None else find_word(chosen.rows, word)
+    found = []
+    for row in places:
+        terms = [(float(w), name) for w, name in zip(weights[row], columns, strict=True)]
+        kept = tuple(term for term in terms if every or term[0] >= FOLDED_BELOW)
+        others = 0.0 if every else sum(w for w, _ in terms if w < FOLDED_BELOW)
+        found.append(Equation(rows[row], kept, others))
+    return found
+
+
+def told_apart(words: Sequence[str]) -> list[str]:
+    """Words that occur more than once get a number: the₁ … the₂."""
+    seen: dict[str, int] = {}
+    named = []
+    for word in words:
+        seen[word] = seen.get(word, 0) + 1
+        number = str(seen[word]).translate(SUBSCRIPTS) if words.count(word) > 1 else ""
+        named.append(word + number)
+    return named
+
+
+def find_word(words: Sequence[str], wanted: str) -> list[int]:
+    """The places of a word: as written, else without case and punctuation, else by its position.
+
+    Positions count from 1. A word that occurs twice has two places, and among sub-words a word has
+    the places of all its pieces.
+    """
+    if not wanted.strip():
+        raise MisuseError(f"word: got an empty one, expected {_choice(words)}")
+    for written in (str, _bare):
+        places = [i for i, word in enumerate(words) if written(word) == written(wanted)]
+        if places and written(wanted):
+            return places
+    apart = told_apart(words)
+    if wanted in apart:
+        return [apart.index(wanted)]
+    if spelled := _spelled_by_pieces(words, wanted):
+        return spelled
+    if wanted.isascii() and wanted.isdigit():
+        if 1 <= int(wanted) <= len(words):
+            return [int(wanted) - 1]
+        raise MisuseError(
+            f"word: got position {wanted}, the text has {len(words)}; expected {_choice(words)}"
+        )
+    raise MisuseError(f"word: {wanted!r} is not in the text; expected {_choice(words)}")
+
+
+def _spelled_by_pieces(words: Sequence[str], wanted: str) -> list[int]:
+    """The run of pieces, the first of which begins a word, that spells `wanted`; or none."""
+    begins = [i for i, word in enumerate(words) if word.startswith(SPACE)]
+    for first, after in pairwise([*begins, len(words)]):
+        for end in range(first + 2, after + 1):
+            if _bare("".join(words[first:end])) == _bare(wanted):
+                return list(range(first, end))
+    return []
+
+
+def _bare(word: str) -> str:
+    return word.strip(PUNCTUATION).casefold()
+
+
+def _choice(words: Sequence[str]) -> str:
+    """What could have been asked for, with positions."""
+    named = [f"{i} {word}" for i, word in enumerate(words[:WORDS_NAMED], start=1)]
+    more = ", …" if len(words) > WORDS_NAMED else ""
+    return f"a word or a position of: {', '.join(named)}{more}"
+
+
+@dataclass(frozen=True)
+class Dots:
+    """A map turned on its side: rows are looked at, columns look; each column sums to 1."""
+
+    weights: Float[np.ndarray, "rows columns"]
+    rows: list[str]
+    columns: list[str]
+
+
+def dots(chosen: AttentionMap, head: int | None = None) -> Dots:
+    """Source words down the side and target words across the top, as one writes it by hand."""
+    return Dots(chosen.head(head).T.copy(), chosen.columns, chosen.rows)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """How scores of one head become weights, token by token; NaN where a mask forbids."""
+
+    rows: list[str]
+    columns: list[str]
+    products: Float[np.ndarray, "rows columns"]  # Q Kᵀ
+    scores: Float[np.ndarray, "rows columns"]  # Q Kᵀ / √d_k
+    weights: Float[np.ndarray, "rows columns"]  # softmax of each row
+    d_k: int
+    head: int
+
+
+def attention_filter(
+    found: Attentions, kind: str = "encoder", layer: int | None = None, head: int | None = None
+) -> Filter:
+    """The steps of one head (counted from 1; None: the first); `found` must hold pieces.
+
+    Every number is one that the pass recorded. Dot products of pieces do not add up to those of
+    words, so nothing is merged.
+    """
+    pieces = found.map(kind, layer)
+    number = 1 if head is None else head
+    weights = pieces.head(number)
+    place = number - 1
+    products, scores = (found.traced(name, kind, layer)[place] for name in ("products", "scores"))
+    assert scores.shape == weights.shape, "attend(…, pieces=True) is needed for a filter"
+    forbidden = np.isinf(found.traced("masked", kind, layer)[place])
+    return Filter(
+        pieces.rows,
+        pieces.columns,
+        np.where(forbidden, math.nan, products),
+        np.where(forbidden, math.nan, scores),
+        np.where(forbidden, math.nan, weights),
+        d_k=found.traced("q", kind, layer).shape[-1],
+        head=number,
+    )
