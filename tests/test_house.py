@@ -34,7 +34,10 @@ def test_nothing_unsafe_and_nothing_by_literal_name(path: Path) -> None:
             assert not {"pickle", "marshal", "shelve", "dill"} & set(names)
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
-            assert called not in ("eval", "exec", "hasattr", "torch.load", "yaml.load"), called
+            assert called not in ("eval", "exec", "hasattr", "yaml.load"), called
+            if called == "torch.load":  # one place, which has looked at every instruction before
+                given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
+                assert path == SOURCE / "checkpoint/pickled.py" and given["weights_only"] == "True"
             if called == "getattr":
                 assert not isinstance(node.args[1], ast.Constant)
 

@@ -1,6 +1,7 @@
 """regard: the Transformer of *Attention Is All You Need*, whole, as software people use.
 
-Importing regard imports no torch: `regard.load` and `regard.Model` are fetched on first use.
+Importing regard imports no torch: `regard.load`, `regard.Model` and `regard.Published` are fetched
+on first use.
 """
 
 from importlib import import_module
@@ -8,11 +9,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from regard.tasks.load import Model, load
+    from regard.tasks.published import Published
 
-__all__ = ["Model", "__version__", "load"]
+__all__ = ["Model", "Published", "__version__", "load"]
 __version__ = "0.1.0"
 
-_LAZY = {"load": "regard.tasks.load", "Model": "regard.tasks.load"}
+_LAZY = {
+    "load": "regard.tasks.load",
+    "Model": "regard.tasks.load",
+    "Published": "regard.tasks.published",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -44,7 +44,10 @@ def new_folder(path: Path) -> Iterator[Path]:
     temporary.mkdir()
     try:
         yield temporary
-        for file in temporary.iterdir():
+        for file in temporary.rglob("*"):
+            if file.is_dir():
+                sync_folder(file)
+                continue
             with file.open("rb") as handle:
                 os.fsync(handle.fileno())
         sync_folder(temporary)

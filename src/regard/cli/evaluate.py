@@ -50,12 +50,13 @@ def command(
         score_slices,
         translate_all,
     )
-    from regard.tasks.load import load, search_with
+    from regard.tasks.load import load_run
+    from regard.tasks.translate import search_with
 
-    model = load(run, device)
+    model = load_run(run, device)
     pairs = pairs_to_score(model.run, source, reference, slices)
     chosen = {name: value for name, value in options.items() if value is not None}
-    search = search_with(model.search, **chosen)
+    search = search_with(model.search, "evaluate", **chosen)
     with progress_bar("translating", len(pairs.sources)) as bar:
         outputs = translate_all(model, pairs.sources, search, bar.advance)
     scores = score(outputs, pairs.references)

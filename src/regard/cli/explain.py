@@ -83,10 +83,10 @@ def command(
     to 1; a grid of dots is the same turned on its side.
     """
     from regard.explain.heads import attend
-    from regard.tasks.load import load
+    from regard.tasks.load import load_run
 
     _check(view, word, every, heads, svg, png)
-    found = attend(load(run, device), text, translation, pieces or view == "filter")
+    found = attend(load_run(run, device), text, translation, pieces or view == "filter")
     chosen = found.map(kind or VIEWS[view], layer)
     if view == "filter":
         head = head or 1

@@ -118,9 +118,9 @@ def _worksheet(
             f"Missing {missing}: give the folder of a run and a sentence, or --matrices SHEET"
         )
     from regard.explain.walk import walk
-    from regard.tasks.load import load
+    from regard.tasks.load import load_run
 
-    return walk(load(run, device), text, **options)  # type: ignore[arg-type]
+    return walk(load_run(run, device), text, **options)  # type: ignore[arg-type]
 
 
 def _write(

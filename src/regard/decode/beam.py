@@ -6,6 +6,8 @@ log p / length norm (decode/hypothesis.py). When a sentence is done:
 
     stop = "exact"     no open output can still overtake the n-th best finished one
     stop = "first-k"   k outputs have been finished
+    stop = "likely"    k outputs have been finished, and no open output, if it ended now with p = 1,
+                       would overtake the worst of the k best (what published settings mean)
 """
 
 import torch
@@ -13,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.decode.hypothesis import LENGTH_NORMS, Hypothesis, Search
+from regard.decode.rules import NO_RULES, Rules, obeyed
 from regard.decode.session import Session
 from regard.model.transformer import Transformer
 
@@ -35,13 +38,16 @@ class Beam:
             return True
         if self.search.stop == "first-k":
             return len(self.finished) >= self.search.beam
-        if len(self.finished) < self.search.n_best:
+        likely = self.search.stop == "likely"
+        wanted = self.search.beam if likely else self.search.n_best
+        if len(self.finished) < wanted:
             return False
         # An output's log p only falls as it grows; the best it can hope for is to end with p = 1 at
         # the length where the norm is largest.
         norm = LENGTH_NORMS[self.search.length_norm]
-        hope = best_open / max(norm(n, self.search.alpha) for n in (length + 1, self.limit))
-        return self.best(self.search.n_best)[-1].score >= hope
+        lengths = (length,) if likely else (length + 1, self.limit)
+        hope = best_open / max(norm(n, self.search.alpha) for n in lengths)
+        return self.best(wanted)[-1].score >= hope
 
     def best(self, count: int) -> list[Hypothesis]:
         return sorted(self.finished, key=lambda h: (h.finished, h.score), reverse=True)[:count]
@@ -55,6 +61,7 @@ def beam_search(
     bos: int,
     eos: int,
     search: Search,
+    rules: Rules = NO_RULES,
 ) -> list[list[Hypothesis]]:
     """The `n_best` hypotheses of each sentence, best first."""
     k = search.beam
@@ -68,7 +75,9 @@ def beam_search(
     scores[:, 0] = 0.0  # at first all k outputs of a sentence are the same empty one
     tokens = torch.full((len(beams) * k,), bos, dtype=torch.long, device=source.device)
     while open_:
-        candidates = scores[:, :, None] + session.extend(tokens).view(len(open_), k, -1)
+        limits = [beams[sentence].limit for sentence in open_ for _ in range(k)]
+        log_p = obeyed(session.extend(tokens), rules, eos, outputs.shape[1], limits)
+        candidates = scores[:, :, None] + log_p.view(len(open_), k, -1)
         values, parents, tokens_of = _best_extensions(candidates, 2 * k)
         ends = tokens_of == eos
         _collect(beams, open_, outputs, values, parents, ends, k)

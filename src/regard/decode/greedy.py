@@ -5,6 +5,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from regard.decode.hypothesis import Hypothesis, Search
+from regard.decode.rules import NO_RULES, Rules, obeyed
 from regard.decode.session import Session
 from regard.model.transformer import Transformer
 
@@ -17,6 +18,7 @@ def greedy(
     bos: int,
     eos: int,
     search: Search,
+    rules: Rules = NO_RULES,
 ) -> list[list[Hypothesis]]:
     """One hypothesis for each row; finished rows leave the batch."""
     session = Session(model, source, real)
@@ -28,7 +30,9 @@ def greedy(
     rows = list(range(len(limits)))  # which sentence each row of the session is
     tokens = torch.full((len(rows),), bos, dtype=torch.long, device=source.device)
     while rows:
-        best = session.extend(tokens).max(dim=-1)
+        step = len(outputs[rows[0]])  # open rows have all come equally far
+        open_limits = [limits[row] for row in rows]
+        best = obeyed(session.extend(tokens), rules, eos, step, open_limits).max(dim=-1)
         tokens = best.indices
         for row, token, logp in zip(rows, tokens.tolist(), best.values.tolist(), strict=True):
             totals[row] += logp

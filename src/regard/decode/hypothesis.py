@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from regard.errors import ConfigError
 
 LengthNorm = Literal["paper", "power"]
-Stop = Literal["exact", "first-k"]
+Stop = Literal["exact", "first-k", "likely"]
 
 # n counts the output tokens with the end token.
 LENGTH_NORMS: dict[str, Callable[[int, float], float]] = {
@@ -49,7 +49,7 @@ class Search:
             )
         if not -10 <= self.alpha <= 10:  # NaN fails too
             raise ConfigError(f"alpha: got {self.alpha}, expected a number from -10 to 10")
-        for name, choices in (("length_norm", LENGTH_NORMS), ("stop", ("exact", "first-k"))):
+        for name, choices in (("length_norm", LENGTH_NORMS), ("stop", get_args(Stop))):
             if vars(self)[name] not in choices:
                 listed = ", ".join(choices)
                 raise ConfigError(f"{name}: got {vars(self)[name]!r}, expected one of {listed}")

@@ -15,7 +15,12 @@ from regard.model.trace import Trace
 
 
 def make_norm(spec: Spec) -> nn.Module:
-    """LayerNorm(x) = γ · (x - mean) / √(variance + ε) + β, over the D features of one position."""
+    """LayerNorm(x) = γ · (x - mean) / √(variance + ε) + β, over the D features of one position.
+
+    RMSNorm(x) = γ · x / √(mean of x² + ε): without the mean and without β.
+    """
+    if spec.norm == "rms":
+        return nn.RMSNorm(spec.d_model, eps=spec.norm_epsilon)
     return nn.LayerNorm(spec.d_model, eps=spec.norm_epsilon)
 
 

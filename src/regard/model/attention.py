@@ -17,22 +17,27 @@ from torch.nn import functional as F
 from regard.model.cache import KeyValues
 from regard.model.dropout import dropout
 from regard.model.masks import Mask
+from regard.model.rotary import Rotation, rotated
 from regard.model.spec import Spec
 from regard.model.trace import Trace
 
 
 def attention_scores(
-    q: Float[Tensor, "*H L K"], k: Float[Tensor, "*H S K"], trace: Trace | None = None
+    q: Float[Tensor, "*H L K"],
+    k: Float[Tensor, "*H S K"],
+    trace: Trace | None = None,
+    scale: bool = True,
 ) -> Float[Tensor, "*H L S"]:
     """Q Kᵀ / √d_k: how well each query matches each key.
 
     A dot product of d_k independent terms has variance d_k; the division keeps it 1, so that the
-    softmax does not saturate.
+    softmax does not saturate. A model that was trained without it (`scale=False`) has learned
+    smaller weights instead.
     """
     products = q @ k.transpose(-2, -1)
     if trace:
         trace.record("products", products)
-    return products / math.sqrt(q.shape[-1])
+    return products / math.sqrt(q.shape[-1]) if scale else products
 
 
 def masked_scores(
@@ -56,10 +61,13 @@ def explicit_attention(
     mask: Mask,
     dropout_rate: float = 0.0,
     trace: Trace | None = None,
+    scale: bool = True,
 ) -> Float[Tensor, "B H L K"]:
-    """softmax(Q Kᵀ / √d_k) V, step by step."""
+    """softmax(Q Kᵀ / √d_k + bias) V, step by step."""
     allowed = mask.allowed(q.shape[2], k.shape[2], q.device)
-    scores = attention_scores(q, k, trace)
+    scores = attention_scores(q, k, trace, scale)
+    if mask.bias is not None:
+        scores = scores + mask.bias
     masked = masked_scores(scores, allowed)
     weights = attention_weights(masked, None)
     if trace:
@@ -75,13 +83,24 @@ def fused_attention(
     v: Float[Tensor, "B H S K"],
     mask: Mask,
     dropout_rate: float = 0.0,
+    scale: bool = True,
 ) -> Float[Tensor, "B H L K"]:
     """The same by torch's kernel, which never holds the (L, S) scores of all heads at once."""
     # is_causal aligns the first query with the first key, so it is only right without a cache.
-    square = mask.causal and mask.real is None and q.shape[2] == k.shape[2]
+    plain = mask.real is None and mask.bias is None
+    square = mask.causal and plain and q.shape[2] == k.shape[2]
     allowed = None if square else mask.allowed(q.shape[2], k.shape[2], q.device)
+    if mask.bias is not None:
+        bias = mask.bias.expand(len(q), -1, -1, -1)
+        allowed = masked_scores(bias, allowed)  # the kernel adds it to the scores
     return F.scaled_dot_product_attention(
-        q, k, v, attn_mask=allowed, is_causal=square, dropout_p=dropout_rate
+        q,
+        k,
+        v,
+        attn_mask=allowed,
+        is_causal=square,
+        dropout_p=dropout_rate,
+        scale=None if scale else 1.0,
     )
 
 
@@ -100,10 +119,14 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, spec: Spec) -> None:
         super().__init__()
         self.heads, self.groups, self.size = spec.heads, spec.groups, spec.k
-        self.query = nn.Linear(spec.d_model, self.heads * self.size)  # W_Q
-        self.key = nn.Linear(spec.d_model, self.groups * self.size)  # W_K
-        self.value = nn.Linear(spec.d_model, self.groups * self.size)  # W_V
-        self.output = nn.Linear(self.heads * self.size, spec.d_model)  # W_O
+        bias = spec.attention_bias and spec.qkv_bias
+        self.query = nn.Linear(spec.d_model, self.heads * self.size, bias=bias)  # W_Q
+        self.key = nn.Linear(spec.d_model, self.groups * self.size, bias=bias)  # W_K
+        self.value = nn.Linear(spec.d_model, self.groups * self.size, bias=bias)  # W_V
+        self.output = nn.Linear(
+            self.heads * self.size, spec.d_model, bias=spec.attention_bias
+        )  # W_O
+        self.scale = spec.score_scale
         self.dropout = spec.attention_dropout
 
     def forward(
@@ -113,18 +136,21 @@ class MultiHeadAttention(nn.Module):
         memory: Float[Tensor, "B S D"] | None = None,
         cache: KeyValues | None = None,
         trace: Trace | None = None,
+        rotation: Rotation | None = None,
     ) -> Float[Tensor, "B L D"]:
         q = self._split(self.query(x))
-        k, v = self._keys_and_values(x, memory, cache)
+        if rotation is not None:
+            q = rotated(q, rotation)
+        k, v = self._keys_and_values(x, memory, cache, rotation)
         if self.groups != self.heads:  # each key/value head serves several query heads
             k = k.repeat_interleave(self.heads // self.groups, dim=1)
             v = v.repeat_interleave(self.heads // self.groups, dim=1)
         rate = self.dropout if self.training else 0.0
         short = torch.is_grad_enabled() and k.shape[2] <= EXPLICIT_UP_TO
         if trace is not None or short:
-            heads = explicit_attention(q, k, v, mask, rate, trace)
+            heads = explicit_attention(q, k, v, mask, rate, trace, self.scale)
         else:
-            heads = fused_attention(q, k, v, mask, rate)
+            heads = fused_attention(q, k, v, mask, rate, self.scale)
         concat = heads.transpose(1, 2).flatten(2)  # (B, L, H·K)
         projected: Tensor = self.output(concat)
         if trace:
@@ -134,12 +160,18 @@ class MultiHeadAttention(nn.Module):
         return projected
 
     def _keys_and_values(
-        self, x: Tensor, memory: Tensor | None, cache: KeyValues | None
+        self,
+        x: Tensor,
+        memory: Tensor | None,
+        cache: KeyValues | None,
+        rotation: Rotation | None,
     ) -> tuple[Tensor, Tensor]:
         if memory is not None and cache is not None and cache.length:
             return cache.all()  # the memory does not change: projected once
         origin = x if memory is None else memory
         k, v = self._split(self.key(origin)), self._split(self.value(origin))
+        if rotation is not None:
+            k = rotated(k, rotation)
         return (k, v) if cache is None else cache.append(k, v)
 
     def _split(self, x: Tensor) -> Tensor:

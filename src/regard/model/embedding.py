@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.model.add_and_norm import make_norm
 from regard.model.dropout import dropout
 from regard.model.positions import Positions
 from regard.model.spec import Spec
@@ -14,30 +15,49 @@ from regard.model.trace import Trace
 
 
 class Embedding(nn.Module):
-    """x = dropout(E[ids] · √d_model + PE)
+    """x = dropout(norm(E[ids] · √d_model + segment + PE))
 
     The factor brings the rows of a matrix that is also the output projection (entries of size
-    1/√d_model) to the size of the position vectors.
+    1/√d_model) to the size of the position vectors. Factor, segments, PE and norm are there as the
+    spec says.
     """
 
     def __init__(self, spec: Spec) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(spec.vocabulary, spec.d_model))
-        self.positions = Positions(spec)
-        self.scale = math.sqrt(spec.d_model)
+        self.segments = (
+            nn.Parameter(torch.empty(spec.segments, spec.d_model)) if spec.segments else None
+        )
+        added = spec.positions in ("sinusoidal", "halves", "learned")
+        self.positions = Positions(spec) if added else None
+        self.norm = make_norm(spec) if spec.embedding_norm else nn.Identity()
+        self.scale = math.sqrt(spec.d_model) if spec.embedding_scale else 1.0
         self.dropout = spec.dropout
 
     def forward(
-        self, ids: Int[Tensor, "B L"], start: int = 0, trace: Trace | None = None
+        self,
+        ids: Int[Tensor, "B L"],
+        start: int = 0,
+        trace: Trace | None = None,
+        segments: Int[Tensor, "B L"] | None = None,
+        positions: Int[Tensor, "B L"] | None = None,
     ) -> Float[Tensor, "B L D"]:
-        """Vectors for `ids`, whose first one stands at position `start`."""
+        """Vectors for `ids`, whose first one stands at position `start` (or all at `positions`)."""
         rows = F.embedding(ids, self.weight)
-        embedded = rows * self.scale
-        position = self.positions(ids.shape[1], start)
-        x = embedded + position
+        x = embedded = rows * self.scale
+        if self.segments is not None:
+            chosen = torch.zeros_like(ids) if segments is None else segments
+            x = x + F.embedding(chosen, self.segments)
+        if self.positions is not None:
+            if positions is None:
+                position = self.positions(ids.shape[1], start)
+            else:
+                position = self.positions.at(positions)
+            x = x + position
+            if trace:
+                trace.record("position", position)
         if trace:
             trace.record("rows", rows)
             trace.record("embedding", embedded)
-            trace.record("position", position)
             trace.record("sum", x)
-        return dropout(x, self.dropout, self.training)
+        return dropout(self.norm(x), self.dropout, self.training)

@@ -3,7 +3,7 @@
 what                         distribution
 linear maps                  Xavier uniform: U(±√(6 / (fan_in + fan_out))), biases 0
 embeddings, output matrix    N(0, 1/d_model), so that × √d_model gives entries of size 1
-learned positions            N(0, 0.02²)
+learned positions, segments, class token, relative bias     N(0, 0.02²)
 norms                        γ = 1, β = 0
 """
 
@@ -12,7 +12,9 @@ from torch import nn
 
 from regard.model.embedding import Embedding
 from regard.model.output import Output
+from regard.model.patches import Patches
 from regard.model.positions import Positions
+from regard.model.relative import RelativeBias
 
 
 def initialise(model: nn.Module, seed: int) -> None:
@@ -26,8 +28,22 @@ def initialise(model: nn.Module, seed: int) -> None:
         elif isinstance(module, Embedding | Output):
             std = module.weight.shape[1] ** -0.5
             nn.init.normal_(module.weight, std=std, generator=generator)
-        elif isinstance(module, Positions) and module.table is not None:
-            nn.init.normal_(module.table, std=0.02, generator=generator)
-        elif isinstance(module, nn.LayerNorm):
-            nn.init.ones_(module.weight)
-            nn.init.zeros_(module.bias)
+        elif isinstance(module, nn.LayerNorm | nn.RMSNorm):
+            module.reset_parameters()
+        for table in _tables(module):
+            nn.init.normal_(table, std=0.02, generator=generator)
+
+
+def _tables(module: nn.Module) -> list[nn.Parameter]:
+    """Learned vectors that are no matrix of words: positions, segments, a class token, a bias."""
+    if isinstance(module, Positions):
+        found = [module.table]
+    elif isinstance(module, Embedding):
+        found = [module.segments]
+    elif isinstance(module, Patches):
+        found = [module.token, module.table]
+    elif isinstance(module, RelativeBias):
+        found = [module.weight]
+    else:
+        found = []
+    return [table for table in found if table is not None]

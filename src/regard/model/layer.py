@@ -14,6 +14,7 @@ from regard.model.attention import MultiHeadAttention
 from regard.model.cache import LayerCache
 from regard.model.feed_forward import FeedForward
 from regard.model.masks import Mask
+from regard.model.rotary import Rotation
 from regard.model.spec import Spec
 from regard.model.trace import Trace, within
 
@@ -38,11 +39,14 @@ class Layer(nn.Module):
         memory_mask: Mask | None = None,
         cache: LayerCache | None = None,
         trace: Trace | None = None,
+        rotation: Rotation | None = None,
     ) -> Float[Tensor, "B L D"]:
         own, other, ffn = (within(trace, part) for part in ("self", "cross", "ffn"))
         past, remembered = (cache.past, cache.memory) if cache else (None, None)
 
-        x = self.attention_norm(x, lambda y: self.attention(y, mask, None, past, own), own)
+        x = self.attention_norm(
+            x, lambda y: self.attention(y, mask, None, past, own, rotation), own
+        )
         if self.cross is not None and self.cross_norm is not None:
             cross, seen = self.cross, memory_mask or Mask()
             assert memory is not None, "a layer with cross-attention needs a memory"

@@ -3,6 +3,8 @@
     padding mask      keys that are real tokens, not padding          (B, S)
     look-ahead mask   key position ≤ query position (causal)          (L, S)
 
+    relative bias     a number added to the score of each distance    (1, H, L, S)
+
 True means *may attend*. A mask is carried in this small form and expanded only where a kernel needs
 it; it is never derived from `ids == pad`, because some models start their output from pad.
 """
@@ -10,16 +12,17 @@ it; it is never derived from `ids == pad`, because some models start their outpu
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 
 @dataclass(frozen=True)
 class Mask:
-    """Both masks of one attention: `real` hides padding, `causal` hides the future."""
+    """What one attention may see: `real` hides padding, `causal` hides the future."""
 
     real: Bool[Tensor, "B S"] | None = None
     causal: bool = False
+    bias: Float[Tensor, "1 H L S"] | None = None
 
     def allowed(
         self, queries: int, keys: int, device: torch.device
@@ -33,7 +36,12 @@ class Mask:
             allowed = self.real[:, None, None, :]
         if self.causal and queries > 1:  # one newest query has no future to hide
             future = look_ahead(queries, keys, device)[None, None]
-            allowed = future if allowed is None else allowed & future
+            if allowed is None:
+                return future
+            allowed = allowed & future
+            # Padding before a text has nothing to look at; itself keeps its softmax finite.
+            itself = torch.eye(keys, dtype=torch.bool, device=device)[keys - queries :]
+            allowed = allowed | (~allowed.any(dim=-1, keepdim=True) & itself)
         return allowed
 
 

@@ -4,11 +4,12 @@
     PE(pos, 2i+1) = cos(pos / 10000^(2i / d_model))
 
 Sinusoids are fixed and defined for every position; the alternative of Table 3 (E) is a learned
-table of `max_length` rows.
+table of `max_length` rows. `halves` has the same sinusoids, all sines first, then all cosines. With
+rotary and relative positions nothing is added: attention itself is told (rotary.py, relative.py).
 """
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.errors import MisuseError
@@ -25,21 +26,35 @@ def sinusoids(
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()
 
 
+def halves(pairs: Float[Tensor, "L D"]) -> Float[Tensor, "L D"]:
+    """Sinusoids with all sines before all cosines."""
+    return torch.cat((pairs[:, 0::2], pairs[:, 1::2]), dim=1)
+
+
 class Positions(nn.Module):
     """The position vectors of one side: sinusoidal (no weights) or a learned table."""
 
     def __init__(self, spec: Spec) -> None:
         super().__init__()
-        self.d_model = spec.d_model
+        self.d_model, self.halves = spec.d_model, spec.positions == "halves"
         self.table = (
             nn.Parameter(torch.empty(spec.max_length, spec.d_model))
             if spec.positions == "learned"
             else None
         )
         # Rows computed once for the usual lengths; not weights, so never saved.
-        usual = sinusoids(min(spec.max_length, 256), spec.d_model) if self.table is None else None
+        usual = self._waves(min(spec.max_length, 256), 0) if self.table is None else None
         self.register_buffer("usual", usual, persistent=False)
         self.usual: Tensor | None
+
+    def _waves(self, length: int, start: int) -> Float[Tensor, "L D"]:
+        pairs = sinusoids(length, self.d_model, start)
+        return halves(pairs) if self.halves else pairs
+
+    def at(self, positions: Int[Tensor, "B L"]) -> Float[Tensor, "B L D"]:
+        """The vectors of positions that are given one by one (padding before a text)."""
+        found: Tensor = self(int(positions.max()) + 1)[positions]
+        return found
 
     def forward(self, length: int, start: int = 0) -> Float[Tensor, "L D"]:
         end = start + length
@@ -53,4 +68,4 @@ class Positions(nn.Module):
         assert self.usual is not None
         if end <= self.usual.shape[0]:
             return self.usual[start:end]
-        return sinusoids(length, self.d_model, start).to(self.usual)
+        return self._waves(length, start).to(self.usual)

@@ -8,6 +8,7 @@ Letters used for shapes in the whole project (jaxtyping axes, checked while test
 A default is written here and nowhere else; the defaults are the paper's base model.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,28 +23,71 @@ BOUNDS = {
     "decoder_layers": 512,
     "heads": 1_024,
     "ffn_size": 524_288,
-    "max_length": 4_000_000,
+    "max_length": 16_000_000,
+    "segments": 1_024,
+    "classes": 1_000_000,
+    "image_size": 16_384,
+    "patch_size": 16_384,
+    "relative_buckets": 65_536,
+    "relative_distance": 16_000_000,
+    "rotary_length": 16_000_000,
 }
+MAX_HEAD_SIZE = 65_536
+MAY_BE_NONE = (
+    "vocabulary",
+    "encoder_layers",
+    "decoder_layers",
+    "segments",
+    "classes",
+    "image_size",
+    "patch_size",
+)
 
 
 @dataclass(frozen=True)
 class Spec:
     """The shape of a model; `encoder_layers = 0` leaves a decoder-only model and the reverse."""
 
-    vocabulary: int
+    vocabulary: int  # 0: the input is an image
     d_model: int = 512
     encoder_layers: int = 6
     decoder_layers: int = 6
     heads: int = 8
     kv_heads: int | None = None  # None: as many as heads (G = H)
     head_size: int | None = None  # None: d_model / heads, the paper's d_k = d_v
+    score_scale: bool = True  # divide scores by √d_k
+    attention_bias: bool = True  # W_Q, W_K, W_V and W_O have a bias
+    qkv_bias: bool = True  # False: of the four only W_O has one
     ffn_size: int = 2048
-    activation: Literal["relu", "gelu"] = "relu"
+    activation: Literal["relu", "gelu", "gelu_tanh", "silu"] = "relu"
+    gated: bool = False  # activation(x W_1) ⊙ x W_3 instead of activation(x W_1)
+    ffn_bias: bool = True
+    norm: Literal["layer", "rms"] = "layer"
     norm_order: Literal["post", "pre"] = "post"
     norm_epsilon: float = 1e-5
-    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
-    max_length: int = 1024  # positions a learned table holds; sinusoids have no limit
-    tie: Literal["all", "target", "none"] = "all"  # which of source, target, output share weights
+    embedding_scale: bool = True  # × √d_model
+    embedding_norm: bool = False  # a norm right after the embedding
+    segments: int = 0  # rows of a table that tells a first text from a second
+    positions: Literal["sinusoidal", "halves", "learned", "rotary", "relative"] = "sinusoidal"
+    max_length: int = 1024  # positions a learned table holds; the others have no limit
+    rotary_base: float = 10_000.0
+    rotary_scaling: Literal["none", "linear", "llama3"] = "none"
+    rotary_factor: float = 1.0  # how many times longer than trained a text may be
+    rotary_low: float = 1.0  # llama3: waves longer than rotary_length / low are stretched …
+    rotary_high: float = 4.0  # … those shorter than rotary_length / high are not
+    rotary_length: int = 8192  # positions that the model was trained on before it was stretched
+    relative_buckets: int = 32  # distances that a relative bias tells apart
+    relative_distance: int = 128  # all beyond share the last bucket
+    image_size: int = 0  # pixels of a side; 0: the input is text
+    patch_size: int = 0
+    channels: int = 3
+    tie: Literal["all", "embeddings", "target", "none"] = "all"  # which matrices are one
+    head: Literal["tokens", "classes", "labels", "spans", "none"] = "tokens"  # what comes out
+    classes: int = 0  # of the heads `classes` (one answer a text) and `labels` (one a token)
+    pool: Literal["none", "tanh", "relu"] = "none"  # a dense layer on the first token's vector
+    output_transform: bool = False  # dense, activation and norm before the token logits
+    output_bias: bool = False
+    output_scale: bool = False  # × 1/√d_model before the token logits
     dropout: float = 0.1  # after each sub-layer, and on embedding + position
     attention_dropout: float = 0.0  # on the attention weights
     ffn_dropout: float = 0.0  # on the hidden layer of the feed-forward network
@@ -51,12 +95,13 @@ class Spec:
     def __post_init__(self) -> None:
         for name, limit in BOUNDS.items():
             value = vars(self)[name]
-            least = 0 if name.endswith("_layers") else 1
+            least = 0 if name in MAY_BE_NONE else 1
             if not least <= value <= limit:
                 raise ConfigError(f"{name}: got {value}, expected {least} to {limit}")
         for name in ("kv_heads", "head_size"):
-            if vars(self)[name] is not None and vars(self)[name] < 1:
-                raise ConfigError(f"{name}: got {vars(self)[name]}, expected 1 or more")
+            value = vars(self)[name]
+            if value is not None and not 1 <= value <= MAX_HEAD_SIZE:
+                raise ConfigError(f"{name}: got {value}, expected 1 to {MAX_HEAD_SIZE}")
         if self.encoder_layers == self.decoder_layers == 0:
             raise ConfigError("encoder_layers and decoder_layers are both 0: there is no model")
         if self.head_size is None and self.d_model % self.heads:
@@ -66,11 +111,51 @@ class Spec:
             )
         if self.heads % self.groups:
             raise ConfigError(f"kv_heads: {self.groups} do not divide {self.heads} heads")
-        if self.positions == "sinusoidal" and self.d_model % 2:
+        if self.positions in ("sinusoidal", "halves") and self.d_model % 2:
             raise ConfigError(f"d_model: sinusoids come in pairs, so {self.d_model} must be even")
+        if self.positions == "rotary" and self.k % 2:
+            raise ConfigError(f"head_size: rotations turn pairs, so {self.k} must be even")
+        room = 4 <= self.relative_buckets < 2 * self.relative_distance
+        if self.positions == "relative" and not room:
+            raise ConfigError(
+                f"relative_buckets: got {self.relative_buckets} for distances up to "
+                f"{self.relative_distance}; expected 4 or more, and less than twice the distance"
+            )
+        if not 0 < self.norm_epsilon <= 1:
+            raise ConfigError(f"norm_epsilon: got {self.norm_epsilon}, expected 0 < ε ≤ 1")
+        self._check_input()
+        self._check_rotary()
         for name in ("dropout", "attention_dropout", "ffn_dropout"):
             if not 0 <= vars(self)[name] < 1:
                 raise ConfigError(f"{name}: got {vars(self)[name]}, expected 0 ≤ rate < 1")
+
+    def _check_input(self) -> None:
+        if bool(self.vocabulary) == bool(self.image_size):
+            raise ConfigError(
+                f"vocabulary: got {self.vocabulary} with image_size {self.image_size}; expected a "
+                "model of text (vocabulary) or of images (image_size), one of them"
+            )
+        if self.image_size and (not self.patch_size or self.image_size % self.patch_size):
+            raise ConfigError(
+                f"patch_size: {self.patch_size} does not divide image_size {self.image_size}"
+            )
+        if self.head in ("classes", "labels") and not self.classes:
+            raise ConfigError(f"classes: got 0, head {self.head!r} needs 1 or more")
+
+    def _check_rotary(self) -> None:
+        for name in ("rotary_base", "rotary_factor", "rotary_low", "rotary_high"):
+            if not 0 < vars(self)[name] < math.inf:
+                raise ConfigError(f"{name}: got {vars(self)[name]}, expected a number above 0")
+        if self.rotary_low >= self.rotary_high:
+            raise ConfigError(
+                f"rotary_low: got {self.rotary_low}, expected less than rotary_high "
+                f"({self.rotary_high})"
+            )
+
+    @property
+    def patches(self) -> int:
+        """How many patches an image has."""
+        return (self.image_size // self.patch_size) ** 2 if self.image_size else 0
 
     @property
     def position_limit(self) -> int | None:
@@ -92,20 +177,44 @@ def parameter_count(spec: Spec) -> int:
     """The number of weights by formula, counted apart from the modules (a test compares both).
 
     attention   D·(H·K) + 2·D·(G·K) + (H·K)·D  and a bias for each of the four
-    FFN         D·F + F + F·D + D
-    norm        2·D  for each sub-layer, and one per stack when norms come first
-    embeddings  V·D  once, twice or three times, as they are tied; learned positions max_length·D
+    FFN         D·F + F + F·D + D, gated D·F (+ F) more
+    norm        2·D (RMS: D) for each sub-layer, and one per stack when norms come first
+    embeddings  V·D once, twice or three times, as they are tied; tables of positions and segments
     """
-    d, f, v = spec.d_model, spec.ffn_size, spec.vocabulary
+    d, f = spec.d_model, spec.ffn_size
     inner, outer = spec.heads * spec.k, spec.groups * spec.k
-    attention = d * inner + inner + 2 * (d * outer + outer) + inner * d + d
-    ffn = d * f + f + f * d + d
-    norm = 2 * d
+    attention = d * inner + 2 * d * outer + inner * d
+    attention += ((inner + 2 * outer) * spec.qkv_bias + d) * spec.attention_bias
+    maps = 2 if spec.gated else 1
+    ffn = maps * (d * f + f * spec.ffn_bias) + f * d + d * spec.ffn_bias
+    norm = d if spec.norm == "rms" else 2 * d
     both = spec.encoder_layers > 0 and spec.decoder_layers > 0
     encoder = spec.encoder_layers * (attention + ffn + 2 * norm)
     decoder = spec.decoder_layers * ((1 + both) * attention + ffn + (2 + both) * norm)
     stacks = (spec.encoder_layers > 0) + (spec.decoder_layers > 0)
     final_norms = stacks * norm if spec.norm_order == "pre" else 0
-    matrices = {"all": 1, "target": stacks, "none": stacks + 1}[spec.tie]
-    tables = stacks * spec.max_length * d if spec.positions == "learned" else 0
-    return encoder + decoder + final_norms + matrices * v * d + tables
+    return encoder + decoder + final_norms + _input_count(spec, stacks) + _head_count(spec, stacks)
+
+
+def _input_count(spec: Spec, stacks: int) -> int:
+    """Embeddings (those that the output matrix is not counted with) and tables."""
+    d, norm = spec.d_model, spec.d_model * (1 if spec.norm == "rms" else 2)
+    relative = stacks * spec.relative_buckets * spec.heads * (spec.positions == "relative")
+    if spec.image_size:
+        return (spec.channels * spec.patch_size**2 + 1) * d + (spec.patches + 2) * d + relative
+    own = {"all": 1, "embeddings": 1, "target": stacks, "none": stacks}[spec.tie]
+    tables = spec.max_length * d * (spec.positions == "learned") + spec.segments * d
+    return own * spec.vocabulary * d + stacks * (tables + norm * spec.embedding_norm) + relative
+
+
+def _head_count(spec: Spec, stacks: int) -> int:
+    """The output matrix, where it is a matrix of its own, and what stands around it."""
+    d, norm = spec.d_model, spec.d_model * (1 if spec.norm == "rms" else 2)
+    pooler = (d * d + d) * (spec.pool != "none")
+    if spec.head in ("classes", "labels", "spans"):
+        return pooler + (d + 1) * (2 if spec.head == "spans" else spec.classes)
+    if spec.head == "none":
+        return pooler
+    matrix = spec.vocabulary * d * (spec.tie in ("embeddings", "none"))
+    transform = (d * d + d + norm) * spec.output_transform
+    return pooler + matrix + transform + spec.vocabulary * spec.output_bias

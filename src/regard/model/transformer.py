@@ -3,17 +3,20 @@
     source ids ─ embedding ─ encoder ─ memory ─┐
     target ids ─ embedding ─ decoder ──────────┴─ x ─ output ─ logits
 
-With `encoder_layers = 0` it is decoder-only, with `decoder_layers = 0` encoder-only.
+With `encoder_layers = 0` it is decoder-only, with `decoder_layers = 0` encoder-only; an image comes
+in through patches instead of an embedding.
 """
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from regard.errors import MisuseError
 from regard.model.cache import Cache
 from regard.model.embedding import Embedding
 from regard.model.init import initialise
 from regard.model.masks import Mask
-from regard.model.output import Output
+from regard.model.output import Classifier, Output, Pooler
+from regard.model.patches import Patches
 from regard.model.spec import Spec
 from regard.model.stack import Stack
 from regard.model.trace import Trace, within
@@ -22,25 +25,31 @@ from regard.model.trace import Trace, within
 class Transformer(nn.Module):
     """Every member of the family; which one it is, the spec says."""
 
-    def __init__(self, spec: Spec, seed: int = 1) -> None:
+    def __init__(self, spec: Spec, seed: int | None = 1) -> None:
         super().__init__()
         self.spec = spec
         both = spec.encoder_layers > 0 and spec.decoder_layers > 0
-        encoder = Stack(spec, spec.encoder_layers, cross=False) if spec.encoder_layers else None
-        decoder = Stack(spec, spec.decoder_layers, cross=both) if spec.decoder_layers else None
-        self.source_embedding = Embedding(spec) if encoder else None
-        self.target_embedding = Embedding(spec) if decoder else None
-        self.encoder, self.decoder, self.output = encoder, decoder, Output(spec)
-        initialise(self, seed)
+        n, m = spec.encoder_layers, spec.decoder_layers
+        self.encoder = Stack(spec, n, cross=False, causal=False) if n else None
+        self.decoder = Stack(spec, m, cross=both, causal=True) if m else None
+        self.patches = Patches(spec) if spec.image_size else None
+        self.source_embedding = Embedding(spec) if n and spec.vocabulary else None
+        self.target_embedding = Embedding(spec) if m else None
+        self.output = Output(spec) if spec.head == "tokens" else None
+        self.pooler = Pooler(spec) if spec.pool != "none" else None
+        self.classifier = Classifier(spec) if spec.head in ("classes", "labels", "spans") else None
+        if seed is not None:  # None: the weights come from a file
+            initialise(self, seed)
         self._tie(spec.tie)
 
     def _tie(self, tie: str) -> None:
         """Let embeddings and output be one matrix (section 3.4)."""
         last = self.target_embedding or self.source_embedding
-        assert last is not None
-        if tie in ("all", "target"):
+        if last is None:
+            return
+        if tie in ("all", "target") and self.output is not None:
             self.output.weight = last.weight
-        if tie == "all" and self.source_embedding is not None:
+        if tie in ("all", "embeddings") and self.source_embedding is not None:
             self.source_embedding.weight = last.weight
 
     def encode(
@@ -48,11 +57,21 @@ class Transformer(nn.Module):
         source: Int[Tensor, "B S"],
         real: Bool[Tensor, "B S"] | None = None,
         trace: Trace | None = None,
+        segments: Int[Tensor, "B S"] | None = None,
     ) -> Float[Tensor, "B S D"]:
         """The memory: one vector for each source token, seen in its context."""
         assert self.source_embedding is not None and self.encoder is not None
-        x = self.source_embedding(source, 0, within(trace, "source"))
+        x = self.source_embedding(source, 0, within(trace, "source"), segments)
         memory: Tensor = self.encoder(x, Mask(real), trace=within(trace, "encoder"))
+        return memory
+
+    def see(
+        self, pixels: Float[Tensor, "B C height width"], trace: Trace | None = None
+    ) -> Float[Tensor, "B S D"]:
+        """The memory of an image: its class token, then one vector for each patch."""
+        assert self.patches is not None and self.encoder is not None
+        x = self.patches(pixels, within(trace, "source"))
+        memory: Tensor = self.encoder(x, Mask(), trace=within(trace, "encoder"))
         return memory
 
     def decode(
@@ -62,16 +81,20 @@ class Transformer(nn.Module):
         memory_real: Bool[Tensor, "B S"] | None = None,
         cache: Cache | None = None,
         trace: Trace | None = None,
+        real: Bool[Tensor, "B T"] | None = None,
+        positions: Int[Tensor, "B L"] | None = None,
     ) -> Float[Tensor, "B L D"]:
         """The decoder's vectors for `target`, which continues what the cache holds.
 
-        The look-ahead mask also hides the padding at a row's end from all its real positions.
+        The look-ahead mask also hides the padding at a row's end from all its real positions;
+        padding *before* a text needs `real` (of all T tokens, the cached ones too) and `positions`.
         """
         assert self.target_embedding is not None and self.decoder is not None
-        x = self.target_embedding(target, cache.length if cache else 0, within(trace, "target"))
-        seen = Mask(memory_real)
+        start = cache.length if cache else 0
+        x = self.target_embedding(target, start, within(trace, "target"), positions=positions)
+        mask, seen = Mask(real, causal=True), Mask(memory_real)
         hidden: Tensor = self.decoder(
-            x, Mask(causal=True), memory, seen, cache, within(trace, "decoder")
+            x, mask, memory, seen, cache, within(trace, "decoder"), positions
         )
         return hidden
 
@@ -84,10 +107,28 @@ class Transformer(nn.Module):
     ) -> Float[Tensor, "B L V"]:
         """Logits of the next token at every target position at once (teacher forcing)."""
         memory = self.encode(source, source_real, trace)
-        logits: Tensor = self.output(self.decode(target, memory, source_real, trace=trace))
+        logits = self.token_logits(self.decode(target, memory, source_real, trace=trace))
         if trace:
             trace.record("logits", logits)
             trace.record("probabilities", logits.softmax(dim=-1))
+        return logits
+
+    def token_logits(self, x: Float[Tensor, "*L D"]) -> Float[Tensor, "*L V"]:
+        """The logits over the vocabulary for the last vectors."""
+        if self.output is None:
+            raise MisuseError(f"this model has no output over words, its head is {self.spec.head}")
+        logits: Tensor = self.output(x)
+        return logits
+
+    def answer(self, x: Float[Tensor, "B L D"]) -> Float[Tensor, "B *L C"]:
+        """What the model's head makes of the encoder's vectors."""
+        if self.spec.head == "tokens":
+            return self.token_logits(x)
+        if self.classifier is None:
+            raise MisuseError("this model has no head: it gives vectors, not logits")
+        if self.spec.head == "classes":
+            x = self.pooler(x) if self.pooler is not None else x[:, 0]
+        logits: Tensor = self.classifier(x)
         return logits
 
     def new_cache(self) -> Cache:

@@ -1,6 +1,9 @@
-"""A run folder → a model to use: `regard.load("runs/demo").translate("How are you?")`."""
+"""A folder → a model to use: `regard.load("runs/demo").translate("How are you?")`.
 
-from dataclasses import dataclass, replace
+The folder is a run of ours, or a published model (config.json); or it is a name of the hub.
+"""
+
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
@@ -9,15 +12,18 @@ from torch import Tensor
 
 from regard.checkpoint.guard import read_tensors
 from regard.checkpoint.native import load_weights, read_json, sha256, steps_saved
+from regard.checkpoint.published import is_published
 from regard.config import build
 from regard.decode.hypothesis import Search
-from regard.errors import CheckpointError, MisuseError, nearest
+from regard.errors import CheckpointError, MisuseError
 from regard.model.device import choose_device
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
+from regard.tasks.hub import fetch, is_hub_name
+from regard.tasks.published import Published, open_published
 from regard.tasks.recipe import make_recipe
 from regard.tasks.run import Run, open_run
-from regard.tasks.translate import Translation, translate_texts
+from regard.tasks.translate import Translation, search_with, translate_texts
 from regard.text.tokenizer import Tokenizer
 
 
@@ -45,21 +51,38 @@ class Model:
 
     def translations(self, texts: list[str], **options: Any) -> list[list[Translation]]:
         """The `n_best` translations of each text, with scores."""
-        return translate_texts(
-            self.transformer, self.tokenizer, texts, search_with(self.search, **options)
-        )
+        search = search_with(self.search, "translate", **options)
+        return translate_texts(self.transformer, self.tokenizer, texts, search)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks that this model offers."""
+        return ("translate",)
+
+    def demand(self, task: str) -> None:
+        """Insist that the model offers a task."""
+        if task not in self.tasks:
+            raise MisuseError(
+                f"{task}: {self.run.folder} (a run of regard) does not offer it; "
+                "it offers translate"
+            )
 
 
-def search_with(search: Search, **options: Any) -> Search:
-    """The search with single options changed."""
-    for name in options:
-        if name not in vars(search):
-            raise MisuseError(f"translate: unknown option {name!r}{nearest(name, vars(search))}")
-    return replace(search, **options)
+def load(path: str | Path, device: str = "auto") -> Model | Published:
+    """The model of a run folder, of a published folder, or of a name like "owner/name"."""
+    folder = fetch(str(path)) if is_hub_name(path) else Path(path)
+    if is_published(folder) and not Run(folder).info.is_file():
+        return open_published(folder, device)
+    return load_run(folder, device)
 
 
-def load(path: str | Path, device: str = "auto") -> Model:
+def load_run(path: str | Path, device: str = "auto") -> Model:
     """The model of a run folder: its final weights, or the best checkpoint so far."""
+    if is_published(Path(path)) and not Run(Path(path)).info.is_file():
+        raise MisuseError(
+            f"{path}: a published model; this command reads the run of a training, made by "
+            "`regard train`"
+        )
     run = open_run(Path(path))
     tokenizer = Tokenizer.load(run.tokenizer)
     spec = build(Spec, read_json(run.spec), str(run.spec))

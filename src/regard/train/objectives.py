@@ -14,5 +14,5 @@ def translation_loss(model: Transformer, batch: Batch, epsilon: float) -> Loss:
     """
     memory = model.encode(batch.source, batch.source_real)
     x = model.decode(batch.target_in, memory, batch.source_real)
-    logits: Tensor = model.output(x[batch.target_real])
+    logits = model.token_logits(x[batch.target_real])
     return smoothed_cross_entropy(logits, batch.target_out[batch.target_real], epsilon)

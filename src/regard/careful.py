@@ -1,0 +1,173 @@
+"""Reading small files that strangers wrote: bounded, strict, and never out of their folder.
+
+    member(folder, name)            the path of a file of a folder, or of nothing else
+    read_small_file(path, limit)    its bytes, at most `limit` of them
+    strict_json(data, where)        no key twice, no NaN, no number without end, no deep nesting
+    read_json(path, limit)          the three together, for a file that holds an object
+
+Each refusal is a CheckpointError that names the file. What a file says is shown by `shown`: short,
+and without the control characters that would speak to a terminal.
+"""
+
+import json
+import math
+import reprlib
+import stat
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from regard.errors import CheckpointError
+
+MAX_PARTS = 400_000  # commas and brackets of a JSON text: each may cost 150 bytes of memory
+MAX_DEPTH = 32
+MAX_DIGITS = 19  # as many as a 64-bit number has
+
+
+def shown(value: object, length: int = 80) -> str:
+    """What a file says, as a short text for a message."""
+    text = repr(value) if isinstance(value, str | int | float) else reprlib.repr(value)
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def member(folder: Path, name: object) -> Path:
+    """The path of the file `name` of a folder; a name or a link that leads elsewhere is refused.
+
+    One link may leave: the hub's cache keeps `snapshots/<revision>/<file>` as links into `blobs`.
+    """
+    if not isinstance(name, str) or not _is_plain(name):
+        raise CheckpointError(f"{folder}: {shown(name)} is not a plain file name")
+    path = folder / name
+    try:
+        home, target = folder.resolve(strict=True), path.resolve(strict=True)
+    except (OSError, RuntimeError):  # RuntimeError: links in a circle
+        raise CheckpointError(f"{path}: no such file") from None
+    if not target.is_relative_to(home) and target.parent not in _blobs(home):
+        raise CheckpointError(
+            f"{path}: a link that leads out of the folder, to {shown(str(target))}; "
+            "copy the file itself into the folder"
+        )
+    return path
+
+
+def _is_plain(name: str) -> bool:
+    return (
+        0 < len(name) <= 255
+        and name not in (".", "..")
+        and name.isprintable()
+        and not set(name) & set("/\\:")
+    )
+
+
+def _blobs(home: Path) -> Iterator[Path]:
+    """The folder of blobs that a snapshot of the hub's cache, or a folder in it, links into."""
+    for inner in (home, *home.parents[:2]):
+        if inner.parent.name == "snapshots":
+            yield inner.parent.parent / "blobs"
+
+
+def file_size(path: Path) -> int:
+    """The size of an ordinary file: a pipe or a device is refused, since it may have no end."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path}: cannot be read: {_reason(error)}") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise CheckpointError(f"{path}: cannot be read: not an ordinary file")
+    return status.st_size
+
+
+def read_small_file(path: Path, limit: int) -> bytes:
+    """The content of a file that has no reason to be larger than `limit` bytes."""
+    size = file_size(path)
+    if size > limit:
+        raise CheckpointError(
+            f"{path}: {size} bytes, expected at most {limit} for a file of this kind"
+        )
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read: {_reason(error)}") from None
+    if len(data) > limit:
+        raise CheckpointError(f"{path}: grew beyond {limit} bytes while it was read")
+    return data
+
+
+def read_json(path: Path, limit: int, parts: int = MAX_PARTS) -> dict[str, Any]:
+    """The object that a small JSON file holds."""
+    value = strict_json(read_small_file(path, limit), str(path), parts)
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path}: expected a JSON object, got {type(value).__name__}")
+    return value
+
+
+def strict_json(data: bytes, where: str, parts: int = MAX_PARTS) -> Any:
+    """The value of a JSON text, which may not hold what only an attack or an accident holds.
+
+    The parts are counted before anything is parsed: `[[],[],…` takes 20 times its own size.
+    """
+    count = sum(data.count(mark) for mark in (b",", b"[", b"{"))
+    if count > parts:
+        raise CheckpointError(f"{where}: not valid JSON for regard: {count} parts, at most {parts}")
+    try:
+        value = json.loads(
+            data.decode("utf-8"),
+            object_pairs_hook=_no_key_twice,
+            parse_constant=_no_constant,
+            parse_int=_bounded_int,
+            parse_float=_finite_float,
+        )
+    except RecursionError:
+        raise CheckpointError(f"{where}: not valid JSON for regard: nested too deep") from None
+    except ValueError as error:
+        raise CheckpointError(f"{where}: not valid JSON: {str(error)[:200]}") from None
+    if _deeper_than(value, MAX_DEPTH):
+        raise CheckpointError(f"{where}: not valid JSON for regard: nested too deep")
+    return value
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a name stands in it twice")
+    return result
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(f"{text} is no number")
+
+
+def _bounded_int(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise ValueError(f"a number of {len(text)} digits")
+    return int(text)
+
+
+def _finite_float(text: str) -> float:
+    value = float(text) if len(text) <= 64 else math.inf
+    if not math.isfinite(value):
+        raise ValueError(f"the number {text[:40]} is out of range")
+    return value
+
+
+def _deeper_than(value: Any, limit: int) -> bool:
+    """Whether lists and objects lie in one another more than `limit` times."""
+    level: list[Any] = [value]
+    for _ in range(limit + 1):
+        level = [inner for outer in level for inner in _nested(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _nested(value: Any) -> Collection[Any]:
+    if isinstance(value, dict):
+        return [inner for inner in value.values() if isinstance(inner, dict | list)]
+    if isinstance(value, list):
+        return [inner for inner in value if isinstance(inner, dict | list)]
+    return ()
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror or "unknown" if isinstance(error, OSError) else str(error)

@@ -1,0 +1,75 @@
+"""A converted folder: a published one, its weights under our names and its spec written out.
+
+    regard.json           format, family, version of regard, SHA-256 of the weights
+    spec.json             the model's spec, every key
+    weights.safetensors   the weights under our names, so no table is needed to read them
+    config.json           as published: labels, special ids, settings of generation
+    tokenizer files       as published
+
+The weights are not called model.safetensors: another library that opens the folder by its
+config.json finds no weights and says so, instead of drawing them at random.
+"""
+
+import json
+from pathlib import Path
+
+import torch
+from safetensors.torch import save
+
+from regard import atomic
+from regard.checkpoint.guard import read_tensors
+from regard.checkpoint.native import read_json, sha256
+from regard.config import build, to_tables
+from regard.errors import CheckpointError
+from regard.model.spec import Spec
+from regard.model.transformer import Transformer
+
+INFO, SPEC, WEIGHTS = "regard.json", "spec.json", "weights.safetensors"
+FORMAT = 1
+
+
+def is_converted(folder: Path) -> bool:
+    """Whether `regard convert --to native` wrote this folder."""
+    return (folder / INFO).is_file()
+
+
+def save_converted(model: Transformer, family: str, folder: Path, version: str) -> None:
+    """Write spec, weights and what they are; the folder exists."""
+    weights = {n: p.detach().cpu().contiguous() for n, p in model.named_parameters()}
+    atomic.write_bytes(folder / WEIGHTS, save(weights))
+    _write_json(folder / SPEC, to_tables(model.spec))
+    info = {
+        "format": FORMAT,
+        "family": family,
+        "regard": version,
+        "sha256": sha256(folder / WEIGHTS),
+    }
+    _write_json(folder / INFO, info)
+
+
+def load_converted(folder: Path) -> Transformer:
+    """The model of a converted folder; the weights must have their checksum."""
+    info = read_json(folder / INFO)
+    if info.get("format") != FORMAT:
+        raise CheckpointError(
+            f"{folder / INFO}: format {info.get('format')}, this regard reads {FORMAT}; "
+            "convert the model again"
+        )
+    path = folder / WEIGHTS
+    if not path.is_file():
+        raise CheckpointError(f"{folder}: {WEIGHTS} is missing; copy the folder again")
+    if sha256(path) != info.get("sha256"):
+        raise CheckpointError(f"{path}: differs from its checksum; copy the folder again")
+    spec = build(Spec, read_json(folder / SPEC), str(folder / SPEC))
+    with torch.device("meta"):
+        expected = dict(Transformer(spec, seed=None).named_parameters())
+    weights = read_tensors(path, expected)
+    model = Transformer(spec, seed=None)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(weights[name])
+    return model.eval()
+
+
+def _write_json(path: Path, value: dict[str, object]) -> None:
+    atomic.write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")

@@ -1,0 +1,299 @@
+"""`regard doctor`: what a file or folder of weights is, what is wrong, whether regard can run it.
+
+Nothing of it is executed and no weight is read: only headers, names and small JSON files.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regard.careful import member, read_json
+from regard.checkpoint.converted import is_converted
+from regard.checkpoint.headers.held import Contents, Finding, Held, Level, shown
+from regard.checkpoint.headers.look import look
+from regard.checkpoint.native import read_json as read_own_json
+from regard.checkpoint.published import FAMILIES, MAX_CONFIG, check_published
+from regard.config import build
+from regard.errors import CheckpointError, MisuseError, RegardError
+from regard.model.spec import Spec
+
+# A tensor that only this family has → the family; the first that is found decides.
+SIGNS = {
+    r"(vit\.)?embeddings\.patch_embeddings\.projection\.weight": "vit",
+    r"(distilbert\.)?transformer\.layer\.\d+\.attention\.q_lin\.weight": "distilbert",
+    r"(bert\.)?encoder\.layer\.\d+\.attention\.self\.query\.weight": "bert",
+    r"(transformer\.)?h\.\d+\.attn\.c_attn\.weight": "gpt2",
+    r"(encoder|decoder)\.block\.0\..*relative_attention_bias\.weight": "t5",
+    r"model\.layers\.\d+\.mlp\.gate_proj\.weight": "llama",
+    r"(model\.)?(encoder|decoder)\.layers\.\d+\.self_attn\.q_proj\.weight": "marian",
+    r"layers\.\d+\.attention\.wq\.weight": "llama (its makers' own names)",
+    r"(encoder|decoder)\.layers\.\d+\.attention\.query\.weight": "regard",
+    r"blk\.\d+\.attn_q\.weight": "llama (llama.cpp's names)",
+}
+# family, or family and head → the command that shows most of it
+COMMANDS = {
+    "bert": 'regard embed {} "A sentence."',
+    "bert tokens": 'regard fill {} "Paris is the [MASK] of France."',
+    "bert classes": 'regard classify {} "A sentence."',
+    "bert labels": 'regard classify {} "A sentence."',
+    "gpt2": 'regard complete {} "Once upon a time"',
+    "llama": 'regard complete {} "Once upon a time"',
+    "t5": 'regard generate {} "translate English to German: How are you?"',
+    "marian": 'regard translate {} "How are you?"',
+    "vit classes": "regard see {} image.png",
+}
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "tokenizer.model", "spiece.model", "source.spm",
+              "sentencepiece.bpe.model", "merges.txt")  # fmt: skip
+WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".npz", ".npy", ".gguf", ".h5",
+           ".msgpack", ".pkl")  # fmt: skip
+NOT_MODELS = ("training_args.bin", "optimizer.pt", "scheduler.pt", "rng_state.pth")
+CODE = ("auto_map", "trust_remote_code", "_attn_implementation_internal", "custom_pipelines")
+MAX_FILES = 2_000
+
+
+@dataclass
+class Diagnosis:
+    """What the doctor says."""
+
+    path: Path
+    kind: str
+    family: str | None = None
+    writer: dict[str, str] = field(default_factory=dict)
+    files: dict[str, Contents] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    runs: bool = False
+    why_not: str = ""
+    how: str = ""  # the exact command
+
+    def find(self, level: Level, text: str) -> None:
+        self.findings.append(Finding(level, text))
+
+    @property
+    def tensors(self) -> list[Held]:
+        return [held for contents in self.files.values() for held in contents.tensors]
+
+    @property
+    def parameters(self) -> int:
+        return sum(held.count for held in self.tensors)
+
+    @property
+    def dtypes(self) -> list[str]:
+        return sorted({held.dtype for held in self.tensors})
+
+
+def examine(path: Path) -> Diagnosis:
+    """Look at a file or a folder; whatever it holds, the answer is a diagnosis."""
+    if path.is_dir():
+        return _examine_folder(path)
+    if not path.exists() and not path.is_symlink():
+        raise MisuseError(f"{path}: no such file or folder")
+    contents = look(path)
+    found = Diagnosis(path, contents.kind, files={path.name: contents})
+    found.writer = contents.writer
+    found.findings += contents.findings
+    found.family = family_by_names(contents)
+    _advise_file(found, contents)
+    return found
+
+
+def family_by_names(contents: Contents) -> str | None:
+    """The family that the tensors' names give away."""
+    if contents.kind == "llama2.c":
+        return "llama"
+    if contents.writer.get("general.architecture"):
+        return contents.writer["general.architecture"]
+    for pattern, family in SIGNS.items():
+        if any(re.fullmatch(pattern, held.name) for held in contents.tensors):
+            return family
+    return None
+
+
+def _advise_file(found: Diagnosis, contents: Contents) -> None:
+    """What to do with a single file."""
+    path, folder = found.path, found.path.parent
+    if contents.kind == "llama2.c":
+        found.runs, found.how = True, f"regard convert {path} OUT --to native"
+    elif contents.kind.startswith("gguf"):
+        found.why_not = "regard does not read GGUF; get the model's folder with config.json and "
+        found.why_not += "safetensors, which its makers publish beside it"
+    elif contents.kind.startswith("np"):
+        found.why_not = "arrays without a config say too little; regard reads folders"
+    elif (folder / "config.json").is_file():
+        found.why_not = "a file of a folder; ask about the folder"
+        found.how = f"regard doctor {folder}"
+    elif contents.tensors:
+        found.find("missing", "config.json beside it: weights alone do not say how they are used")
+        found.why_not = "put the model's config.json (and tokenizer files) into its folder"
+    else:
+        found.why_not = "no tensors were found in it"
+
+
+def _examine_folder(folder: Path) -> Diagnosis:
+    found = Diagnosis(folder, "folder")
+    names = []
+    try:
+        for number, entry in enumerate(folder.iterdir()):
+            if number >= MAX_FILES:
+                found.find("note", f"more than {MAX_FILES:,} files; the rest is not looked at")
+                break
+            names.append(entry.name)
+    except OSError as error:
+        found.find("broken", f"cannot be listed: {error.strerror}")
+        return found
+    for name in sorted(names):
+        _look_at(found, folder, name)
+    if (folder / "run.json").is_file():
+        _examine_run(found)
+    elif is_converted(folder):
+        _examine_converted(found)
+    elif (folder / "config.json").is_file():
+        _examine_published(found)
+    else:
+        found.kind = "folder without a config"
+        found.find("missing", "config.json: nothing says which model this is")
+        found.why_not = "no config.json"
+        guesses = [family_by_names(contents) for contents in found.files.values()]
+        found.family = next((guess for guess in guesses if guess), None)
+    return found
+
+
+def _look_at(found: Diagnosis, folder: Path, name: str) -> None:
+    """One entry of the folder: weights are looked into, code and stray links are named."""
+    path = folder / name
+    if name.endswith(".py"):
+        found.find("unsafe", f"{shown(name)}: a program; regard never runs code of a folder")
+    if not name.endswith(WEIGHTS) or name.startswith("tok") or path.is_dir():
+        return
+    try:
+        member(folder, name)
+    except CheckpointError as error:
+        found.find("unsafe", shown(str(error)))
+        return
+    contents = look(path)
+    for finding in contents.findings:
+        found.find(finding.level, f"{shown(name)}: {finding.text}")
+    if name in NOT_MODELS:
+        found.find("note", f"{name}: left over from training, not part of the model")
+        return
+    found.files[name] = contents
+
+
+def _examine_run(found: Diagnosis) -> None:
+    found.kind, found.family = "run of regard train", "regard"
+    try:
+        info = read_own_json(found.path / "run.json")
+        build(Spec, read_own_json(found.path / "spec.json"), str(found.path / "spec.json"))
+    except RegardError as error:
+        found.find("broken", shown(str(error)))
+        found.why_not = "its description cannot be read"
+        return
+    found.writer = {key: shown(str(info[key])) for key in ("state", "versions") if key in info}
+    found.files.pop("loss.png", None)
+    found.runs, found.how = True, f'regard translate {found.path} "How are you?"'
+
+
+def _examine_converted(found: Diagnosis) -> None:
+    found.kind = "folder of regard convert"
+    try:
+        info = read_own_json(found.path / "regard.json")
+        spec_file = found.path / "spec.json"
+        spec = build(Spec, read_own_json(spec_file), str(spec_file))
+    except RegardError as error:
+        found.find("broken", shown(str(error)))
+        found.why_not = "its description cannot be read"
+        return
+    found.writer = {"regard": shown(str(info.get("regard")))}
+    found.family = shown(str(info.get("family")))
+    _advise_folder(found, spec)
+
+
+def _examine_published(found: Diagnosis) -> None:
+    """config.json, and whether all headers agree with it."""
+    found.kind = "published folder"
+    try:
+        config = read_json(member(found.path, "config.json"), MAX_CONFIG)
+    except RegardError as error:
+        found.find("broken", shown(str(error)))
+        found.why_not = "its config.json cannot be read"
+        return
+    _read_writer(found, config)
+    pickled = not any(name.endswith(".safetensors") for name in found.files)
+    try:
+        checked = check_published(found.path, allow_pickle=True)
+    except RegardError as error:
+        found.why_not = str(error)
+        return
+    found.family = checked.family.name
+    if pickled:
+        found.why_not = "its weights are pickled; make a safe copy, which runs"
+        found.how = f"regard convert {found.path} OUT --to hf --allow-pickle"
+        return
+    _advise_folder(found, checked.spec)
+
+
+def _read_writer(found: Diagnosis, config: dict[str, Any]) -> None:
+    """Who wrote the config, and what it asks for that is never done."""
+    family = config.get("model_type")
+    if isinstance(family, str):
+        found.family = shown(family)
+        if family not in FAMILIES:
+            found.find("note", f"model_type {shown(family)!r} is none of {', '.join(FAMILIES)}")
+    for key in ("transformers_version", "architectures", "dtype", "torch_dtype"):
+        if config.get(key):
+            found.writer[key] = shown(str(config[key]).strip("[]'"))
+    for contents in found.files.values():
+        found.writer |= contents.writer
+    for key in CODE:
+        if config.get(key):
+            found.find("unsafe", f"config.json: {key} asks to run code; regard refuses the folder")
+
+
+def _advise_folder(found: Diagnosis, spec: Spec) -> None:
+    """The command that runs it."""
+    found.runs = True
+    family = "bert" if found.family == "distilbert" else str(found.family)
+    command = COMMANDS.get(f"{family} {spec.head}", COMMANDS.get(family))
+    has_text = any((found.path / name).is_file() for name in TOKENIZERS)
+    if not spec.image_size and not has_text:
+        found.find("missing", "tokenizer files: it takes and gives ids, no text")
+        command = None
+    found.how = (command or _in_python(spec)).replace("{}", str(found.path))
+
+
+def _in_python(spec: Spec) -> str:
+    """For a model whose family has no command, or that has no tokenizer."""
+    if spec.head == "none":
+        return "python -c \"import regard; print(regard.load('{}').spec)\""
+    inputs = "[[1, 2, 3]]"
+    if spec.image_size:
+        side = spec.image_size
+        inputs = f"pixels=torch.zeros(1, {spec.channels}, {side}, {side})"
+    elif spec.encoder_layers and spec.decoder_layers:
+        inputs += ", target=[[0]]"
+    return f"python -c \"import torch, regard; print(regard.load('{{}}').logits({inputs}))\""
+
+
+def lines(found: Diagnosis, most: int = 12) -> Iterator[str]:
+    """The diagnosis as text."""
+    yield f"{found.path}: {found.kind}"
+    yield f"family      {found.family or 'not recognised'}"
+    for key, value in found.writer.items():
+        yield f"  {key}: {value}"
+    count = f"{len(found.tensors):,} tensors, {found.parameters:,} numbers"
+    yield f"weights     {count}, {', '.join(found.dtypes) or 'none'}"
+    for name, contents in found.files.items():
+        yield f"  {shown(name)}: {contents.kind}, {len(contents.tensors):,} tensors"
+    for held in found.tensors[:most]:
+        shape = " × ".join(str(size) for size in held.shape) or "one number"
+        yield f"    {held.name}  {held.dtype}  {shape}"
+    if len(found.tensors) > most:
+        yield f"    … {len(found.tensors) - most:,} more (--all)"
+    for finding in found.findings:
+        yield f"{finding.level:<11} {finding.text}"
+    yield f"regard runs it: {'yes' if found.runs else 'no'}"
+    if found.why_not:
+        yield f"  {found.why_not}"
+    if found.how:
+        yield f"  {found.how}"

@@ -1,0 +1,58 @@
+"""Another order of the residual numbers: the same model with its sinusoids as halves.
+
+Between sub-layers a position is a vector of d_model numbers. Attention, the feed-forward network
+and the logits reach it only through their matrices, and a norm treats all its numbers alike; so the
+numbers may stand in any order, if every matrix reads and writes them in that order:
+
+    interleaved  sin_0 cos_0 sin_1 cos_1 …   →   halves  sin_0 sin_1 … cos_0 cos_1 …
+
+Only the order of sums changes, not their terms: what comes out is equal up to rounding.
+"""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.model.positions import halves, sinusoids
+from regard.model.spec import Spec
+from regard.model.transformer import Transformer
+
+# weights whose rows, and whose bias, are numbers of the residual vector
+WRITES = r".*(attention|cross)\.output\.(weight|bias)|.*outer\.(weight|bias)|.*norm\.(weight|bias)"
+# weights whose columns are
+READS = r".*(query|key|value|inner|gate)\.weight|\w+_embedding\.(weight|segments)|output\.weight"
+
+
+def as_halves(model: Transformer, **changes: Any) -> Transformer:
+    """The same function under the spec with `positions="halves"` and these `changes`.
+
+    A change may untie matrices, which are copied then, or add the output's bias, which is zero.
+    """
+    spec = model.spec
+    order = torch.arange(spec.d_model)
+    if spec.positions == "sinusoidal":
+        order = halves(order[None].float())[0].long()
+    weights = dict(model.named_parameters(remove_duplicate=False))
+    made = Transformer(replace(spec, positions="halves", **changes), seed=None)
+    with torch.no_grad():
+        for name, parameter in made.named_parameters():
+            if name in weights:
+                parameter.copy_(_reordered(name, weights[name].detach(), order))
+    return made.train(model.training)
+
+
+def _reordered(name: str, tensor: Tensor, order: Tensor) -> Tensor:
+    order = order.to(tensor.device)
+    if re.fullmatch(WRITES, name):
+        return tensor[order]
+    return tensor[..., order] if re.fullmatch(READS, name) else tensor
+
+
+def are_halves(table: Tensor, spec: Spec) -> bool:
+    """Whether a stored table holds these sinusoids, up to the rounding of a 16-bit file."""
+    if table.dim() != 2 or table.shape[1] != spec.d_model:
+        return False
+    return torch.allclose(table, halves(sinusoids(*table.shape)), rtol=0, atol=5e-3)

@@ -1,0 +1,87 @@
+"""One file → what it holds, by its first bytes (never by its name alone)."""
+
+import zipfile
+from pathlib import Path
+
+from regard.checkpoint.headers.archive import open_archive
+from regard.checkpoint.headers.arrays import MAGIC as NUMPY
+from regard.checkpoint.headers.arrays import look_npy, look_npz
+from regard.checkpoint.headers.gguf import MAGIC as GGUF
+from regard.checkpoint.headers.gguf import look_gguf
+from regard.checkpoint.headers.held import Contents
+from regard.checkpoint.headers.llama2c import look_llama2c
+from regard.checkpoint.headers.pickled import look_pickle, look_torch_zip
+from regard.checkpoint.headers.safetensors import look_safetensors
+
+# Kinds that are recognised and not looked into.
+OTHERS = {
+    b"\x89HDF": "HDF5 (Keras, TensorFlow)",
+    b"ustar": "tar archive",
+    b"\x1f\x8b": "gzip",
+    b"<!DO": "a web page",
+    b"<htm": "a web page",
+    b"vers": "a Git LFS pointer",
+}
+
+
+def look(path: Path) -> Contents:
+    """The contents of a file of weights; what is wrong with it stands in its findings."""
+    try:
+        if not path.is_file():
+            found = Contents("nothing")
+            found.find("broken", "not a file" if path.exists() else "there is no such file")
+            return found
+        with path.open("rb") as file:
+            start = file.read(16)
+        return _look(path, start)
+    except OSError as error:
+        found = Contents("unreadable")
+        found.find("broken", f"cannot be read: {error.strerror}")
+        return found
+
+
+def _look(path: Path, start: bytes) -> Contents:
+    if start.startswith(GGUF):
+        return look_gguf(path)
+    if start.startswith(NUMPY):
+        return look_npy(path)
+    if start.startswith(b"PK\3\4"):
+        return _look_zip(path)
+    if start[8:9] == b"{" or path.suffix == ".safetensors":
+        return look_safetensors(path)
+    other = next((kind for magic, kind in OTHERS.items() if start.startswith(magic)), None)
+    if other is None:
+        llama = look_llama2c(path)
+        if llama is not None:
+            return llama
+        if start[:1] == b"\x80" or path.suffix in (".pt", ".pth", ".pkl", ".pickle", ".ckpt"):
+            return look_pickle(path)
+    found = Contents(other or "unknown")
+    if not start:
+        found.find("broken", "the file is empty")
+    elif other == "a Git LFS pointer":
+        found.find("missing", "only a pointer to the weights; fetch them with `git lfs pull`")
+    elif other is None:
+        found.find("broken", "none of safetensors, torch.save, npz, gguf, llama2.c by its bytes")
+    else:
+        found.find("note", f"{other}: regard does not look into it")
+    return found
+
+
+def _look_zip(path: Path) -> Contents:
+    """torch.save or NumPy, by the names of the members."""
+    probe = Contents("zip archive")
+    archive = open_archive(path, probe)
+    if archive is None:
+        return look_npz(path) if path.suffix == ".npz" else look_torch_zip(path)
+    try:
+        with archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, OSError):
+        return probe
+    if any(name.split("/")[-1] == "data.pkl" for name in names):
+        return look_torch_zip(path)
+    if path.suffix == ".npz" or (names and all(name.endswith(".npy") for name in names)):
+        return look_npz(path)
+    probe.find("note", f"a zip archive of {len(names)} members, none of them weights")
+    return probe

@@ -1,0 +1,81 @@
+"""Rename tables: the names that a published checkpoint gives its tensors ↔ ours, both ways.
+
+A family's table has a row for each tensor:
+
+    Row("encoder.layer.0.attention.self.query.weight", "encoder.layers.0.attention.query.weight")
+    Row("h.0.attn.c_attn.weight", (query, key, value), "columns")     one of theirs is three of ours
+
+`how` says what lies between the two; each has an inverse, so a table read backwards exports.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.errors import CheckpointError
+
+Parts = tuple[Tensor, ...]
+Shapes = tuple[torch.Size, ...]
+
+# how → (theirs → ours, ours → theirs given the shape of theirs)
+WAYS: dict[str, tuple[Callable[[Tensor, int], Parts], Callable[[Parts], Tensor]]] = {
+    # as it is
+    "same": (lambda x, n: (x,), lambda parts: parts[0]),
+    # a linear map stored (in, out)
+    "transpose": (lambda x, n: (x.T,), lambda parts: parts[0].T),
+    # several maps stored side by side as (in, n · out), or their biases
+    "columns": (
+        lambda x, n: tuple(part.T for part in x.chunk(n, dim=-1)),
+        lambda parts: torch.cat([part.T for part in parts], dim=-1),
+    ),
+    "pieces": (lambda x, n: x.chunk(n), lambda parts: torch.cat(parts)),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One tensor of theirs, the one or several of ours that it becomes, and how."""
+
+    theirs: str
+    ours: str | tuple[str, ...]
+    how: str = "same"
+    shape: tuple[int, ...] | None = None  # of theirs, where it has axes of size 1 that ours lacks
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.ours,) if isinstance(self.ours, str) else self.ours
+
+    def to_ours(self, tensor: Tensor) -> dict[str, Tensor]:
+        parts = WAYS[self.how][0](tensor, len(self.names))
+        return dict(zip(self.names, parts, strict=True))
+
+    def to_theirs(self, tensors: Mapping[str, Tensor]) -> Tensor:
+        made = WAYS[self.how][1](tuple(tensors[name] for name in self.names))
+        return made if self.shape is None else made.reshape(self.shape)
+
+
+def paired(theirs: str, ours: str, names: Mapping[str, str], bias: bool = True) -> Iterator[Row]:
+    """Rows for linear maps and norms: `theirs` + name + .weight (and .bias) ↔ `ours` + name + …"""
+    for left, right in names.items():
+        for part in ("weight", "bias") if bias else ("weight",):
+            yield Row(f"{theirs}{left}.{part}", f"{ours}{right}.{part}")
+
+
+def rename(
+    tensors: Mapping[str, Tensor], rows: Iterable[Row], expected: Mapping[str, Tensor], where: str
+) -> dict[str, Tensor]:
+    """Their tensors under our names, in our shapes; what is missing is named."""
+    found: dict[str, Tensor] = {}
+    for row in rows:
+        if row.theirs not in tensors:
+            raise CheckpointError(f"{where}: tensor {row.theirs!r} is missing")
+        for name, part in row.to_ours(tensors[row.theirs]).items():
+            found[name] = part.reshape(expected[name].shape).contiguous()
+    return found
+
+
+def rename_back(tensors: Mapping[str, Tensor], rows: Iterable[Row]) -> dict[str, Tensor]:
+    """Our tensors under their names, in their shapes."""
+    return {row.theirs: row.to_theirs(tensors).contiguous() for row in rows}

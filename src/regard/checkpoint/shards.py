@@ -1,0 +1,120 @@
+"""The files of weights of a published folder, and their headers, each read once.
+
+    model.safetensors                          all in one
+    model.safetensors.index.json → shards      {"weight_map": {"name of a tensor": "file"}}
+    pytorch_model.bin, or its index, model.pt  pickled: only when the caller allows it
+
+A shard is a plain file of the folder. The index and the headers must agree on every tensor.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor
+
+from regard.careful import member, read_json, shown
+from regard.checkpoint import guard, pickled
+from regard.checkpoint.guard import Header, Stored
+from regard.errors import CheckpointError
+
+SAFE = ("model.safetensors",)
+PICKLED = ("pytorch_model.bin", "model.pt")
+MAX_INDEX = 8 * 1024 * 1024
+MAX_SHARDS = 1000
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What the headers of a folder's files say."""
+
+    headers: dict[Path, Header]
+    is_pickled: bool
+
+    def stored(self) -> Header:
+        """Every tensor of all files."""
+        return {name: stored for header in self.headers.values() for name, stored in header.items()}
+
+    def read(self, names: Collection[str]) -> Iterator[tuple[Path, str, Tensor]]:
+        """The numbers of these tensors, one tensor at a time, with the file that holds it."""
+        room = pickled if self.is_pickled else guard
+        for path, header in self.headers.items():
+            for name, tensor in room.read_numbers(path, header, [n for n in header if n in names]):
+                yield path, name, tensor
+
+
+def find_weights(folder: Path, allow_pickle: bool = False) -> Weights:
+    """The weights of a folder: safetensors where there are any, pickled ones if allowed."""
+    for single in SAFE:
+        for listed in (False, True):
+            if _is_there(folder, single, listed):
+                return Weights(_headers(folder, single, listed, False), False)
+    for single in PICKLED:
+        for listed in (False, True):
+            if _is_there(folder, single, listed):
+                if not allow_pickle:
+                    raise CheckpointError(
+                        f"{folder}: its weights are pickled ({single}), a format that can carry "
+                        "code; get the safetensors version, or ask for them with allow_pickle=True "
+                        "(--allow-pickle), which reads plain tensors only"
+                    )
+                return Weights(_headers(folder, single, listed, True), True)
+    raise CheckpointError(f"{folder}: no model.safetensors and no index of shards")
+
+
+def _file(single: str, listed: bool) -> str:
+    return f"{single}.index.json" if listed else single
+
+
+def _is_there(folder: Path, single: str, listed: bool) -> bool:
+    path = folder / _file(single, listed)
+    return path.is_symlink() or path.exists()  # a broken link is refused, not passed over
+
+
+def _headers(folder: Path, single: str, listed: bool, is_pickled: bool) -> dict[Path, Header]:
+    if not listed:
+        path = member(folder, single)
+        return {path: _header(path, is_pickled)}
+    index = member(folder, _file(single, listed))
+    places = read_index(index)
+    headers: dict[Path, Header] = {}
+    real: set[Path] = set()
+    for name in sorted(set(places.values())):
+        path = member(folder, name)
+        if Path(name).suffix != Path(single).suffix:
+            raise CheckpointError(f"{index}: shard {shown(name)} is no {Path(single).suffix} file")
+        if path.resolve() in real:
+            raise CheckpointError(f"{index}: shard {shown(name)} is another shard once more")
+        real.add(path.resolve())
+        headers[path] = _header(path, is_pickled)
+    _check_index(index, places, headers)
+    return headers
+
+
+def _header(path: Path, is_pickled: bool) -> dict[str, Stored]:
+    return pickled.read_header(path) if is_pickled else guard.read_header(path)
+
+
+def read_index(index: Path) -> dict[str, str]:
+    """The shard of each tensor, as an index says."""
+    places = read_json(index, MAX_INDEX).get("weight_map")
+    if not isinstance(places, dict) or not places:
+        raise CheckpointError(f"{index}: not an index of shards: weight_map is missing or empty")
+    for name, shard in places.items():
+        if not isinstance(shard, str):
+            raise CheckpointError(f"{index}: the shard of {shown(name)} is {shown(shard)}")
+    if len(set(places.values())) > MAX_SHARDS:
+        raise CheckpointError(f"{index}: more than {MAX_SHARDS} shards")
+    return places
+
+
+def _check_index(index: Path, places: dict[str, str], headers: dict[Path, Header]) -> None:
+    """Every tensor lies in the shard that the index names, and in no other."""
+    found = {(name, path.name) for path, header in headers.items() for name in header}
+    for name, shard in sorted(set(places.items()) - found)[:1]:
+        raise CheckpointError(f"{index}: tensor {shown(name)} is not in its shard {shown(shard)}")
+    for name, shard in sorted(found - set(places.items()))[:1]:
+        raise CheckpointError(
+            f"{index}: shard {shown(shard)} holds {shown(name)}, which the index does not place "
+            "there"
+        )

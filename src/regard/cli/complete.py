@@ -1,0 +1,52 @@
+"""`regard complete`: go on with a text, token by token as it is made."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  regard complete openai-community/gpt2 "Once upon a time"
+  regard complete path/to/llama "Once upon a time" --temperature 0.8 --top-p 0.9 --seed 1
+  regard complete path/to/gpt2 "Once upon a time" --max-tokens 20 --json"""
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("prompt", nargs=-1)
+@click.option("--max-tokens", type=click.IntRange(min=1), help="Most new tokens; default: 50.")
+@click.option("--temperature", type=float, help="0 (default): always the likeliest token.")
+@click.option("--top-k", type=click.IntRange(min=1), help="Draw from this many tokens only.")
+@click.option("--top-p", type=float, help="Draw from the likeliest that reach this probability.")
+@click.option("--seed", type=click.IntRange(min=0), help="The same seed draws the same text.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a prompt.")
+def command(
+    model: Path, prompt: tuple[str, ...], device: str, as_json: bool, **options: Any
+) -> None:
+    """Print each PROMPT and what MODEL writes after it; without PROMPT, lines of standard input.
+
+    MODEL is a published folder of a decoder-only family (GPT-2, Llama), or its name on the hub.
+    """
+    from regard.cli.lines import texts_of
+    from regard.cli.opened import opened
+    from regard.decode.sample import Sampling
+
+    chosen = {name: value for name, value in options.items() if value is not None}
+    Sampling(**chosen)  # a wrong option is said before anything is loaded
+    loaded = opened(model, "complete", device)
+    for texts in texts_of(prompt):
+        for text in texts:
+            if as_json:
+                answer = {"prompt": text, "completion": loaded.complete(text, **chosen)}
+                click.echo(json.dumps(answer, ensure_ascii=False))
+                continue
+            pieces = loaded.stream(text, **chosen)
+            click.echo(text, nl=False)
+            for piece in pieces:
+                click.echo(piece, nl=False)
+                sys.stdout.flush()
+            click.echo()

@@ -1,0 +1,43 @@
+"""`regard fill`: words for each [MASK] of a text."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  regard fill google-bert/bert-base-uncased "Paris is the [MASK] of France."
+  regard fill path/to/distilbert "The [MASK] sat on the [MASK]." --top 3 --json"""
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("text", nargs=-1)
+@click.option("--top", type=click.IntRange(min=1), default=5, show_default=True, help="How many.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a text.")
+def command(model: Path, text: tuple[str, ...], top: int, device: str, as_json: bool) -> None:
+    """Print the likeliest words for each [MASK] of TEXT, with probabilities.
+
+    MODEL is a published folder with a masked-language head (BERT, DistilBERT), or its name on the
+    hub. Without TEXT, the lines of standard input are filled.
+    """
+    from regard.cli.lines import one_line, texts_of
+    from regard.cli.opened import opened
+
+    loaded = opened(model, "fill", device)
+    for texts in texts_of(text):
+        for each in texts:
+            found = loaded.fill(each, top)
+            if as_json:
+                masks = [[asdict(candidate) for candidate in row] for row in found]
+                click.echo(json.dumps({"text": each, "masks": masks}, ensure_ascii=False))
+                continue
+            for number, row in enumerate(found, start=1):
+                if len(found) > 1:
+                    click.echo(f"mask {number}")
+                for candidate in row:
+                    shown = f"{candidate.word:<16} {one_line(candidate.text)}"
+                    click.echo(f"{candidate.probability:8.4f}  {shown}")

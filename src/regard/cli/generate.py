@@ -1,0 +1,55 @@
+"""`regard generate`: text in, text out, with an encoder–decoder model."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  regard generate google/flan-t5-small "Answer: what is the capital of France?"
+  regard generate path/to/t5 "translate English to German: How are you?" --beam 4
+  regard generate path/to/t5 --file questions.txt --json"""
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("text", nargs=-1)
+@click.option("--file", type=click.Path(path_type=Path), help="Work on this file line by line.")
+@click.option("--beam", type=click.IntRange(min=1), help="Beam size; 1 is greedy.")
+@click.option("--n-best", type=click.IntRange(min=1), help="Print this many outputs of each.")
+@click.option("--alpha", type=float, help="Exponent of the length norm.")
+@click.option("--max-length", type=click.IntRange(min=1), help="Most output tokens.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a text, with scores.")
+def command(
+    model: Path,
+    text: tuple[str, ...],
+    file: Path | None,
+    device: str,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Print what MODEL makes of each TEXT; without TEXT, of the lines of --file or standard input.
+
+    MODEL is a published folder of T5 or FLAN-T5, or its name on the hub. Beam and length are those
+    of its generation_config.json unless given.
+    """
+    from regard.cli.lines import one_line, texts_of
+    from regard.cli.opened import opened
+
+    chosen = {name: value for name, value in options.items() if value is not None}
+    loaded = opened(model, "generate", device)
+    if "n_best" in chosen and "beam" not in chosen:
+        chosen["beam"] = max(loaded.search.beam, chosen["n_best"])
+    for texts in texts_of(text, file):
+        for each, found in zip(texts, loaded.outputs("generate", texts, **chosen), strict=True):
+            if as_json:
+                outputs = [{k: v for k, v in asdict(one).items() if k != "ids"} for one in found]
+                click.echo(json.dumps({"text": each, "outputs": outputs}, ensure_ascii=False))
+                continue
+            for one in found:
+                score = f"{one.score:8.4f}\t" if len(found) > 1 else ""
+                click.echo(score + one_line(one.text))

@@ -1,0 +1,66 @@
+"""Text for a command: lines of a file or of standard input, as they arrive; and one line out."""
+
+import codecs
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+READ = 1 << 16  # bytes: about a thousand lines are worked on together
+
+
+def texts_of(given: tuple[str, ...], file: Path | None = None) -> Iterator[list[str]]:
+    """The texts of the command line, or else lines of the file or of standard input."""
+    if given and file:
+        raise click.UsageError("expected TEXT or --file, not both")
+    if given:
+        yield list(given)
+        return
+    if file is None and sys.stdin.isatty():
+        click.echo("Type a text and press Enter; Ctrl-D ends.", err=True)
+    yield from arriving(file)
+
+
+def arriving(file: Path | None) -> Iterator[list[str]]:
+    """Lines of the file or of standard input, as many as are there at once.
+
+    Whoever types, or a program that waits for each answer, is answered line by line; a file comes
+    in large parts, which are worked on together.
+    """
+    from regard.errors import DataError
+
+    name = str(file or "standard input")
+    try:
+        stream = cast("BufferedReader", file.open("rb") if file else sys.stdin.buffer)
+    except OSError as error:
+        raise DataError(f"{name}: cannot be read: {error.strerror}") from None
+    with stream:
+        number, rest = 0, b""
+        while data := stream.read1(READ):
+            *whole, rest = (rest + data).split(b"\n")
+            if number == 0 and whole:
+                whole[0] = whole[0].removeprefix(codecs.BOM_UTF8)
+            if whole:
+                yield [_decoded(line, name, number + i) for i, line in enumerate(whole, start=1)]
+            number += len(whole)
+        if rest:
+            yield [_decoded(rest, name, number + 1)]
+
+
+def _decoded(line: bytes, name: str, number: int) -> str:
+    from regard.errors import DataError
+
+    try:
+        return line.decode("utf-8").rstrip("\r")
+    except UnicodeDecodeError:
+        raise DataError(f"{name}: line {number} is not valid UTF-8") from None
+
+
+def one_line(text: str) -> str:
+    """A line in is a line out, whatever the model wrote."""
+    return " ".join(text.splitlines())

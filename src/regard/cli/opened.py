@@ -1,0 +1,23 @@
+"""A published model for a command: opened, and asked whether it offers the task."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from regard.tasks.published import Published
+
+
+def opened(path: Path, task: str, device: str) -> "Published":
+    """The model, or an error that lists what it offers instead."""
+    from regard.tasks.load import load
+    from regard.tasks.published import Published
+
+    model = load(path, device)
+    model.demand(task)
+    assert isinstance(model, Published), task  # a run offers translation only
+    if task in ("complete", "generate") and model.settings.ignored:
+        listed = ", ".join(model.settings.ignored)
+        click.echo(f"generation_config.json asks for {listed}: not done by regard", err=True)
+    return model

@@ -1,0 +1,47 @@
+"""`regard verify`: golden outputs, written once and compared after every upgrade."""
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  regard verify path/to/bert --write
+  regard verify path/to/bert
+  regard verify google-bert/bert-base-uncased --golden bert.json"""
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--write", is_flag=True, help="Write the golden outputs instead of comparing.")
+@click.option(
+    "--golden", type=click.Path(path_type=Path), help="The file; else golden.json beside it."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(model: Path, write: bool, golden: Path | None, as_json: bool) -> None:
+    """Recompute what MODEL answers to fixed inputs and compare with its golden.json.
+
+    Ends with exit code 1 and the first difference when it answers differently than it did.
+    """
+    from regard.tasks.verify import then_and_now, verify
+
+    verdict = verify(model, golden, write)
+    if as_json:
+        row = {"file": str(verdict.file), "differences": list(verdict.differences)}
+        versions = {"then": verdict.expected.get("versions"), "now": verdict.got["versions"]}
+        click.echo(json.dumps({"equal": not verdict.differences, **row, **versions}))
+    elif verdict.written:
+        click.echo(f"Written: {verdict.file}")
+    elif not verdict.differences:
+        numbers, tokens = len(verdict.expected["values"]), len(verdict.expected["greedy"])
+        click.echo(f"Equal: weights, {numbers} outputs, {tokens} greedy tokens ({verdict.file})")
+        click.echo(then_and_now(verdict.expected))
+    else:
+        click.echo(f"DIFFERENT: {model} does not answer as {verdict.file} says", err=True)
+        for difference in verdict.differences:
+            click.echo(f"  {difference}", err=True)
+        click.echo(then_and_now(verdict.expected), err=True)
+    if verdict.differences:
+        sys.exit(1)

@@ -1,0 +1,177 @@
+"""`regard convert`: a published model → a folder of regard's own files, and back.
+
+What is written is read again before it gets its name, and must answer as its source does; the
+answers stay in golden.json for `regard verify`.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from regard import __version__, atomic
+from regard.careful import member
+from regard.checkpoint.converted import save_converted
+from regard.checkpoint.families.marian import MARIAN
+from regard.checkpoint.native import save_weights, sha256
+from regard.checkpoint.published import load_published, save_published
+from regard.errors import CheckpointError, MisuseError
+from regard.model.transformer import Transformer
+from regard.tasks.golden import golden_of
+from regard.tasks.load import load_run
+from regard.tasks.run import Run, write_json
+from regard.tasks.source import Source, open_source
+from regard.tasks.verify import GOLDEN, compare, write_golden
+from regard.text.special import Special
+
+To = Literal["hf", "native"]
+# Files that are copied as they are: text in and out, settings, how sentences become one vector.
+COPIED = re.compile(
+    r"tokenizer\.json|tokenizer_config\.json|special_tokens_map\.json|added_tokens\.json"
+    r"|vocab\.(txt|json)|merges\.txt|[\w.-]+\.(model|spm)|generation_config\.json"
+    r"|preprocessor_config\.json|modules\.json|sentence_\w+_config\.json"
+    r"|config_sentence_transformers\.json"
+)
+MODULE = re.compile(r"[0-9]_[A-Za-z]{1,30}")  # a folder that modules.json names, with a config.json
+# Keys of a config that no spec knows: labels, special ids, how text is made.
+KEPT = re.compile(
+    r"id2label|label2id|problem_type|prefix|language|task_specific_params|bad_words_ids|\w+_token_id"
+    r"|max_length|min_length|num_beams|length_penalty|early_stopping|do_sample|no_repeat_ngram_size"
+)
+OF_A_RUN = ("recipe.json", "spec.json", "tokenizer.json")
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What was written."""
+
+    folder: Path
+    family: str
+    parameters: int
+    files: tuple[str, ...]
+    same_bits: bool  # False: the same function in another order of its numbers
+
+
+def convert(
+    path: str | Path,
+    out: Path,
+    to: To,
+    *,
+    tokenizer: Path | None = None,
+    allow_pickle: bool = False,
+) -> Conversion:
+    """Write the model at `path` as a new folder `out`: whole, or not at all."""
+    if out.exists() or out.is_symlink():
+        raise MisuseError(f"{out}: already there; regard convert never overwrites, choose a name")
+    source = open_source(path, allow_pickle=allow_pickle)
+    if source.family is None and tokenizer is not None:
+        raise MisuseError("--tokenizer: a run has its own tokenizer; leave the option out")
+    expected = golden_of(source.model)
+    with atomic.new_folder(out) as folder:
+        if source.family is None:
+            again = _write_run(source, folder, to)
+        else:
+            again = _write_published(source, folder, to)
+            _copy_files(source, folder, tokenizer)
+        got = golden_of(again)
+        same_bits = got["weights"] == expected["weights"]
+        differences = compare(expected | {"weights": got["weights"]}, got)
+        if differences:
+            raise CheckpointError(
+                f"{path}: the converted model answers differently ({differences[0]}); nothing "
+                "was written. Please report this"
+            )
+        write_golden(folder / GOLDEN, got)
+        files = sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file())
+    name = "marian" if source.family is None and to == "hf" else ""
+    name = source.family.name if source.family else name or "regard"
+    return Conversion(out, name, got["parameters"], tuple(files), same_bits)
+
+
+def _write_published(source: Source, folder: Path, to: To) -> Transformer:
+    """Weights and config; the model as it is read from them."""
+    assert source.family is not None
+    kept = {key: value for key, value in source.config.items() if KEPT.fullmatch(key)}
+    if source.path.is_file():  # llama2.c: its tokenizer begins with 1 and ends with 2
+        kept |= {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": None}
+    if to == "hf":
+        save_published(source.model, source.family, folder, kept)
+    else:
+        save_converted(source.model, source.family.name, folder, __version__)
+        config = source.config or source.family.config(source.model.spec) | kept
+        text = json.dumps(config, indent=2, ensure_ascii=False)
+        atomic.write_text(folder / "config.json", text + "\n")
+    return load_published(folder)
+
+
+def _copy_files(source: Source, folder: Path, tokenizer: Path | None) -> None:
+    """The files around the weights; a link that leads out of the source's folder is refused."""
+    if tokenizer is not None and not tokenizer.is_file():
+        raise MisuseError(f"{tokenizer}: no such file; expected the tokenizer of the model")
+    single = tokenizer or source.tokenizer
+    if single is not None:
+        ours = single.name if COPIED.fullmatch(single.name) else "tokenizer.model"
+        name = "tokenizer.model" if single.suffix == ".model" else ours
+        shutil.copyfile(single, folder / name)
+    if source.path.is_dir():
+        for file in _around(source.path):
+            target = folder / file.relative_to(source.path)
+            target.parent.mkdir(exist_ok=True)
+            if not target.exists():
+                shutil.copyfile(file, target)
+
+
+def _around(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and COPIED.fullmatch(path.name):
+            yield member(folder, path.name)
+        elif path.is_dir() and MODULE.fullmatch(path.name) and (path / "config.json").is_file():
+            yield member(path, "config.json")
+
+
+def _write_run(source: Source, folder: Path, to: To) -> Transformer:
+    """A run of ours, without its training; or as Marian, which is the paper's model too."""
+    run, model = Run(source.path), source.model
+    if to == "hf":
+        roles = Special()
+        ids: dict[str, Any] = {
+            "pad_token_id": roles.pad,
+            "bos_token_id": roles.bos,
+            "eos_token_id": roles.eos,
+            "forced_eos_token_id": None,  # a run does not force an end at the limit
+            "decoder_start_token_id": roles.bos,
+        }
+        save_published(model, MARIAN, folder, ids)
+        _write_tokenizer(run.tokenizer, folder)
+        return load_published(folder)
+    for name in OF_A_RUN:
+        shutil.copyfile(run.folder / name, folder / name)
+    made = Run(folder)
+    save_weights(made.weights, dict(model.named_parameters()))
+    write_json(
+        made.weights_info, {"sha256": sha256(made.weights), "converted_from": run.folder.name}
+    )
+    write_json(made.info, run.read_info() | {"state": "finished"})
+    return load_run(folder, "cpu").transformer
+
+
+def _write_tokenizer(file: Path, folder: Path) -> None:
+    """Our tokenizer.json with the end token added to every text, as the model was trained."""
+    values = json.loads(file.read_text(encoding="utf-8"))
+    end = {"SpecialToken": {"id": "</s>", "type_id": 0}}
+    first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
+    values["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [first, end],
+        "pair": [first, second, end],
+        "special_tokens": {"</s>": {"id": "</s>", "ids": [Special().eos], "tokens": ["</s>"]}},
+    }
+    text = json.dumps(values, ensure_ascii=False, indent=2)
+    atomic.write_text(folder / "tokenizer.json", text + "\n")
+    roles = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
+    write_json(
+        folder / "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast"} | roles
+    )

@@ -1,0 +1,83 @@
+"""Raw logits of any model: ids, or pixels, in; numbers out. Needs no tokenizer."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.errors import MisuseError
+from regard.model.transformer import Transformer
+
+
+@torch.inference_mode()
+def raw_logits(
+    model: Transformer,
+    ids: Any = None,
+    mask: Any = None,
+    target: Any = None,
+    pixels: Any = None,
+    segments: Any = None,
+) -> Float[Tensor, "B *L V"]:
+    """The logits for a batch of ids (with target ids) or of pixels."""
+    spec = model.spec
+    device = next(model.parameters()).device
+    if spec.image_size:
+        if pixels is None or ids is not None:
+            raise MisuseError("logits: this model reads images: give pixels=…, and no ids")
+        image = torch.as_tensor(pixels, dtype=torch.float32, device=device)
+        return model.answer(model.see(image if image.dim() == 4 else image[None]))
+    if ids is None or pixels is not None:
+        raise MisuseError("logits: this model reads text: give ids, and no pixels")
+    source = _ids(ids, spec.vocabulary, "ids", device)
+    real = _real(mask, source)
+    if spec.encoder_layers and spec.decoder_layers:
+        if target is None:
+            raise MisuseError(
+                "logits: this model has an encoder and a decoder: give target=… too, the ids "
+                "that the output begins with"
+            )
+        output = _ids(target, spec.vocabulary, "target", device)
+        memory = model.encode(source, real)
+        return model.token_logits(model.decode(output, memory, real))
+    if target is not None:
+        raise MisuseError("logits: target is for models with an encoder and a decoder")
+    if spec.decoder_layers:
+        positions = None if real is None else (real.long().cumsum(dim=1) - 1).clamp(min=0)
+        return model.token_logits(model.decode(source, real=real, positions=positions))
+    kinds = None if segments is None else _ids(segments, spec.segments, "segments", device)
+    return model.answer(model.encode(source, real, segments=kinds))
+
+
+def _ids(values: Any, size: int, name: str, device: torch.device) -> Int[Tensor, "B L"]:
+    """Whole numbers below `size`, as a batch; a single row becomes a batch of one."""
+    try:
+        found = torch.as_tensor(values, device=device)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise MisuseError(
+            f"logits: {name}: expected rows of whole numbers, all of one length: {error}"
+        ) from None
+    found = found[None] if found.dim() == 1 else found
+    if found.dim() != 2 or not found.numel() or found.is_floating_point():
+        raise MisuseError(
+            f"logits: {name}: got shape {tuple(found.shape)} of {found.dtype}, expected rows of "
+            "whole numbers (batch, length)"
+        )
+    low, high = int(found.min()), int(found.max())
+    if low < 0 or high >= size:
+        raise MisuseError(
+            f"logits: {name}: got numbers from {low} to {high}, expected 0 to {size - 1}"
+        )
+    return found.long()
+
+
+def _real(mask: Any, ids: Tensor) -> Bool[Tensor, "B L"] | None:
+    if mask is None:
+        return None
+    real = torch.as_tensor(mask, device=ids.device).bool()
+    real = real[None] if real.dim() == 1 else real
+    if real.shape != ids.shape:
+        raise MisuseError(
+            f"logits: mask: got shape {tuple(real.shape)}, expected that of ids {tuple(ids.shape)}"
+        )
+    return real

@@ -1,0 +1,144 @@
+"""An image file → the numbers a Vision Transformer reads, as preprocessor_config.json says.
+
+resize to height × width (and cut out the middle)  →  × rescale_factor  →  (x - mean) / std
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.careful import read_json
+from regard.errors import CheckpointError, DataError, MisuseError
+from regard.model.spec import Spec
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MAX_BYTES = 1024 * 1024
+MAX_PIXELS = 80_000_000  # of a file that is opened: above a camera's, below a bomb's
+METHODS = range(6)  # Pillow's numbers of its ways to resize; 2 is bilinear
+CHANNELS = {1: "L", 3: "RGB"}
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How pixels are prepared; the defaults are those of the Vision Transformer."""
+
+    height: int
+    width: int
+    resize: bool = True
+    shortest: int | None = None  # resize the shorter side to this instead of both
+    crop: tuple[int, int] | None = None  # then cut the middle out: height, width
+    method: int = 2
+    factor: float = 1 / 255
+    mean: tuple[float, ...] = (0.0,)
+    std: tuple[float, ...] = (1.0,)
+
+
+def read_preparation(folder: Path, spec: Spec) -> Preparation:
+    """The preparation that the folder states; without the file, the usual one of the family."""
+    side = spec.image_size
+    path = folder / "preprocessor_config.json"
+    values: Mapping[str, Any] = read_json(path, MAX_BYTES) if path.is_file() else {}
+    size = values.get("size") or {"height": side, "width": side}
+    size = {"height": size, "width": size} if isinstance(size, int) else size
+    if not isinstance(size, Mapping):
+        raise CheckpointError(f"{path}: size: got {size!r}, expected a number or an object")
+    half = [0.5] * spec.channels
+    normalised = values.get("do_normalize", True)
+    rescaled = values.get("do_rescale", True)
+    crop = values.get("crop_size", size) if values.get("do_center_crop") else None
+    crop = {"height": crop, "width": crop} if isinstance(crop, int) else crop
+    return Preparation(
+        height=_pixels(size, "height", side, path),
+        width=_pixels(size, "width", side, path),
+        resize=bool(values.get("do_resize", True)),
+        shortest=_pixels(size, "shortest_edge", side, path) if "shortest_edge" in size else None,
+        crop=None
+        if crop is None
+        else (_pixels(crop, "height", side, path), _pixels(crop, "width", side, path)),
+        method=_method(values.get("resample", 2), path),
+        factor=_number(values.get("rescale_factor", 1 / 255), path) if rescaled else 1.0,
+        mean=_numbers(values.get("image_mean", half), spec, path) if normalised else (0.0,),
+        std=_numbers(values.get("image_std", half), spec, path) if normalised else (1.0,),
+    )
+
+
+def _pixels(values: Mapping[str, Any], key: str, default: int, path: Path) -> int:
+    value = values.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 16_384:
+        raise CheckpointError(f"{path}: {key}: got {value!r}, expected 1 to 16384 pixels")
+    return value
+
+
+def _method(value: Any, path: Path) -> int:
+    if isinstance(value, bool) or value not in METHODS:
+        raise CheckpointError(f"{path}: resample: got {value!r}, expected 0 to 5")
+    return int(value)
+
+
+def _number(value: Any, path: Path) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise CheckpointError(f"{path}: got {value!r}, expected a number")
+    return float(value)
+
+
+def _numbers(value: Any, spec: Spec, path: Path) -> tuple[float, ...]:
+    found = value if isinstance(value, list) else [value] * spec.channels
+    if len(found) != spec.channels:
+        raise CheckpointError(
+            f"{path}: image_mean and image_std: got {len(found)} numbers, expected {spec.channels}"
+        )
+    return tuple(_number(number, path) for number in found)
+
+
+def read_pixels(
+    file: Path, preparation: Preparation, spec: Spec
+) -> Float[Tensor, "1 C height width"]:
+    """The prepared pixels of an image file."""
+    image = _open(file, spec.channels)
+    if preparation.resize:
+        width, height = preparation.width, preparation.height
+        if preparation.shortest is not None:
+            ratio = preparation.shortest / min(image.size)
+            width, height = (int(side * ratio) for side in image.size)
+        image = image.resize((width, height), preparation.method)
+    if preparation.crop is not None:
+        height, width = preparation.crop
+        left, top = (image.width - width) // 2, (image.height - height) // 2
+        image = image.crop((left, top, left + width, top + height))
+    values = torch.from_numpy(np.array(image, np.float32)).view(image.height, image.width, -1)
+    mean, std = torch.tensor(preparation.mean), torch.tensor(preparation.std)
+    prepared = (values * preparation.factor - mean) / std
+    return prepared.permute(2, 0, 1)[None].contiguous()
+
+
+def _open(file: Path, channels: int) -> "Image":
+    """The file as an image of so many channels."""
+    try:
+        from PIL import Image, ImageOps
+    except ImportError:
+        raise MisuseError("see: images need Pillow; install `regard[images]`") from None
+    if channels not in CHANNELS:
+        raise MisuseError(f"see: this model reads {channels} channels, files have 1 or 3")
+    try:
+        with Image.open(file) as image:
+            if image.width * image.height > MAX_PIXELS:
+                raise DataError(
+                    f"{file}: {image.width} × {image.height} pixels; expected at most "
+                    f"{MAX_PIXELS:,} in all; make it smaller"
+                )
+            upright = ImageOps.exif_transpose(image)  # a camera may write it lying on its side
+            return upright.convert(CHANNELS[channels])
+    except DataError:
+        raise
+    except FileNotFoundError:
+        raise DataError(f"{file}: no such file") from None
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise DataError(f"{file}: not an image that Pillow can read: {error}") from None

@@ -1,0 +1,202 @@
+"""A published folder as a model with the tasks that its family and its head offer.
+
+encoder, words        fill, embed            BERT, DistilBERT
+encoder, classifier   classify, embed
+encoder, no head      embed                  sentence encoders too
+images, classifier    see                    ViT
+decoder               complete               GPT-2, Llama
+encoder and decoder   generate, translate    T5 and FLAN-T5, Marian
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.checkpoint.converted import is_converted, load_converted
+from regard.checkpoint.families.family import Family
+from regard.checkpoint.published import family_of, load_published, read_config
+from regard.decode.hypothesis import Search
+from regard.decode.sample import Sampling
+from regard.errors import CheckpointError, DataError, MisuseError, nearest
+from regard.model.device import choose_device
+from regard.model.spec import Spec
+from regard.model.transformer import Transformer
+from regard.tasks.classify import classify_text
+from regard.tasks.complete import stream_text
+from regard.tasks.embed import embed_texts, read_layout
+from regard.tasks.fill import Candidate, fill_text
+from regard.tasks.generate import generate_texts
+from regard.tasks.labels import Label, read_labels
+from regard.tasks.logits import raw_logits
+from regard.tasks.pixels import read_preparation
+from regard.tasks.see import see_file
+from regard.tasks.settings import Settings, read_settings
+from regard.tasks.translate import Translation, search_with
+from regard.text.published import PublishedTokenizer, load_tokenizer
+
+TRANSLATES = ("marian",)  # the families whose one task is translation
+
+
+def tasks_of(family: str, spec: Spec) -> tuple[str, ...]:
+    """What a model of this family with this head can be asked for, beside its logits."""
+    if spec.image_size:
+        return ("see",) if spec.head == "classes" else ()
+    if spec.decoder_layers:
+        made = "complete" if not spec.encoder_layers else "generate"
+        made = "translate" if family in TRANSLATES else made
+        return (made,) if spec.head == "tokens" else ()
+    by_head = {"tokens": ("fill",), "classes": ("classify",), "labels": ("classify",)}
+    return (*by_head.get(spec.head, ()), "embed")
+
+
+@dataclass(frozen=True)
+class Published:
+    """A model from a published folder; `tokenizer` is None where the folder has no files for it."""
+
+    folder: Path
+    family: Family
+    transformer: Transformer
+    tokenizer: PublishedTokenizer | None
+    settings: Settings
+
+    @property
+    def spec(self) -> Spec:
+        """The model's spec."""
+        return self.transformer.spec
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks that this model offers."""
+        return tasks_of(self.family.name, self.spec)
+
+    @property
+    def search(self) -> Search:
+        """How text is searched for unless asked otherwise."""
+        return self.settings.search
+
+    def logits(
+        self,
+        ids: Any = None,
+        mask: Any = None,
+        target: Any = None,
+        pixels: Any = None,
+        segments: Any = None,
+    ) -> Float[Tensor, "B *L V"]:
+        """The raw logits of a batch: ids, or pixels, and target ids for an encoder–decoder model.
+
+        Lists of ids or tensors; one row may be given without its batch. `mask` is true (1) where a
+        token is real; padding may stand on either side of a decoder-only model's text.
+        """
+        return raw_logits(self.transformer, ids, mask, target, pixels, segments)
+
+    def complete(self, prompt: str, **options: Any) -> str:
+        """What follows the prompt. Options: temperature (0: greedy), top_k, top_p, seed,
+        max_tokens."""
+        return "".join(self.stream(prompt, **options))
+
+    def stream(self, prompt: str, **options: Any) -> Iterator[str]:
+        """The completion piece by piece, each as soon as it is made."""
+        tokenizer = self._text_task("complete")
+        known = vars(Sampling())
+        for name in options:
+            if name not in known:
+                raise MisuseError(f"complete: unknown option {name!r}{nearest(name, known)}")
+        sampling = Sampling(**options)
+        return stream_text(self.transformer, tokenizer, self.settings, prompt, sampling)
+
+    def fill(self, text: str, top: int = 5) -> list[list[Candidate]]:
+        """For each [MASK] of the text, the likeliest words with probabilities."""
+        return fill_text(self.transformer, self._text_task("fill"), text, top)
+
+    @overload
+    def generate(self, text: str, **options: Any) -> str: ...
+    @overload
+    def generate(self, text: list[str], **options: Any) -> list[str]: ...
+    def generate(self, text: str | list[str], **options: Any) -> str | list[str]:
+        """What the model makes of a text, or of each of a list. Options: the fields of `Search`."""
+        return self._best("generate", text, options)
+
+    @overload
+    def translate(self, text: str, **options: Any) -> str: ...
+    @overload
+    def translate(self, text: list[str], **options: Any) -> list[str]: ...
+    def translate(self, text: str | list[str], **options: Any) -> str | list[str]:
+        """The best translation of a text, or of each of a list. Options: the fields of `Search`."""
+        return self._best("translate", text, options)
+
+    def translations(self, texts: list[str], **options: Any) -> list[list[Translation]]:
+        """The `n_best` translations of each text, with scores."""
+        return self.outputs("translate", texts, **options)
+
+    def outputs(self, task: str, texts: list[str], **options: Any) -> list[list[Translation]]:
+        """The `n_best` outputs of `generate` or `translate` for each text, with scores."""
+        search = search_with(self.search, task, **options)
+        tokenizer = self._text_task(task)
+        return generate_texts(self.transformer, tokenizer, self.settings, texts, search)
+
+    def _best(self, task: str, text: str | list[str], options: dict[str, Any]) -> str | list[str]:
+        texts = [text] if isinstance(text, str) else list(text)
+        answers = [best[0].text for best in self.outputs(task, texts, **options)]
+        return answers[0] if isinstance(text, str) else answers
+
+    def embed(self, texts: str | Sequence[str]) -> NDArray[np.float32]:
+        """A vector for a text (D,), or one for each of a list (n, D), pooled as the folder says."""
+        tokenizer = self._text_task("embed")
+        rows = [texts] if isinstance(texts, str) else list(texts)
+        vectors = embed_texts(self.transformer, tokenizer, read_layout(self.folder), rows)
+        return vectors[0] if isinstance(texts, str) else vectors
+
+    def classify(self, text: str, pair: str | None = None, top: int | None = None) -> list[Label]:
+        """The labels of a text or a pair, likeliest first; of each token where the head is such."""
+        tokenizer = self._text_task("classify")
+        labels = read_labels(self.folder, self.spec.classes)
+        return classify_text(self.transformer, tokenizer, labels, text, pair, top)
+
+    def see(self, file: str | Path, top: int | None = None) -> list[Label]:
+        """The labels of an image file, likeliest first."""
+        self.demand("see")
+        labels = read_labels(self.folder, self.spec.classes)
+        preparation = read_preparation(self.folder, self.spec)
+        return see_file(self.transformer, labels, preparation, Path(file), top)
+
+    def demand(self, task: str) -> None:
+        """Insist that the model offers a task."""
+        if task not in self.tasks:
+            offered = ", ".join([*self.tasks, "logits"])
+            kind = f"{self.family.name} with head {self.spec.head!r}"
+            raise MisuseError(
+                f"{task}: {self.folder} ({kind}) does not offer it; it offers {offered}"
+            )
+
+    def _text_task(self, task: str) -> PublishedTokenizer:
+        self.demand(task)
+        if self.tokenizer is None:
+            raise DataError(
+                f"{task}: {self.folder} has no tokenizer files, so text cannot become ids; add "
+                "tokenizer.json, vocab.txt, vocab.json with merges.txt, or a SentencePiece model; "
+                "`logits` works without"
+            )
+        return self.tokenizer
+
+
+def open_published(folder: Path, device: str = "auto") -> Published:
+    """The model of a published folder, ready to use."""
+    chosen = choose_device(device)
+    family = family_of(read_config(folder))
+    read = load_converted if is_converted(folder) else load_published
+    transformer = read(folder).to(chosen).eval()
+    vocabulary = transformer.spec.vocabulary
+    settings = read_settings(folder, vocabulary) if vocabulary else Settings()
+    tokenizer = load_tokenizer(folder) if vocabulary else None
+    if tokenizer is not None and tokenizer.size > vocabulary:
+        raise CheckpointError(
+            f"{folder}: the tokenizer knows {tokenizer.size} tokens, the weights {vocabulary}; its "
+            "files belong to another model"
+        )
+    return Published(folder, family, transformer, tokenizer, settings)

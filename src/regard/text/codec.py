@@ -1,0 +1,22 @@
+"""What every published tokenizer gives, whichever library does the work."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The ids of a text, or of a pair, and which of the two each belongs to."""
+
+    ids: tuple[int, ...]
+    segments: tuple[int, ...]
+
+
+def share(room: int, first: int, second: int) -> tuple[int, int]:
+    """How many tokens of two texts fit into a room: the longer one loses first.
+
+    >>> share(10, 30, 3), share(10, 30, 30), share(10, 2, 3)
+    ((7, 3), (5, 5), (2, 3))
+    """
+    room = max(room, 0)
+    kept = min(second, max(room // 2, room - first))
+    return min(first, room - kept), kept

@@ -1,0 +1,199 @@
+"""Published tokenizers that the `tokenizers` library runs. In: files. Out: a codec.
+
+tokenizer.json             the whole of it, in one file
+vocab.txt                  WordPiece: pieces of words, the later ones marked ##
+vocab.json + merges.txt    byte-level BPE
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+)
+
+from regard.careful import read_small_file, strict_json
+from regard.text.codec import Encoded, share
+from regard.text.published_files import (
+    MAX_FILE,
+    MAX_MERGES,
+    MAX_PARTS,
+    MAX_TOKEN,
+    MAX_VOCABULARY,
+    Settings,
+    broken,
+    read_lines,
+    read_vocabulary,
+)
+from regard.text.published_patterns import check_tokenizer_file
+
+MAX_ADDED_SPECIALS = 16
+BERT_TEXTS = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"}
+END_OF_TEXT = "<|endoftext|>"
+
+
+class BackendCodec:
+    """Cuts, frames and joins with the library; truncation is ours, since theirs is a state.
+
+    tokens          id → token as its file writes it; "" where an id is not used
+    special         text → id of the tokens that are no text
+    is_byte_level   whether tokens are written in the letters of byte-level BPE
+    """
+
+    def __init__(self, backend: Tokenizer, path: Path) -> None:
+        backend.no_padding()
+        backend.no_truncation()
+        self._backend, self._path = backend, path
+        self._frame = {pair: backend.num_special_tokens_to_add(pair) for pair in (False, True)}
+        if max(self._frame.values()) > MAX_ADDED_SPECIALS:
+            raise broken(path, f"adds more than {MAX_ADDED_SPECIALS} special tokens to each text")
+        by_id = {i: token for token, i in backend.get_vocab(with_added_tokens=True).items()}
+        self.tokens: Sequence[str] = [by_id.get(i, "") for i in range(max(by_id) + 1)]
+        added = backend.get_added_tokens_decoder()
+        self.special = {token.content: i for i, token in added.items() if token.special}
+        self.is_byte_level = "ByteLevel" in repr(backend.decoder)  # alone or in a sequence
+
+        self._probe()
+
+    def _probe(self) -> None:
+        """Two empty texts, so that a frame that does not fit is found when the file is read."""
+        for pair in (None, ""):
+            ids = self.encode("", pair, None).ids
+            if any(i >= len(self.tokens) for i in ids):
+                raise broken(self._path, f"puts the id {max(ids)} around texts, which no token has")
+
+    def encode(self, text: str, pair: str | None, limit: int | None) -> Encoded:
+        """The ids with the family's special tokens around them."""
+        with _refusing(self._path, "cannot be run by the library"):
+            first = self._backend.encode(text, add_special_tokens=False)
+            second = None if pair is None else self._backend.encode(pair, add_special_tokens=False)
+            if limit is not None:
+                room = limit - self._frame[pair is not None]
+                keep = share(room, len(first.ids), 0 if second is None else len(second.ids))
+                first.truncate(keep[0])
+                if second is not None:
+                    second.truncate(keep[1])
+            whole = self._backend.post_process(first, second, add_special_tokens=True)
+            return Encoded(tuple(whole.ids), tuple(whole.type_ids))
+
+    def encode_target(self, text: str) -> Encoded:
+        """The same: one vocabulary, one way to cut."""
+        return self.encode(text, None, None)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids that are all ordinary."""
+        with _refusing(self._path, "cannot be run by the library"):
+            return self._backend.decode(list(ids), skip_special_tokens=False)
+
+
+@contextmanager
+def _refusing(path: Path, problem: str) -> Iterator[None]:
+    """Name the file in the library's errors: bare Exceptions, or panics, which are none."""
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, Exception) or type(error).__name__ == "PanicException":
+            raise broken(path, f"{problem}: {str(error)[:200]}") from None
+        raise
+
+
+def read_tokenizer_json(path: Path, settings: Settings) -> BackendCodec:
+    """A tokenizer.json, after a look at everything in it that could do harm."""
+    content = read_small_file(path, MAX_FILE)
+    check_tokenizer_file(path, strict_json(content, str(path), MAX_PARTS))
+    with _refusing(path, "is no tokenizer file"):
+        backend = Tokenizer.from_str(content.decode("utf-8"))
+    return _finished(backend, path, settings)
+
+
+def read_wordpiece(path: Path, settings: Settings) -> BackendCodec:
+    """A vocab.txt: line n is the piece with id n."""
+    lines = read_lines(path)
+    if not 0 < len(lines) <= MAX_VOCABULARY or max(map(len, lines)) > MAX_TOKEN:
+        raise broken(
+            path, f"expected 1 to {MAX_VOCABULARY:,} lines of at most {MAX_TOKEN} characters"
+        )
+    if not settings.flag("do_basic_tokenize", True):
+        raise broken(path, "goes with do_basic_tokenize=false, which regard does not implement")
+    vocabulary = {token: i for i, token in enumerate(lines)}  # a piece that stands twice: the last
+    texts = BERT_TEXTS | dict(settings.texts)
+    missing = [texts[r] for r in ("unk", "cls", "sep") if texts[r] not in vocabulary]
+    if missing:
+        raise broken(path, f"has no {' '.join(missing)}")
+    backend = Tokenizer(models.WordPiece(vocabulary, unk_token=texts["unk"]))
+    strip = settings.options.get("strip_accents")
+    backend.normalizer = normalizers.BertNormalizer(
+        clean_text=True,
+        handle_chinese_chars=settings.flag("tokenize_chinese_chars", True),
+        strip_accents=strip if isinstance(strip, bool) else None,  # None: as lower case goes
+        lowercase=settings.flag("do_lower_case", True),
+    )
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.decoder = decoders.WordPiece(prefix="##")
+    first, end = texts["cls"], texts["sep"]
+    backend.post_processor = processors.TemplateProcessing(
+        single=[f"{first}:0", "$A:0", f"{end}:0"],
+        pair=[f"{first}:0", "$A:0", f"{end}:0", "$B:1", f"{end}:1"],
+        special_tokens=[(first, vocabulary[first]), (end, vocabulary[end])],
+    )
+    _mark(backend, texts.values())
+    return _finished(backend, path, settings)
+
+
+def read_byte_pairs(path: Path, merges: Path, settings: Settings) -> BackendCodec:
+    """A vocab.json and its merges.txt: byte-level BPE, as GPT-2 has it."""
+    vocabulary = read_vocabulary(path)
+    lines = [line for line in read_lines(merges) if line and not line.startswith("#version")]
+    pairs = [tuple(line.split(" ")) for line in lines]
+    if len(pairs) > MAX_MERGES or any(len(pair) != 2 for pair in pairs):
+        raise broken(merges, f"expected at most {MAX_MERGES:,} lines, each two pieces and a space")
+    with _refusing(merges, "does not fit vocab.json"):
+        backend = Tokenizer(models.BPE(vocab=vocabulary, merges=pairs))  # type: ignore[arg-type]
+    spaced = settings.flag("add_prefix_space", False)
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=spaced)
+    backend.decoder = decoders.ByteLevel()
+    _mark(backend, [END_OF_TEXT])
+    return _finished(backend, merges, settings)
+
+
+def _mark(backend: Tokenizer, texts: Iterable[str]) -> None:
+    """Let texts that are tokens already be special ones, found in a text before it is cut."""
+    for text in dict.fromkeys(texts):
+        if backend.token_to_id(text) is not None:
+            backend.add_special_tokens([AddedToken(text, special=True, normalized=False)])
+
+
+def _finished(backend: Tokenizer, path: Path, settings: Settings) -> BackendCodec:
+    """Tokens that other files add, and begin or end where tokenizer_config.json asks for them."""
+    _mark(backend, settings.texts.values())
+    for token in settings.added:
+        if backend.token_to_id(token.text) is None:
+            added = AddedToken(token.text, special=token.special, normalized=not token.special)
+            backend.add_tokens([added])
+        got = backend.token_to_id(token.text)
+        if got != token.id:
+            raise broken(
+                path, f"gives {token.text[:40]!r} the id {got}, tokenizer_config.json {token.id}"
+            )
+    wanted = {role: settings.options.get(f"add_{role}_token") for role in ("bos", "eos")}
+    if any(value is not None for value in wanted.values()):
+        texts = {r: settings.texts.get(r, END_OF_TEXT) for r, value in wanted.items() if value}
+        ids = {text: backend.token_to_id(text) for text in texts.values()}
+        if None in ids.values():
+            raise broken(path, f"has no {' '.join(ids)}, which tokenizer_config.json adds")
+        before = [texts["bos"]] if "bos" in texts else []
+        after = [texts["eos"]] if "eos" in texts else []
+        single = [f"{t}:0" for t in (*before, "$A", *after)]
+        backend.post_processor = processors.TemplateProcessing(
+            single=single,
+            pair=single + [f"{t}:1" for t in (*before, "$B", *after)],
+            special_tokens=[(text, i) for text, i in ids.items() if i is not None],
+        )
+    return BackendCodec(backend, path)

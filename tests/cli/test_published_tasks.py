@@ -1,0 +1,136 @@
+"""The commands of published models: what they print, and what they say when asked wrongly."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from PIL import Image
+
+import regard
+import tasks.folders as folders
+from regard.cli.main import COMMANDS, group
+from regard.errors import MisuseError
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("published")
+    folders.bert(root / "bert", "MaskedLM")
+    folders.bert(root / "classes", "SequenceClassification", id2label=folders.LABELS)
+    folders.bert(root / "labels", "TokenClassification", id2label=folders.LABELS)
+    for make in (folders.gpt2, folders.t5, folders.marian, folders.vit):
+        make(root / make.__name__)
+    noise = np.random.default_rng(0).integers(0, 256, (31, 47, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(root / "noise.png")
+    return root
+
+
+@pytest.fixture
+def run(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    monkeypatch.chdir(root)
+
+    def invoke(*words: str, input: str | None = None) -> Result:
+        return CliRunner().invoke(group, list(words), input=input, catch_exceptions=False)
+
+    return invoke
+
+
+def answer(result: Result) -> dict[str, object]:
+    found = json.loads(result.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_complete(run: Callable[..., Result]) -> None:
+    model = regard.load("gpt2", device="cpu")
+    text = model.complete("the cat", max_tokens=9)
+    result = run("complete", "gpt2", "the cat", "--max-tokens", "9")
+    assert result.stdout == f"the cat{text}\n"
+    as_json = run("complete", "gpt2", "the cat", "--max-tokens", "9", "--json")
+    assert answer(as_json) == {"prompt": "the cat", "completion": text}
+    drawn = ("complete", "gpt2", "--temperature", "1.2", "--top-k", "9", "--seed", "3")
+    assert run(*drawn, input="one\n").stdout == run(*drawn, input="one\n").stdout
+
+
+def test_fill(run: Callable[..., Result]) -> None:
+    found = regard.load("bert", device="cpu").fill("the [MASK] sat on [MASK] mat.", top=2)
+    result = run("fill", "bert", "the [MASK] sat on [MASK] mat.", "--top", "2")
+    lines = result.stdout.splitlines()
+    assert [lines[0], lines[3]] == ["mask 1", "mask 2"]
+    assert lines[1].split()[:2] == [f"{found[0][0].probability:.4f}", found[0][0].word]
+    masks = answer(run("fill", "bert", "a [MASK]", "--json"))["masks"]
+    assert isinstance(masks, list) and len(masks) == 1 and len(masks[0]) == 5
+
+
+def test_generate_and_translate(run: Callable[..., Result]) -> None:
+    for command, name in (("generate", "t5"), ("translate", "marian")):
+        model = regard.load(name, device="cpu")
+        best = model.outputs(command, ["the cat"], beam=3, n_best=2)[0]
+        one = run(command, name, input="the cat\n\n")
+        text = model.outputs(command, ["the cat"])[0][0].text
+        assert one.stdout == f"{text}\n\n"
+        both = run(command, name, "the cat", "--beam", "3", "--n-best", "2")
+        assert [float(line.split("\t")[0]) for line in both.stdout.splitlines()] == pytest.approx(
+            [b.score for b in best], abs=1e-4
+        )
+        key = "outputs" if command == "generate" else "translations"
+        assert answer(run(command, name, "the cat", "--json"))[key][0]["text"] == text  # type: ignore[index]
+
+
+def test_classify(run: Callable[..., Result]) -> None:
+    best = regard.load("classes", device="cpu").classify("the cat")[0]
+    lines = run("classify", "classes", "the cat").stdout.splitlines()
+    assert lines[0].split() == [f"{best.probability:.4f}", best.label] and len(lines) == 3
+    found = answer(run("classify", "classes", "the cat", "--top", "1", "--json"))
+    assert found["labels"] == [{"label": best.label, "probability": best.probability}]
+    tokens = run("classify", "labels", "the cat").stdout.splitlines()
+    assert [line.split()[-1] for line in tokens] == ["the", "cat"]
+
+
+def test_see(run: Callable[..., Result]) -> None:
+    best = regard.load("vit", device="cpu").see("noise.png")[0]
+    lines = run("see", "vit", "noise.png", "--top", "2").stdout.splitlines()
+    assert lines[0].split() == [f"{best.probability:.4f}", best.label] and len(lines) == 2
+    assert answer(run("see", "vit", "noise.png", "--json"))["file"] == "noise.png"
+
+
+def test_embed(run: Callable[..., Result], tmp_path: Path) -> None:
+    vectors = regard.load("bert", device="cpu").embed(["the cat", "a dog"])
+    one, two = vectors
+    cosine = float(one @ two / np.linalg.norm(one) / np.linalg.norm(two))
+    lines = run("embed", "bert", "the cat", "a dog").stdout.splitlines()
+    assert [float(x) for x in lines[0].split()[1:3]] == pytest.approx([1, cosine], abs=1e-4)
+    assert lines[1].endswith("a dog")
+    assert answer(run("embed", "bert", "the cat", "--json"))["vector"] == pytest.approx(
+        one.tolist(), abs=1e-6
+    )
+    file = tmp_path / "v.npy"
+    run("embed", "bert", "--output", str(file), input="the cat\na dog\n")
+    assert np.allclose(np.load(file), vectors, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("fill", "gpt2", "a"), "fill: gpt2 .*does not offer it; it offers complete, logits"),
+        (("complete", "bert", "a"), "complete: bert .*it offers fill, embed, logits"),
+        (("see", "bert", "a.png"), "see: bert .*it offers fill"),
+        (("translate", "t5", "a"), "translate: t5 .*it offers generate"),
+        (("walk", "bert", "a"), "bert: a published model; this command reads the run"),
+        (("complete", "gpt2", "a", "--seed", "1"), "seed: at temperature 0 nothing is drawn"),
+    ],
+)
+def test_wrong_tasks_are_named(
+    words: tuple[str, ...], message: str, run: Callable[..., Result]
+) -> None:
+    with pytest.raises(MisuseError, match=message):
+        run(*words)
+
+
+@pytest.mark.parametrize("name", ["complete", "fill", "generate", "classify", "see", "embed"])
+def test_help_has_an_example(name: str, run: Callable[..., Result]) -> None:
+    shown = run(name, "--help").stdout
+    assert name in COMMANDS and f"  regard {name} " in shown and "--json" in shown

@@ -1,0 +1,74 @@
+"""BERT against the `transformers` library: logits and every layer, five heads, both directions."""
+
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+
+import parity.twins as twins
+from regard.checkpoint.families.bert import BERT
+from regard.checkpoint.published import load_published, save_published
+from regard.model.trace import Trace
+
+SHAPES = {
+    "one": dict(hidden_size=20, num_attention_heads=5, num_hidden_layers=2, intermediate_size=37),
+    "two": dict(hidden_size=33, num_attention_heads=3, num_hidden_layers=3, intermediate_size=13),
+    "three": dict(hidden_size=14, num_attention_heads=7, num_hidden_layers=2, intermediate_size=29),
+}
+COMMON = dict(vocab_size=101, max_position_embeddings=23, type_vocab_size=3)
+HEADS = {
+    "masked": transformers.BertForMaskedLM,
+    "classes": transformers.BertForSequenceClassification,
+    "labels": transformers.BertForTokenClassification,
+    "spans": transformers.BertForQuestionAnswering,
+    "none": transformers.BertModel,
+}
+
+
+def twin(head: str, shape: str, **more: object) -> torch.nn.Module:
+    labels = 2 if head == "spans" else 5  # where an answer begins and ends
+    config = transformers.BertConfig(**COMMON, **SHAPES[shape], num_labels=labels, **more)
+    return HEADS[head](config)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("head", HEADS)
+def test_logits_and_layers(head: str, shape: str, tmp_path: Path) -> None:
+    theirs = twin(head, shape)
+    ours = load_published(twins.save_twin(theirs, tmp_path / "a"))
+    ids, real = twins.ids_and_mask(101)
+    segments = torch.randint(0, 3, ids.shape)
+    with torch.no_grad():
+        expected = theirs(
+            ids, attention_mask=real, token_type_ids=segments, output_hidden_states=True
+        )
+        trace = Trace()
+        memory = ours.encode(ids, real, trace, segments)
+        plain = ours.encode(ids, real, None, segments)
+    assert twins.closest(memory, plain, real) < 1e-5
+    for n, hidden in enumerate(expected.hidden_states[1:]):
+        assert twins.closest(trace[f"encoder.{n}.ffn.norm"], hidden, real) < 1e-5
+    if head == "none":
+        assert twins.closest(ours.pooler(memory), expected.pooler_output) < 1e-5
+        return
+    logits = ours.answer(memory)
+    if head == "spans":
+        assert twins.closest(logits[..., 0], expected.start_logits, real) < 1e-5
+        assert twins.closest(logits[..., 1], expected.end_logits, real) < 1e-5
+    else:
+        real_positions = None if head == "classes" else real
+        assert twins.closest(logits, expected.logits, real_positions) < 1e-5
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_there_and_back(head: str, tmp_path: Path) -> None:
+    theirs = twin(head, "one")
+    ours = load_published(twins.save_twin(theirs, tmp_path / "a"))
+    save_published(ours, BERT, tmp_path / "b")
+    again = HEADS[head].from_pretrained(tmp_path / "b")
+    for name, parameter in theirs.named_parameters():
+        assert torch.equal(parameter, dict(again.named_parameters())[name]), name
+    once_more = load_published(tmp_path / "b")
+    for name, parameter in ours.named_parameters():
+        assert torch.equal(parameter, dict(once_more.named_parameters())[name]), name

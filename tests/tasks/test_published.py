@@ -1,0 +1,515 @@
+"""Published models at work, against the `transformers` library's own generation and numbers."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from PIL import Image
+from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
+
+import regard
+import tasks.folders as folders
+from regard.decode.rules import Rules
+from regard.decode.sample import Sampling, draw, narrowed
+from regard.errors import CheckpointError, ConfigError, DataError, MisuseError
+from regard.tasks.hub import is_hub_name
+from regard.tasks.published import Published
+from regard.tasks.settings import read_settings
+
+TEXT = "the cat sat on the red mat."
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("published")
+
+
+@pytest.fixture(scope="module")
+def models(root: Path) -> dict[str, tuple[Any, Published]]:
+    """Each kind of model: their twin and ours."""
+    made = {
+        "bert": folders.bert(root / "bert", "MaskedLM"),
+        "distilbert": folders.bert(root / "distilbert", "MaskedLM", "distilbert"),
+        "classes": folders.bert(
+            root / "classes", "SequenceClassification", id2label=folders.LABELS
+        ),
+        "labels": folders.bert(root / "labels", "TokenClassification", id2label=folders.LABELS),
+        "trunk": folders.bert(root / "trunk", ""),
+        "gpt2": folders.gpt2(root / "gpt2"),
+        "llama": folders.llama(root / "llama"),
+        "t5": folders.t5(root / "t5"),
+        "marian": folders.marian(root / "marian", num_beams=3),
+        "vit": folders.vit(root / "vit"),
+    }
+    ours = {name: regard.load(root / name, device="cpu") for name in made}
+    return {name: (made[name], ours[name]) for name in made}
+
+
+OFFERS = {
+    "bert": ("fill", "embed"),
+    "distilbert": ("fill", "embed"),
+    "classes": ("classify", "embed"),
+    "labels": ("classify", "embed"),
+    "trunk": ("embed",),
+    "gpt2": ("complete",),
+    "llama": ("complete",),
+    "t5": ("generate",),
+    "marian": ("translate",),
+    "vit": ("see",),
+}
+CALLS = {
+    "fill": lambda m: m.fill("a [MASK]"),
+    "classify": lambda m: m.classify("a"),
+    "complete": lambda m: m.complete("a"),
+    "generate": lambda m: m.generate("a"),
+    "translate": lambda m: m.translate("a"),
+    "see": lambda m: m.see("a.png"),
+}
+
+
+@pytest.mark.parametrize("name", OFFERS)
+def test_a_task_that_is_not_offered_names_those_that_are(
+    name: str, models: dict[str, tuple[Any, Published]]
+) -> None:
+    model = models[name][1]
+    assert model.tasks == OFFERS[name]
+    for task, call in CALLS.items():
+        if task not in OFFERS[name]:
+            expected = rf"{task}: .*does not offer it; it offers {', '.join(OFFERS[name])}, logits"
+            with pytest.raises(MisuseError, match=expected):
+                call(model)
+
+
+@pytest.mark.parametrize("name", [n for n in OFFERS if n not in ("vit", "trunk")])
+def test_logits_need_no_tokenizer_and_equal_theirs(
+    name: str, models: dict[str, tuple[Any, Published]], tmp_path: Path
+) -> None:
+    theirs, loaded = models[name]
+    for file in ("config.json", "model.safetensors"):
+        (tmp_path / file).write_bytes((loaded.folder / file).read_bytes())
+    ours = regard.load(tmp_path, device="cpu")
+    assert ours.tokenizer is None
+    ids = [[3, 7, 9, 11, 8], [6, 12, 5, 3, 3]]
+    mask = [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]
+    given: dict[str, Any] = dict(
+        input_ids=torch.tensor(ids), attention_mask=torch.tensor(mask), use_cache=False
+    )
+    asked: dict[str, Any] = {}
+    if name in ("t5", "marian"):
+        asked["target"] = [[0, 4, 5], [0, 6, 7]]
+        given["decoder_input_ids"] = torch.tensor(asked["target"])
+    if name not in ("t5", "marian", "gpt2", "llama"):
+        given.pop("use_cache")
+    with torch.no_grad():
+        expected = theirs(**given).logits
+    got = ours.logits(ids, mask, **asked)
+    if name in ("t5", "marian", "classes"):
+        assert (got - expected).abs().max() < 1e-5
+    else:
+        real = torch.tensor(mask).bool()
+        assert (got - expected)[real].abs().max() < 1e-5
+    with pytest.raises(DataError, match=r"has no tokenizer files.*`logits` works without"):
+        CALLS[ours.tasks[0]](ours)
+
+
+def test_padding_before_a_text_changes_nothing(models: dict[str, tuple[Any, Published]]) -> None:
+    for name in ("gpt2", "llama"):
+        model = models[name][1]
+        padded = model.logits([[0, 0, 5, 6, 7]], [[0, 0, 1, 1, 1]])[0, 2:]
+        assert (padded - model.logits([5, 6, 7])[0]).abs().max() < 1e-5
+
+
+def test_wrong_ids_are_named(models: dict[str, tuple[Any, Published]]) -> None:
+    bert, t5, vit = (models[name][1] for name in ("bert", "t5", "vit"))
+    with pytest.raises(MisuseError, match="ids: got numbers from 1 to 9999, expected 0 to"):
+        bert.logits([1, 9999])
+    with pytest.raises(MisuseError, match="rows of whole numbers, all of one length"):
+        bert.logits([[1, 2], [3]])
+    with pytest.raises(MisuseError, match="got shape .*float"):
+        bert.logits([[1.5]])
+    with pytest.raises(MisuseError, match=r"mask: got shape \(1, 1\)"):
+        bert.logits([[1, 2]], [[1]])
+    with pytest.raises(MisuseError, match="give target=… too"):
+        t5.logits([1, 2])
+    with pytest.raises(MisuseError, match="target is for models with"):
+        bert.logits([1, 2], target=[1])
+    with pytest.raises(MisuseError, match="reads images: give pixels"):
+        vit.logits([1, 2])
+    with pytest.raises(MisuseError, match="reads text: give ids"):
+        bert.logits(pixels=torch.zeros(1, 3, 12, 12))
+    with pytest.raises(MisuseError, match="has no head"):
+        models["trunk"][1].logits([1, 2])
+
+
+@pytest.mark.parametrize("name", ["bert", "distilbert"])
+def test_fill_equals_their_softmax(name: str, models: dict[str, tuple[Any, Published]]) -> None:
+    theirs, ours = models[name]
+    found = ours.fill("the [MASK] sat on [MASK] mat.", top=3)
+    assert ours.tokenizer is not None
+    ids = torch.tensor([ours.tokenizer.encode("the [MASK] sat on [MASK] mat.").ids])
+    with torch.no_grad():
+        p = theirs(ids).logits[0].softmax(-1)
+    places = (ids[0] == 4).nonzero().flatten().tolist()
+    assert len(found) == len(places) == 2
+    for row, place in zip(found, places, strict=True):
+        best = p[place].topk(3)
+        assert [c.id for c in row] == best.indices.tolist()
+        assert [c.probability for c in row] == pytest.approx(best.values.tolist(), abs=1e-6)
+    first = found[0][0]
+    assert first.text == f"the {first.word} sat on [MASK] mat." or first.word.startswith("##")
+
+
+def test_fill_says_what_is_missing(models: dict[str, tuple[Any, Published]]) -> None:
+    with pytest.raises(MisuseError, match=r"the text has no \[MASK\]"):
+        models["bert"][1].fill(TEXT)
+    with pytest.raises(MisuseError, match="tokens, this model reads at most 23; shorten it"):
+        models["bert"][1].fill("[MASK] " * 30)
+    with pytest.raises(MisuseError, match="top: got 0"):
+        models["bert"][1].fill("a [MASK]", top=0)
+
+
+def test_classify_equals_their_softmax(models: dict[str, tuple[Any, Published]]) -> None:
+    theirs, ours = models["classes"]
+    assert ours.tokenizer is not None
+    encoded = ours.tokenizer.encode("the cat", "the dog")
+    with torch.no_grad():
+        p = theirs(
+            torch.tensor([encoded.ids]), token_type_ids=torch.tensor([encoded.segments])
+        ).logits[0].softmax(-1)  # fmt: skip
+    found = ours.classify("the cat", pair="the dog")
+    assert {f.label: f.probability for f in found} == pytest.approx(
+        {folders.LABELS[i]: float(p[i]) for i in range(3)}, abs=1e-6
+    )
+    assert [f.probability for f in found] == sorted((f.probability for f in found), reverse=True)
+    assert len(ours.classify("the cat", top=1)) == 1
+
+
+def test_classify_labels_each_token(models: dict[str, tuple[Any, Published]]) -> None:
+    theirs, ours = models["labels"]
+    assert ours.tokenizer is not None
+    encoded = ours.tokenizer.encode("the cat.")
+    with torch.no_grad():
+        p = theirs(torch.tensor([encoded.ids])).logits[0].softmax(-1)[1:-1]
+    found = ours.classify("the cat.")
+    assert [f.piece for f in found] == ["the", "cat", "."]
+    assert [f.label for f in found] == [folders.LABELS[int(row.argmax())] for row in p]
+    assert [f.probability for f in found] == pytest.approx(p.max(-1).values.tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+@pytest.mark.parametrize("prompt", [TEXT, "the", "two birds — naïve 猫"])
+def test_greedy_completion_is_theirs(
+    name: str, prompt: str, models: dict[str, tuple[Any, Published]]
+) -> None:
+    theirs, ours = models[name]
+    assert ours.tokenizer is not None
+    ids = list(ours.tokenizer.encode(prompt).ids)
+    out = theirs.generate(torch.tensor([ids]), max_new_tokens=20, do_sample=False)[0].tolist()
+    assert out[: len(ids)] == ids
+    new = out[len(ids) :]
+    ends = ours.settings.ends
+    new = new[:-1] if new and new[-1] in ends else new
+    whole = ours.tokenizer.decode(out)
+    before = ours.tokenizer.decode(ids)
+    pieces = list(ours.stream(prompt, max_tokens=20))
+    assert "".join(pieces) == whole[len(before) :] == ours.complete(prompt, max_tokens=20)
+    assert len(new) <= 5 or len(pieces) > 1
+
+
+def test_completion_ends_where_the_positions_end(models: dict[str, tuple[Any, Published]]) -> None:
+    model = models["gpt2"][1]
+    with pytest.raises(MisuseError, match="this model holds 61 and needs room"):
+        model.complete("猫" * 61)
+    assert model.complete("猫" * 19, max_tokens=1000)  # 57 bytes: no more than 4 tokens fit
+
+
+def test_an_empty_prompt_starts_from_the_first_token(
+    models: dict[str, tuple[Any, Published]],
+) -> None:
+    theirs, ours = models["gpt2"]
+    out = theirs.generate(torch.tensor([[0]]), max_new_tokens=8, do_sample=False)[0].tolist()
+    assert ours.tokenizer is not None
+    assert ours.complete("", max_tokens=8) == ours.tokenizer.decode(out)
+
+
+def test_the_same_seed_draws_the_same_text(models: dict[str, tuple[Any, Published]]) -> None:
+    model = models["gpt2"][1]
+    torch.manual_seed(7)
+    before = torch.get_rng_state()
+    texts = [model.complete(TEXT, temperature=1.5, seed=seed) for seed in (1, 1, 2)]
+    assert texts[0] == texts[1] != texts[2]
+    assert torch.equal(before, torch.get_rng_state())  # the global chance is left alone
+
+
+@pytest.mark.parametrize("k", [None, 3, 50])
+@pytest.mark.parametrize("p", [None, 0.3, 0.9, 1.0])
+@pytest.mark.parametrize("temperature", [0.5, 1.7])
+def test_the_choice_is_narrowed_as_theirs(
+    k: int | None, p: float | None, temperature: float
+) -> None:
+    log_p = (3 * torch.randn(4, 20)).log_softmax(-1)
+    ids = torch.zeros(4, 1, dtype=torch.long)
+    scores = transformers.TemperatureLogitsWarper(temperature)(ids, log_p)
+    if k is not None:
+        scores = transformers.TopKLogitsWarper(k)(ids, scores)
+    if p is not None and p < 1:
+        scores = transformers.TopPLogitsWarper(p)(ids, scores)
+    ours = narrowed(log_p, Sampling(temperature=temperature, top_k=k, top_p=p))
+    assert torch.allclose(ours.exp(), scores.softmax(-1), atol=1e-6)
+
+
+def test_draws_follow_the_probabilities() -> None:
+    sampling, chance = Sampling(temperature=1.0, top_k=3), torch.Generator().manual_seed(1)
+    log_p = torch.tensor([0.4, 0.3, 0.2, 0.1]).log().expand(9000, 4)
+    count = Counter(draw(log_p, sampling, chance).tolist())
+    for token, share in {0: 4 / 9, 1: 3 / 9, 2: 2 / 9}.items():
+        assert count[token] == pytest.approx(9000 * share, abs=4 * (9000 * share) ** 0.5)
+    assert count[3] == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"temperature": -1}, "temperature: got -1"),
+        ({"temperature": 1.0, "top_p": 0.0}, "top_p: got 0.0"),
+        ({"temperature": 1.0, "top_k": 0}, "top_k: got 0"),
+        ({"max_tokens": 0}, "max_tokens: got 0"),
+        ({"seed": 3}, "seed: at temperature 0 nothing is drawn"),
+        ({"temperature": 1.0, "seed": -3}, "seed: got -3"),
+    ],
+)
+def test_wrong_sampling_is_named(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Sampling(**wrong)
+
+
+def test_unknown_options_are_named(models: dict[str, tuple[Any, Published]]) -> None:
+    with pytest.raises(MisuseError, match='unknown option .topk.; did you mean "top_k"'):
+        models["gpt2"][1].complete("a", topk=3)
+    with pytest.raises(MisuseError, match="generate: unknown option 'beams'"):
+        models["t5"][1].generate("a", beams=3)
+
+
+def their_ids(theirs: Any, ours: Published, text: str, **options: Any) -> list[int]:
+    """Their output without start, end and padding."""
+    assert ours.tokenizer is not None
+    out = theirs.generate(torch.tensor([ours.tokenizer.encode(text).ids]), **options)[0].tolist()
+    end = ours.settings.ends[0]
+    return out[1 : out.index(end, 1)] if end in out[1:] else out[1:]
+
+
+@pytest.mark.parametrize("text", [TEXT, "one", "a bad blue bird is not a good tree."])
+def test_greedy_generation_is_theirs(text: str, models: dict[str, tuple[Any, Published]]) -> None:
+    for name in ("t5", "marian"):
+        theirs, ours = models[name]
+        expected = their_ids(theirs, ours, text, max_length=24, num_beams=1, do_sample=False)
+        found = ours.outputs(ours.tasks[0], [text], beam=1, max_length=23)[0][0]
+        assert list(found.ids) == expected
+        assert found.finished or name == "t5"  # Marian is forced to end
+
+
+@pytest.mark.parametrize("early", [False, True, "never"])
+@pytest.mark.parametrize("penalty", [0.6, 1.0, 2.0])
+@pytest.mark.parametrize("beams", [2, 4])
+def test_beam_search_is_theirs(
+    beams: int, penalty: float, early: bool | str, models: dict[str, tuple[Any, Published]]
+) -> None:
+    stop = {False: "likely", True: "first-k", "never": "exact"}[early]
+    options = dict(num_beams=beams, length_penalty=penalty, early_stopping=early)
+    for name in ("marian", "t5"):
+        theirs, ours = models[name]
+        for text in (TEXT, "one", "a bad blue bird is not a good tree."):
+            forced = dict(forced_eos_token_id=ours.settings.ends[0])
+            expected = their_ids(theirs, ours, text, max_length=13, **options, **forced)
+            ours = replace(ours, settings=replace(ours.settings, rules=Rules(must_end=True)))
+            search = dict(beam=beams, alpha=penalty, stop=stop, max_length=12)
+            found = ours.outputs(ours.tasks[0], [text], **search)
+            assert list(found[0][0].ids) == expected
+
+
+def test_what_the_folder_asks_for_is_the_default(
+    models: dict[str, tuple[Any, Published]], tmp_path: Path
+) -> None:
+    theirs, ours = models["marian"]
+    assert ours.search.beam == 3 and ours.search.max_length == 23
+    found = ours.translations([TEXT])[0][0]
+    assert list(found.ids) == their_ids(theirs, ours, TEXT)
+    pad = ours.settings.pad
+    assert ours.settings.start == pad and ours.settings.rules.never == (pad,)
+    assert ours.translate(["", TEXT]) == ["", ours.translate(TEXT)]
+
+
+def test_pad_is_never_output(models: dict[str, tuple[Any, Published]], tmp_path: Path) -> None:
+    """Marian with a bias that makes pad the likeliest token at every step."""
+    theirs, ours = models["marian"]
+    model = regard.load(ours.folder, device="cpu")
+    pad = ours.settings.pad
+    with torch.no_grad():
+        model.transformer.output.bias[pad] = 100.0
+    for beam in (1, 3):
+        found = model.translations([TEXT], beam=beam, n_best=beam)[0]
+        assert all(pad not in one.ids for one in found) and found[0].finished
+
+
+def test_ids_beyond_the_vocabulary_have_no_text(models: dict[str, tuple[Any, Published]]) -> None:
+    model = models["t5"][1]
+    assert model.tokenizer is not None and model.tokenizer.size < model.spec.vocabulary
+    beyond = model.spec.vocabulary - 1
+    other = regard.load(model.folder, device="cpu")
+    with torch.no_grad():
+        other.transformer.output.weight[beyond] *= 50
+    found = other.outputs("generate", [TEXT])[0][0]
+    assert beyond in found.ids and isinstance(found.text, str)
+
+
+def test_see_equals_their_processor_and_softmax(
+    models: dict[str, tuple[Any, Published]], tmp_path: Path
+) -> None:
+    theirs, ours = models["vit"]
+    noise = np.random.default_rng(0).integers(0, 256, (31, 47, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(tmp_path / "noise.png")
+    settings = dict(size={"height": 12, "width": 12}, image_mean=[0.4, 0.5, 0.6], resample=3)
+    processor = ViTImageProcessorPil(**settings)
+    processor.save_pretrained(ours.folder)
+    pixels = torch.as_tensor(
+        np.array(processor(Image.open(tmp_path / "noise.png"))["pixel_values"])
+    )
+    with torch.no_grad():
+        expected = theirs(pixels.view(1, 3, 12, 12)).logits[0]
+    assert (ours.logits(pixels=pixels.view(1, 3, 12, 12))[0] - expected).abs().max() < 1e-5
+    p = expected.softmax(-1)
+    found = ours.see(tmp_path / "noise.png")
+    assert {f.label: f.probability for f in found} == pytest.approx(
+        {folders.LABELS[i]: float(p[i]) for i in range(3)}, abs=1e-5
+    )
+    (tmp_path / "text.png").write_text("no image")
+    with pytest.raises(DataError, match="not an image that Pillow can read"):
+        ours.see(tmp_path / "text.png")
+    with pytest.raises(DataError, match="no such file"):
+        ours.see(tmp_path / "none.png")
+
+
+def written(folder: Path, config: dict[str, Any], generation: dict[str, Any] | None) -> Path:
+    (folder / "config.json").write_text(json.dumps(config))
+    if generation is not None:
+        (folder / "generation_config.json").write_text(json.dumps(generation))
+    return folder
+
+
+def test_settings_of_old_folders_stand_in_config_json(tmp_path: Path) -> None:
+    folder = written(tmp_path, {"eos_token_id": 0, "pad_token_id": 9, "num_beams": 6}, None)
+    found = read_settings(folder, 10)
+    assert (found.start, found.ends, found.pad, found.search.beam) == (9, (0,), 9, 6)
+
+
+def test_settings_that_are_not_done_are_told(tmp_path: Path) -> None:
+    folder = written(tmp_path, {}, {"repetition_penalty": 1.3, "min_length": 0})
+    assert read_settings(folder, 10).ignored == ("repetition_penalty = 1.3",)
+
+
+@pytest.mark.parametrize(
+    ("generation", "message"),
+    [
+        ({"eos_token_id": 10}, "eos_token_id: got 10, expected an id from 0 to 9"),
+        ({"eos_token_id": ["a"]}, "eos_token_id: got 'a'"),
+        ({"bad_words_ids": [[1, 2]]}, "words of several tokens are not supported"),
+        ({"eos_token_id": 1, "forced_eos_token_id": 2}, "forced_eos_token_id"),
+        ({"num_beams": "many"}, "num_beams: got 'many'"),
+        ({"length_penalty": "x"}, "length_penalty: got 'x'"),
+    ],
+)
+def test_wrong_settings_are_named(generation: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=message):
+        read_settings(written(tmp_path, {}, generation), 10)
+
+
+def test_a_foreign_tokenizer_is_refused(
+    models: dict[str, tuple[Any, Published]], tmp_path: Path
+) -> None:
+    for file in ("config.json", "model.safetensors"):
+        (tmp_path / file).write_bytes((models["trunk"][1].folder / file).read_bytes())
+    folders.write_bytes(tmp_path)
+    with pytest.raises(CheckpointError, match="its files belong to another model"):
+        regard.load(tmp_path, device="cpu")
+
+
+def test_a_name_of_the_hub_is_not_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    assert is_hub_name("google-bert/bert-base-uncased") and is_hub_name(Path("a/b"))
+    for path in ("runs/demo", "gpt2", "/a/b", "a/b/c", "../a", "./a", "a/", "a/..", "runs"):
+        assert not is_hub_name(path), path
+
+
+def test_the_cache_of_the_hub_comes_first(
+    models: dict[str, tuple[Any, Published]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    asked: list[bool] = []
+
+    def download(
+        name: str, allow_patterns: list[str], local_files_only: bool = False, cached: bool = True
+    ) -> str:
+        asked.append(local_files_only)
+        assert name == "owner/name" and "*.safetensors" in allow_patterns
+        assert not any("bin" in p or "py" in p for p in allow_patterns)  # no pickle, no code
+        if local_files_only and not cached:
+            raise LocalEntryNotFoundError("not in the cache")
+        return str(models["bert"][1].folder)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    assert regard.load("owner/name", device="cpu").tasks == ("fill", "embed")
+    assert asked == [True]
+    monkeypatch.setattr(
+        huggingface_hub, "snapshot_download", lambda *a, **k: download(*a, **k, cached=False)
+    )
+    assert regard.load("owner/name", device="cpu").tasks == ("fill", "embed")
+    assert asked == [True, True, False]
+
+
+def test_without_a_network_the_error_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(CheckpointError, match="the hub cannot be reached .*; try again with a net"):
+        regard.load("owner/name")
+
+
+def test_commands_for_runs_say_that_a_published_folder_is_none(
+    models: dict[str, tuple[Any, Published]],
+) -> None:
+    from regard.tasks.load import load_run
+
+    with pytest.raises(MisuseError, match="a published model; this command reads the run"):
+        load_run(models["bert"][1].folder)
+
+
+def test_a_run_offers_translation_only(toy_run: Path) -> None:
+    model = regard.load(toy_run, device="cpu")
+    assert model.tasks == ("translate",)
+    with pytest.raises(MisuseError, match="fill: .* does not offer it; it offers translate"):
+        model.demand("fill")
+
+
+def test_a_converted_folder_is_the_same_model(
+    models: dict[str, tuple[Any, Published]], tmp_path: Path
+) -> None:
+    from regard.checkpoint.converted import save_converted
+
+    model = models["bert"][1]
+    for file in ("config.json", "vocab.txt"):
+        (tmp_path / file).write_bytes((model.folder / file).read_bytes())
+    save_converted(model.transformer, "bert", tmp_path, "test")
+    again = regard.load(tmp_path, device="cpu")
+    assert again.tasks == model.tasks and again.fill("a [MASK]") == model.fill("a [MASK]")
