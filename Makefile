@@ -12,12 +12,13 @@ bin := $(VENV)/bin
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo demo-hi docs test test-long check format clean
+.PHONY: help demo demo-hi docs refresh-docs test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
 	@echo "make demo-hi    the same for English→Hindi; draws the dot grid of the ice-cream sentence"
 	@echo "make docs       build the pages of docs/ as a site into site/"
+	@echo "make refresh-docs RUN=… HINDI=…  run the commands of the pages again"
 	@echo "make test       make check, then every test"
 	@echo "make test-long  the tests that take long"
 	@echo "make check      formatting, lint, types, import order"
@@ -65,6 +66,10 @@ docs: $(VENV)/.dev
 	$(bin)/mkdocs build --quiet
 	@echo "The site is in site/: open site/index.html"
 
+# RUN and HINDI: the runs of a demo and of a demo-hi, whose outputs the pages show.
+refresh-docs: $(VENV)/.dev
+	$(bin)/python tools/refresh_docs.py --run $(RUN) --hindi $(HINDI)
+
 test: check
 	$(bin)/python -m pytest -m "not long"
 
@@ -72,14 +77,14 @@ test-long: $(VENV)/.dev
 	$(bin)/python -m pytest -m long
 
 check: $(VENV)/.dev
-	$(bin)/ruff format --check src tests
-	$(bin)/ruff check src tests
+	$(bin)/ruff format --check src tests tools
+	$(bin)/ruff check src tests tools
 	$(bin)/mypy
 	$(bin)/lint-imports
 
 format: $(VENV)/.dev
-	$(bin)/ruff format src tests
-	$(bin)/ruff check --fix src tests
+	$(bin)/ruff format src tests tools
+	$(bin)/ruff check --fix src tests tools
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache src/regard.egg-info

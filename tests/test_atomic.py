@@ -55,3 +55,15 @@ def test_sweep_removes_leftovers_only(tmp_path: Path) -> None:
     (tmp_path / "step-1").mkdir()
     atomic.sweep(tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["step-1"]
+
+
+@pytest.mark.parametrize("name", ["folder", "."])
+def test_a_folder_in_the_way_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(IsADirectoryError) as caught:
+        atomic.write_text(Path(name), "text")
+    assert caught.value.filename == name
+    assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]

@@ -80,3 +80,8 @@ def test_broken_toml_says_where(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text("[train\n")
     with pytest.raises(ConfigError, match="line 1"):
         read_toml(tmp_path / "x.toml")
+
+
+def test_a_byte_order_mark_does_not_matter(tmp_path: Path) -> None:
+    (tmp_path / "sheet.toml").write_bytes(b"\xef\xbb\xbfkey = 1\n")
+    assert read_toml(tmp_path / "sheet.toml") == {"key": 1}

@@ -89,6 +89,13 @@ def test_an_output_is_what_the_command_prints(
         assert picture.read_text() == shown.read_text(), f"draw {shown} again"
 
 
+def test_the_sizes_of_the_phrasebook_are_those_it_prints() -> None:
+    shown = {command: output for name, command, output in ALL if name == "phrasebook.md"}
+    for command in ("regard phrasebook", "regard phrasebook --language hi"):
+        printed = CliRunner().invoke(group, command.split()[1:], catch_exceptions=False).stdout
+        assert_excerpt(shown[command], printed.splitlines())
+
+
 def assert_excerpt(shown: list[str], printed: list[str]) -> None:
     """The lines between cuts stand in the output one after the other; uncut ends are its ends."""
     lines = "\n".join(line.rstrip() for line in shown).strip("\n").split("\n")

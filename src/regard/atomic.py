@@ -5,6 +5,7 @@ never there half; one that replaces another of its name may be absent for the mo
 two renames. What a crash leaves behind begins with `.tmp-` and is removed by `sweep`.
 """
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ PREFIX = ".tmp-"
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace the file at `path` by `content`, whole or not at all."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{PREFIX}{path.name}-{os.getpid()}")
     try:

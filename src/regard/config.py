@@ -24,7 +24,7 @@ def read_toml(path: Path, number: Callable[[str], Any] = float) -> dict[str, Any
     `number` reads what is written with a decimal point; `Decimal` keeps it as it was written.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
     except FileNotFoundError:
         beside = sorted(p.name for p in path.parent.glob("*.toml")) if path.parent.is_dir() else []
         hint = nearest(path.name, beside) if beside else "; there is no .toml file in that folder"

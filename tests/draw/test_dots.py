@@ -59,6 +59,13 @@ def test_wide_grids_split_into_blocks_that_fit(width: int) -> None:
     assert [word for line in lines for word in line.split() if word.startswith("word")] == columns
 
 
+def test_a_long_title_is_broken_and_not_cut() -> None:
+    title = "cross-attention, layer 4, mean of all heads"
+    lines = printed(title=title, width=30)
+    assert max(cell_len(line.rstrip()) for line in lines) <= 30
+    assert " ".join("\n".join(lines).split("\n\n")[0].split()) == title
+
+
 def test_ascii_streams_get_ascii_and_labels_are_not_markup() -> None:
     raw = io.BytesIO()
     file = io.TextIOWrapper(raw, encoding="ascii")

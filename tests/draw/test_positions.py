@@ -46,6 +46,12 @@ def test_the_report_has_the_numbers_of_the_notes() -> None:
     assert "(every 2nd position, every 2nd pair)" in text
 
 
+@pytest.mark.parametrize(("length", "last"), [(1, 0), (2, 1), (8, 7), (50, 49), (90, 89)])
+def test_distances_go_up_to_the_last(length: int, last: int) -> None:
+    shown = [int(k) for k in re.findall(r"^k = (\d+)", printed(made(length, 6)), re.MULTILINE)]
+    assert shown[0] == 0 and shown[-1] == last and shown == sorted(set(shown))
+
+
 def test_bits_stand_beside_sines() -> None:
     lines = printed(made(50, 128)).splitlines()
     start = next(i for i, line in enumerate(lines) if "8  4  2  1" in line)

@@ -107,11 +107,19 @@ def test_a_slip_is_recognised(walk: Walk, yours: str, cause: str) -> None:
         ("masked.cat = [0, 1, 1]", "the mask was forgotten"),
         ("masked.cat = [0, 1, 0]", "hidden scores were set to 0"),
         ("masked.sat = [1, 1, -inf]", "you wrote −∞, it is 2"),
+        ("masked.cat = [0, 1, -100]", "you wrote −100, it is −∞"),
         ("masked.cat = [0, 1, 7]", "you wrote 7, it is −∞: the mask hides this score"),
     ],
 )
 def test_a_slip_with_the_mask_is_recognised(walk: Walk, yours: str, cause: str) -> None:
     assert cause in blamed(walk(f"{CAT}mask = 'look-ahead'\n[yours]\n{yours}"))
+
+
+def test_a_number_far_below_zero_may_stand_for_minus_infinity(walk: Walk) -> None:
+    # e^-1e9 = 0 in double precision: cat's weights are 1/(1 + e) = 0.2689 and 0.7311 as with −∞
+    yours = "masked.cat = [0, 1, -1e9]\nweights.cat = [0.2689, 0.7311, 0]"
+    sheet = walk(f"{CAT}mask = 'look-ahead'\n[yours]\n{yours}")
+    assert sheet.subtitle == "Your results are right."
 
 
 @pytest.mark.parametrize(

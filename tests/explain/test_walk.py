@@ -268,6 +268,7 @@ def test_the_last_line_names_what_really_follows(plain: Model) -> None:
         ("cross", "1", "<s>"),
         ("cross", "7000", None),
         ("cross", "7.", "7."),
+        ("cross", "7", "7."),  # a number that is a word of the text is that word
     ],
 )
 def test_a_query_is_a_word_or_a_position(

@@ -12,10 +12,16 @@ import click
 Examples:
   regard phrasebook                     what it holds
   regard phrasebook --sample            ten pairs of each pattern
-  regard phrasebook --sample --slice it
+  regard phrasebook --language hi --sample --slice it
   regard phrasebook --write folder      train, dev and test as .tsv files"""
 )
-@click.option("--language", type=click.Choice(["de", "hi"]), default="de", show_default=True)
+@click.option(
+    "--language",
+    type=click.Choice(["de", "hi"]),
+    default="de",
+    show_default=True,
+    help="German or Hindi.",
+)
 @click.option("--sample", is_flag=True, help="Print pairs of each pattern.")
 @click.option("--per-pattern", type=click.IntRange(min=1), default=10, show_default=True)
 @click.option("--slice", "chosen", help="Only patterns of this slice.")

@@ -78,7 +78,8 @@ class DotGrid:
             lines.append(Text())
         lines.append(Text(" " * (margin + GAP) + _legend(ascii_only)))
         for line in lines:
-            line.no_wrap, line.overflow = True, "crop"
+            if line.style != "bold":  # the title may be broken, the picture may not
+                line.no_wrap, line.overflow = True, "crop"
             line.rstrip()
             yield line
 

@@ -23,7 +23,7 @@ LEVELS, ASCII_LEVELS = "▁▂▃▄▅▆▇█", "_.-~=+*#"
 BAR_WIDTH = 32
 WAVES = 8
 MOST_IN_WAVES = 400  # positions in SVG and PNG; more would be a solid band
-DISTANCES = (0, 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 49, 75, 100, 200, 500, 1000, 5000)
+DISTANCES = (0, 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 75, 100, 200, 500, 1000, 5000)
 BITS = 4
 
 
@@ -162,7 +162,8 @@ def _waves(figures: PositionFigures, width: int, ascii_only: bool) -> list[Text]
 def _products(figures: PositionFigures) -> list[Text]:
     """PE(p) · PE(p+k): it falls with the distance, and does not ask where p is."""
     lines = [Text("PE(p) · PE(p+k) by distance k, the same for every p", style="bold")]
-    for k in (k for k in DISTANCES if k < figures.length):
+    last = figures.length - 1
+    for k in [*(k for k in DISTANCES if k < last), last]:
         value = float(figures.products[k])
         lines.append(_bar_line(f"k = {k}", f"{value:.4f}", value, figures.dim / 2))
     return lines

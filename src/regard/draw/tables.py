@@ -60,7 +60,8 @@ class NumberTable:
                 lines.append(line)
             lines.append(Text())
         for line in lines[:-1]:
-            line.no_wrap, line.overflow = True, "crop"
+            if line.style != "bold":  # the title may be broken, the table may not
+                line.no_wrap, line.overflow = True, "crop"
             if not coloured:
                 line.rstrip()
             yield line

@@ -88,7 +88,8 @@ class Heatmap:
             lines.append(Text())
         lines.append(Text(" " * (margin + 1)).append_text(painter.legend(self.grid.maximum)))
         for line in lines:
-            line.no_wrap, line.overflow = True, "crop"
+            if line.style != "bold":  # the title may be broken, the picture may not
+                line.no_wrap, line.overflow = True, "crop"
             if not painter.coloured:
                 line.rstrip()
             yield line

@@ -17,6 +17,7 @@ from regard.explain.sheet_reader import Sheet
 from regard.explain.sheet_steps import Values
 from regard.model.attention import attention_weights, masked_scores
 
+FAR_BELOW = -1e4  # such a score has the weight 0 as well; code often writes −1e9 for −∞
 MOST_SWAPPED = 12  # words; with more, exchanging any two takes too long
 Guess = tuple[str, Tensor]  # a cause, and the step's matrix as it would be because of it
 
@@ -43,8 +44,8 @@ class Case:
 
 
 def close(a: Tensor, b: Tensor, half: float) -> Tensor:
-    """Equal but for rounding; −∞ equals −∞."""
-    return (a == b) | ((a - b).abs() <= half)
+    """`b` is `a` but for rounding; for −∞ one may write −∞, or a number far below zero."""
+    return (a == b) | ((a - b).abs() <= half) | ((a == -torch.inf) & (b <= FAR_BELOW))
 
 
 def causes(case: Case, rows: Sequence[int]) -> list[str]:

@@ -82,7 +82,7 @@ class Attentions:
     def traced(
         self, name: str, kind: str = "cross", layer: int | None = None
     ) -> Float[np.ndarray, "H rows columns"]:
-        """What the pass recorded in one attention: q, k, v, scores or weights, token by token."""
+        """What the pass recorded in one attention, from `q` to `weights`, token by token."""
         part = KINDS[kind].format(self._layer(kind, layer) - 1)
         numbers: np.ndarray = self._trace[f"{part}.{name}"][0].cpu().double().numpy()
         return numbers

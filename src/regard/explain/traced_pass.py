@@ -35,18 +35,18 @@ class Tokens:
     words: list[tuple[str, list[int]]]
 
     def find(self, query: str | None) -> int:
-        """The place (from 0) of a word, or of a position counted from 1; None: the first."""
+        """The place (from 0) of a word, else of a position counted from 1; None: the first."""
         if query is None:
             return 0
         wanted = query.strip()
-        if wanted.isdecimal() and len(wanted) <= LONGEST_POSITION:
-            position = int(wanted)
-            if 1 <= position <= len(self.ids):
-                return position - 1
         for alike in (str, str.casefold, _bare):
             for word, places in self.words:
                 if wanted and alike(word) == alike(wanted):
                     return places[0]
+        if wanted.isdecimal() and len(wanted) <= LONGEST_POSITION:
+            position = int(wanted)
+            if 1 <= position <= len(self.ids):
+                return position - 1
         if wanted in self.pieces:
             return self.pieces.index(wanted)
         words = [word for word, _ in self.words]

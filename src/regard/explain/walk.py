@@ -48,7 +48,7 @@ def walk(
     done = trace_pass(model, text, translation)
     place = choose(done, kind, layer, head, query)
     steps = [*_input(done, place), *_before(done, place)]
-    for part in _parts(done, place):
+    for part in _parts(place):
         steps += _sub_layer(done, place, part)
     steps += _after(done, place)
     title = f"{NAMES[kind].capitalize()}, layer {layer}, head {head}, query {_query(done, place)}"
@@ -131,7 +131,7 @@ def _before(done: Pass, place: Place) -> Iterator[Step]:
     )
 
 
-def _parts(done: Pass, place: Place) -> list[str]:
+def _parts(place: Place) -> list[str]:
     """The sub-layers of the chosen layer, in order."""
     return ["self", "ffn"] if place.stack == "encoder" else ["self", "cross", "ffn"]
 
