@@ -68,11 +68,23 @@ class Model:
             )
 
 
-def load(path: str | Path, device: str = "auto") -> Model | Published:
-    """The model of a run folder, of a published folder, or of a name like "owner/name"."""
+def load(
+    path: str | Path,
+    device: str = "auto",
+    *,
+    allow_pickle: bool = False,
+    allow_nonfinite: bool = False,
+) -> Model | Published:
+    """The model of a run folder, of a published folder, or of a name like "owner/name".
+
+    A published folder may be allowed to hold its weights in .bin or .pt files, read as plain
+    tensors, or NaN and infinity among them.
+    """
     folder = fetch(str(path)) if is_hub_name(path) else Path(path)
     if is_published(folder) and not Run(folder).info.is_file():
-        return open_published(folder, device)
+        return open_published(
+            folder, device, allow_pickle=allow_pickle, allow_nonfinite=allow_nonfinite
+        )
     return load_run(folder, device)
 
 

@@ -185,8 +185,14 @@ class Published:
         return self.tokenizer
 
 
-def open_published(folder: Path, device: str = "auto") -> Published:
-    """The model of a published folder, ready to use."""
+def open_published(
+    folder: Path,
+    device: str = "auto",
+    *,
+    allow_pickle: bool = False,
+    allow_nonfinite: bool = False,
+) -> Published:
+    """The model of a published folder, ready to use; what is allowed, `load_published` says."""
     chosen = choose_device(device)
     family = family_of(read_config(folder))
     read = load_converted if is_converted(folder) else load_published

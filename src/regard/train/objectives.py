@@ -1,7 +1,5 @@
 """What a model is trained for: a batch in, a loss summed over its predicted tokens out."""
 
-from torch import Tensor
-
 from regard.data.batch import Batch
 from regard.model.transformer import Transformer
 from regard.train.label_smoothing import Loss, smoothed_cross_entropy
