@@ -56,7 +56,8 @@ def test_a_command_parses(name: str, command: str) -> None:
     _, word, *arguments = shlex.split(command.split(" > ")[0])
     found = group.get_command(click.Context(group), word)
     assert found is not None
-    found.make_context(word, arguments)
+    if arguments:  # a bare name in running text is no call
+        found.make_context(word, arguments)
 
 
 # Commands that need no trained model: run, and compared with what the page shows.
