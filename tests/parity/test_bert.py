@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 
 import parity.twins as twins
 from regard.checkpoint.families.bert import BERT
 from regard.checkpoint.published import load_published, save_published
+from regard.errors import CheckpointError
 from regard.model.trace import Trace
 
 SHAPES = {
@@ -59,6 +61,33 @@ def test_logits_and_layers(head: str, shape: str, tmp_path: Path) -> None:
     else:
         real_positions = None if head == "classes" else real
         assert twins.closest(logits, expected.logits, real_positions) < 1e-5
+
+
+def test_an_output_matrix_of_its_own(tmp_path: Path) -> None:
+    theirs = twin("masked", "two", tie_word_embeddings=False)
+    ours = load_published(twins.save_twin(theirs, tmp_path / "a"))
+    assert ours.spec.tie == "none"
+    ids, real = twins.ids_and_mask(101)
+    with torch.no_grad():
+        expected = theirs(ids, attention_mask=real).logits
+        assert twins.closest(ours.answer(ours.encode(ids, real)), expected, real) < 1e-5
+    save_published(ours, BERT, tmp_path / "b")
+    again = HEADS["masked"].from_pretrained(tmp_path / "b").eval()
+    with torch.no_grad():
+        assert twins.closest(again(ids, attention_mask=real).logits, expected, real) < 1e-5
+
+
+def test_a_tied_file_whose_copy_differs_is_refused(tmp_path: Path) -> None:
+    folder = twins.save_twin(twin("masked", "one"), tmp_path / "a")
+    tensors = load_file(folder / "model.safetensors")
+    embedding = tensors["bert.embeddings.word_embeddings.weight"]
+    tensors["cls.predictions.decoder.weight"] = embedding.clone()
+    save_file(tensors, folder / "model.safetensors")
+    load_published(folder)
+    tensors["cls.predictions.decoder.weight"] = embedding + 1
+    save_file(tensors, folder / "model.safetensors")
+    with pytest.raises(CheckpointError, match="decoder.weight differs from embeddings"):
+        load_published(folder)
 
 
 @pytest.mark.parametrize("head", HEADS)

@@ -215,7 +215,8 @@ def _check_dropped(
     """A tensor that is dropped as a copy of another, or as a formula's table, really is one."""
     unused = names.keys() - {row.theirs for row in rows}
     for copy, origin in family.copies.items():
-        if copy in unused and not _are_equal(weights, names[copy], names[origin]):
+        both = copy in unused and origin in names
+        if both and not _are_equal(weights, names[copy], names[origin]):
             raise CheckpointError(
                 f"{folder}: {copy} differs from {origin}; regard runs models where both are one"
             )

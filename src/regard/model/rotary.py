@@ -6,7 +6,7 @@
 
 The two halves of a head form the pairs, as in published checkpoints. A model can be stretched to
 longer texts than it was trained on by slowing the rotations down: all of them by a factor
-(`linear`), or only the slow ones (`llama3`).
+(`linear`), or only the slow ones (`slow`).
 """
 
 import math

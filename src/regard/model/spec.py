@@ -28,6 +28,7 @@ BOUNDS = {
     "classes": 1_000_000,
     "image_size": 16_384,
     "patch_size": 16_384,
+    "channels": 1_024,
     "relative_buckets": 65_536,
     "relative_distance": 16_000_000,
     "rotary_length": 16_000_000,
@@ -71,9 +72,9 @@ class Spec:
     positions: Literal["sinusoidal", "halves", "learned", "rotary", "relative"] = "sinusoidal"
     max_length: int = 1024  # positions a learned table holds; the others have no limit
     rotary_base: float = 10_000.0
-    rotary_scaling: Literal["none", "linear", "llama3"] = "none"
+    rotary_scaling: Literal["none", "linear", "slow"] = "none"
     rotary_factor: float = 1.0  # how many times longer than trained a text may be
-    rotary_low: float = 1.0  # llama3: waves longer than rotary_length / low are stretched …
+    rotary_low: float = 1.0  # slow: waves longer than rotary_length / low are stretched …
     rotary_high: float = 4.0  # … those shorter than rotary_length / high are not
     rotary_length: int = 8192  # positions that the model was trained on before it was stretched
     relative_buckets: int = 32  # distances that a relative bias tells apart

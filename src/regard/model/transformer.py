@@ -30,11 +30,11 @@ class Transformer(nn.Module):
         self.spec = spec
         both = spec.encoder_layers > 0 and spec.decoder_layers > 0
         n, m = spec.encoder_layers, spec.decoder_layers
-        self.encoder = Stack(spec, n, cross=False, causal=False) if n else None
-        self.decoder = Stack(spec, m, cross=both, causal=True) if m else None
-        self.patches = Patches(spec) if spec.image_size else None
         self.source_embedding = Embedding(spec) if n and spec.vocabulary else None
         self.target_embedding = Embedding(spec) if m else None
+        self.patches = Patches(spec) if spec.image_size else None
+        self.encoder = Stack(spec, n, cross=False, causal=False) if n else None
+        self.decoder = Stack(spec, m, cross=both, causal=True) if m else None
         self.output = Output(spec) if spec.head == "tokens" else None
         self.pooler = Pooler(spec) if spec.pool != "none" else None
         self.classifier = Classifier(spec) if spec.head in ("classes", "labels", "spans") else None

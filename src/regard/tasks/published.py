@@ -195,8 +195,13 @@ def open_published(
     """The model of a published folder, ready to use; what is allowed, `load_published` says."""
     chosen = choose_device(device)
     family = family_of(read_config(folder))
-    read = load_converted if is_converted(folder) else load_published
-    transformer = read(folder).to(chosen).eval()
+    if is_converted(folder):
+        transformer = load_converted(folder)
+    else:
+        transformer = load_published(
+            folder, allow_pickle=allow_pickle, allow_nonfinite=allow_nonfinite
+        )
+    transformer.to(chosen).eval()
     vocabulary = transformer.spec.vocabulary
     settings = read_settings(folder, vocabulary) if vocabulary else Settings()
     tokenizer = load_tokenizer(folder) if vocabulary else None

@@ -100,9 +100,11 @@ def _rows(spec: Spec) -> Iterator[Row]:
     if spec.head == "tokens":
         transform = {"dense": "transform", "LayerNorm": "norm"}
         yield from paired("cls.predictions.transform.", "output.", transform)
-        yield Row("cls.predictions.bias", "output.bias")
         if spec.tie == "none":
             yield Row("cls.predictions.decoder.weight", "output.weight")
+            yield Row("cls.predictions.decoder.bias", "output.bias")
+        else:
+            yield Row("cls.predictions.bias", "output.bias")
     elif spec.head != "none":
         name = "qa_outputs" if spec.head == "spans" else "classifier"
         yield from paired("", "classifier.", {name: "map"})
@@ -115,9 +117,22 @@ BERT = Family(
     _rows,
     prefix="bert.",
     heads=("cls.", "classifier.", "qa_outputs."),
+    harmless=(
+        "directionality",
+        "pooler_fc_size",
+        "pooler_num_attention_heads",
+        "pooler_num_fc_layers",
+        "pooler_size_per_head",
+        "pooler_type",
+    ),
+    copies={
+        "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
+        "cls.predictions.decoder.bias": "cls.predictions.bias",
+    },
     dropped={
         r"embeddings\.position_ids": "0, 1, 2, …",
-        r"cls\.predictions\.decoder\.(weight|bias)": "the embedding, or the bias above, once more",
+        r"cls\.predictions\.decoder\.(weight|bias)": "the embedding and the bias, once more",
+        r"cls\.predictions\.bias": "of an output of its own the bias is decoder.bias",
         r"cls\.seq_relationship\.(weight|bias)": "the head of next-sentence prediction",
     },
 )

@@ -16,6 +16,12 @@ from regard.model.transformer import Transformer
 HARMLESS = frozenset(
     [
         "_name_or_path",
+        "_num_labels",
+        "temperature",
+        "top_k",
+        "top_p",
+        "repetition_penalty",
+        "num_return_sequences",
         "architectures",
         "transformers_version",
         "torch_dtype",

@@ -9,7 +9,7 @@ from regard.errors import CheckpointError
 from regard.model.spec import Spec
 
 ARCHITECTURES = {"tokens": "LlamaForCausalLM", "none": "LlamaModel"}
-SCALINGS = {"default": "none", "linear": "linear", "llama3": "llama3"}
+SCALINGS = {"default": "none", "linear": "linear", "llama3": "slow"}
 # theirs, within layers.N. → ours, within decoder.layers.N.
 ATTENTION = {
     "self_attn.q_proj": "attention.query",
@@ -50,7 +50,7 @@ def _rotary(config: Config, trained: int) -> dict[str, Any]:
     fields: dict[str, Any] = {"rotary_base": base, "rotary_scaling": kind}
     if kind != "none":
         fields["rotary_factor"] = rope.real("factor")
-    if kind == "llama3":
+    if kind == "slow":
         fields["rotary_low"] = rope.real("low_freq_factor")
         fields["rotary_high"] = rope.real("high_freq_factor")
         fields["rotary_length"] = rope.number("original_max_position_embeddings", trained)
@@ -97,8 +97,9 @@ def _spec(config: Config, names: frozenset[str]) -> Spec:
 def _config(spec: Spec) -> dict[str, Any]:
     scaling: dict[str, Any] | None = None  # the older keys, which every version reads
     if spec.rotary_scaling != "none":
-        scaling = {"rope_type": spec.rotary_scaling, "factor": spec.rotary_factor}
-    if scaling and spec.rotary_scaling == "llama3":
+        theirs = {ours: name for name, ours in SCALINGS.items()}[spec.rotary_scaling]
+        scaling = {"rope_type": theirs, "factor": spec.rotary_factor}
+    if scaling and spec.rotary_scaling == "slow":
         scaling["low_freq_factor"] = spec.rotary_low
         scaling["high_freq_factor"] = spec.rotary_high
         scaling["original_max_position_embeddings"] = spec.rotary_length
