@@ -11,15 +11,10 @@ import numpy as np
 from jaxtyping import Float
 
 from regard.errors import MisuseError
-from regard.explain.traced_pass import trace_pass
+from regard.explain.traced_pass import Place, layer_number, trace_pass
+from regard.model.spec import Spec
 from regard.model.trace import Trace
 from regard.tasks.load import Model
-
-KINDS = {
-    "cross": "decoder.{}.cross",
-    "encoder": "encoder.{}.self",
-    "decoder": "decoder.{}.self",
-}
 
 
 @dataclass(frozen=True)
@@ -59,7 +54,7 @@ class Attentions:
 
     source: str
     output: str
-    layers: dict[str, int]
+    spec: Spec
     _trace: Trace
     _source_groups: list[tuple[str, list[int]]]
     _target_groups: list[tuple[str, list[int]]]  # of the predicted tokens
@@ -67,7 +62,7 @@ class Attentions:
 
     def map(self, kind: str = "cross", layer: int | None = None) -> AttentionMap:
         """The weights of one layer (counted from 1; None: the last) as words × words."""
-        number = self._layer(kind, layer)
+        number = layer_number(self.spec, kind, layer)
         weights = self.traced("weights", kind, number)
         rows = self._source_groups if kind == "encoder" else self._target_groups
         columns = self._input_groups if kind == "decoder" else self._source_groups
@@ -83,19 +78,9 @@ class Attentions:
         self, name: str, kind: str = "cross", layer: int | None = None
     ) -> Float[np.ndarray, "H rows columns"]:
         """What the pass recorded in one attention, from `q` to `weights`, token by token."""
-        part = KINDS[kind].format(self._layer(kind, layer) - 1)
-        numbers: np.ndarray = self._trace[f"{part}.{name}"][0].cpu().double().numpy()
+        place = Place(kind, layer_number(self.spec, kind, layer), head=1, query=0)
+        numbers: np.ndarray = self._trace[f"{place.part}.{name}"][0].cpu().double().numpy()
         return numbers
-
-    def _layer(self, kind: str, layer: int | None) -> int:
-        """The number of a layer, the last if none was asked for."""
-        if kind not in KINDS:
-            raise MisuseError(f"kind: got {kind!r}, expected one of {', '.join(KINDS)}")
-        last = self.layers[kind]
-        number = last if layer is None else layer
-        if not 1 <= number <= last:
-            raise MisuseError(f"layer: got {number}, this model has layers 1 to {last}")
-        return number
 
 
 def merge(
@@ -118,12 +103,13 @@ def attend(model: Model, text: str, output: str | None = None, pieces: bool = Fa
             return [(piece, [i]) for i, piece in enumerate(done.tokenizer.pieces(ids))]
         return done.tokenizer.word_groups(ids)
 
-    layers = {
-        "cross": done.spec.decoder_layers,
-        "encoder": done.spec.encoder_layers,
-        "decoder": done.spec.decoder_layers,
-    }
     source, fed = done.sides["source"].ids, done.sides["target"].ids
     return Attentions(
-        text, done.output, layers, done.trace, groups(source), groups(done.predicted), groups(fed)
+        text,
+        done.output,
+        done.spec,
+        done.trace,
+        groups(source),
+        groups(done.predicted),
+        groups(fed),
     )

@@ -138,15 +138,21 @@ def trace_pass(model: Model, text: str, translation: str | None = None) -> Pass:
     return Pass(text, translation, spec, tokenizer, sides, [*target, special.eos], trace)
 
 
-def choose(done: Pass, kind: str, layer: int, head: int, query: str | None) -> Place:
-    """The place that was asked for, checked against the model and the text."""
+def layer_number(spec: Spec, kind: str, layer: int | None) -> int:
+    """A layer counted from 1, None being the last, checked against the model."""
     if kind not in KINDS:
         raise MisuseError(f"kind: got {kind!r}, expected one of {', '.join(KINDS)}")
-    spec = done.spec
-    layers = spec.encoder_layers if kind == "encoder" else spec.decoder_layers
-    if not 1 <= layer <= layers:
-        stack = KINDS[kind][0]
-        raise MisuseError(f"layer: got {layer}, the {stack} of this model has layers 1 to {layers}")
-    if not 1 <= head <= spec.heads:
-        raise MisuseError(f"head: got {head}, this model has heads 1 to {spec.heads}")
-    return Place(kind, layer, head, done.sides[KINDS[kind][2]].find(query))
+    stack = KINDS[kind][0]
+    last = spec.encoder_layers if stack == "encoder" else spec.decoder_layers
+    number = last if layer is None else layer
+    if not 1 <= number <= last:
+        raise MisuseError(f"layer: got {number}, the {stack} of this model has layers 1 to {last}")
+    return number
+
+
+def choose(done: Pass, kind: str, layer: int, head: int, query: str | None) -> Place:
+    """The place that was asked for, checked against the model and the text."""
+    number = layer_number(done.spec, kind, layer)
+    if not 1 <= head <= done.spec.heads:
+        raise MisuseError(f"head: got {head}, this model has heads 1 to {done.spec.heads}")
+    return Place(kind, number, head, done.sides[KINDS[kind][2]].find(query))
