@@ -15,7 +15,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.decode.hypothesis import LENGTH_NORMS, Hypothesis, Search
-from regard.decode.rules import NO_RULES, Rules, obeyed
+from regard.decode.constraints import obeyed
+from regard.decode.rules import NO_RULES, Rules
 from regard.decode.session import Session
 from regard.model.transformer import Transformer
 

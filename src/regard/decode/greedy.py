@@ -5,7 +5,8 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from regard.decode.hypothesis import Hypothesis, Search
-from regard.decode.rules import NO_RULES, Rules, obeyed
+from regard.decode.constraints import obeyed
+from regard.decode.rules import NO_RULES, Rules
 from regard.decode.session import Session
 from regard.model.transformer import Transformer
 

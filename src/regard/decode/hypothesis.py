@@ -28,21 +28,51 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Search:
-    """How to search; the defaults are the paper's (beam 4, α 0.6, input length + 50)."""
+    """How to search; beam, α and the limit are the paper's.
+
+    `length_norm = "paper"` and `stop = "exact"` are the paper's too; the defaults are what both
+    engines offer.
+    """
 
     beam: int = 4
     alpha: float = 0.6
-    length_norm: LengthNorm = "paper"
-    stop: Stop = "exact"
+    length_norm: LengthNorm = "power"
+    stop: Stop = "first-k"
     max_length: int | None = None  # output tokens; None: source tokens + 50
     n_best: int = 1
+    min_length: int = 0  # output tokens before the end token may come
+    coverage: float = 0.0  # β of the coverage penalty
+    no_repeat_ngram: int = 0  # no n tokens in a row come twice; 0: they may
+    repetition_penalty: float = 1.0  # logits of tokens already there: ÷ this if positive, × if not
+    temperature: float = 0.0  # above 0: draw each token instead of searching
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int | None = None
+
+    @property
+    def draws(self) -> bool:
+        """Whether tokens are drawn."""
+        return self.temperature > 0
 
     def __post_init__(self) -> None:
-        for name in ("beam", "n_best", "max_length"):
+        for name in ("beam", "n_best", "max_length", "top_k"):
             value = vars(self)[name]
             if value is not None and value < 1:
                 raise ConfigError(f"{name}: got {value}, expected 1 or more")
-        if self.n_best > self.beam:
+        for name in ("min_length", "no_repeat_ngram", "coverage"):
+            if not 0 <= vars(self)[name] < 1e6:  # NaN fails too
+                raise ConfigError(f"{name}: got {vars(self)[name]}, expected 0 or more")
+        if self.max_length is not None and self.min_length >= self.max_length:
+            raise ConfigError(
+                f"min_length: got {self.min_length}, expected less than max_length "
+                f"{self.max_length}: the end token needs a place"
+            )
+        if not 0 < self.repetition_penalty <= 100:
+            raise ConfigError(
+                f"repetition_penalty: got {self.repetition_penalty}, expected more than 0"
+            )
+        self._check_sampling()
+        if self.n_best > self.beam and not self.draws:
             raise ConfigError(
                 f"n_best: {self.n_best} are more than a beam of {self.beam} can hold; "
                 f"use a beam of {self.n_best}"
@@ -53,6 +83,22 @@ class Search:
             if vars(self)[name] not in choices:
                 listed = ", ".join(choices)
                 raise ConfigError(f"{name}: got {vars(self)[name]!r}, expected one of {listed}")
+
+    def _check_sampling(self) -> None:
+        if not 0 <= self.temperature <= 100:
+            raise ConfigError(f"temperature: got {self.temperature}, expected 0 to 100")
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise ConfigError(f"top_p: got {self.top_p}, expected more than 0, at most 1")
+        if self.seed is not None and not 0 <= self.seed < 2**63:
+            raise ConfigError(f"seed: got {self.seed}, expected 0 to 2^63 - 1")
+        if self.draws and self.beam > 1:
+            raise ConfigError(f"beam: got {self.beam}; a draw has none, give beam 1")
+        given = [name for name in ("top_k", "top_p", "seed") if vars(self)[name] is not None]
+        if given and not self.draws:
+            raise ConfigError(
+                f"{', '.join(given)}: at temperature 0 nothing is drawn; "
+                "give a temperature too, for example 0.8"
+            )
 
     def limit(self, source_length: int, positions: int | None = None) -> int:
         """The most output tokens, end token included; never more than the model has positions."""

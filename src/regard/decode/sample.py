@@ -15,7 +15,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.decode.rules import NO_RULES, Rules, obeyed
+from regard.decode.constraints import obeyed
+from regard.decode.rules import NO_RULES, Rules
 from regard.decode.session import Session
 from regard.errors import ConfigError, MisuseError
 from regard.model.transformer import Transformer

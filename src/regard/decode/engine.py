@@ -1,0 +1,60 @@
+"""What an engine is: rows of source ids in, hypotheses out; it knows no text.
+
+torch         the reference: every family, device and option             engines/torch.py
+ctranslate2   production on a CPU: int8, fewer options (extra `fast`)    engines/ctranslate2.py
+
+Nothing here imports torch, so that a translation by the other engine need not wait for it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from regard.decode.hypothesis import Hypothesis, Search
+
+Row = Sequence[int]
+Pending = Callable[[], list[list[Hypothesis]]]  # waits; the answers in the order of the sources
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The ids around a text: padding of the source, start and end of the output."""
+
+    pad: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How an engine uses the machine: `workers` side by side, each with `threads`."""
+
+    precision: str = "fp32"  # fp32, bf16 or int8
+    workers: int = 1
+    threads: int = 1
+    batch: int = 64  # sentences that a worker decodes at once
+
+
+class Engine(Protocol):
+    """Translates rows of ids, several at once; rules and frame are the model's, given to it once."""
+
+    name: str
+    layout: Layout
+
+    def refusal(self, search: Search, prefixed: bool = False) -> str | None:
+        """Which option this engine does not offer, in a few words; None if it offers all."""
+
+    def submit(
+        self, sources: Sequence[Row], search: Search, prefixes: Sequence[Row] = ()
+    ) -> Pending:
+        """Begin to search; returns at once.
+
+        A source ends with its end token. `prefixes` has the tokens that each output begins with,
+        or is empty.
+        """
+
+    def score(self, sources: Sequence[Row], targets: Sequence[Row]) -> list[list[float]]:
+        """log p of each token of the targets, the end token last."""
+
+    def close(self) -> None:
+        """Give threads and memory back."""

@@ -1,0 +1,1 @@
+"""The engines behind decode/engine.py."""
