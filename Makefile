@@ -12,13 +12,14 @@ bin := $(VENV)/bin
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo demo-hi docs refresh-docs test test-long check format clean
+.PHONY: help demo demo-hi docs refresh-docs bench-decode test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
 	@echo "make demo-hi    the same for English→Hindi; draws the dot grid of the ice-cream sentence"
 	@echo "make docs       build the pages of docs/ as a site into site/"
 	@echo "make refresh-docs RUN=… HINDI=…  run the commands of the pages again"
+	@echo "make bench-decode RUN=…  decoding speed beside CTranslate2 and transformers (needs Multi30k)"
 	@echo "make test       make check, then every test"
 	@echo "make test-long  the tests that take long"
 	@echo "make check      formatting, lint, types, import order"
@@ -34,6 +35,11 @@ $(VENV)/.train: pyproject.toml constraints.txt
 $(VENV)/.dev: $(VENV)/.train
 	@echo "Installing what the tests need …"
 	$(pip) --editable ".[dev]"
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.train
+	@echo "Installing what the peers of the benchmark need …"
+	$(pip) --editable ".[bench]"
 	@touch $@
 
 demo: $(VENV)/.train
@@ -70,6 +76,10 @@ docs: $(VENV)/.dev
 refresh-docs: $(VENV)/.dev
 	$(bin)/python tools/refresh_docs.py --run $(RUN) --hindi $(HINDI)
 
+# RUN: a run that was trained on Multi30k; without it the sizes small and base, both with random weights.
+bench-decode: $(VENV)/.bench
+	$(bin)/python bench/decode.py $(if $(filter-out file,$(origin RUN)),--run $(RUN) --preset base) $(BENCH)
+
 test: check
 	$(bin)/python -m pytest -m "not long"
 
@@ -77,14 +87,14 @@ test-long: $(VENV)/.dev
 	$(bin)/python -m pytest -m long
 
 check: $(VENV)/.dev
-	$(bin)/ruff format --check src tests tools
-	$(bin)/ruff check src tests tools
+	$(bin)/ruff format --check src tests tools bench
+	$(bin)/ruff check src tests tools bench
 	$(bin)/mypy
 	$(bin)/lint-imports
 
 format: $(VENV)/.dev
-	$(bin)/ruff format src tests tools
-	$(bin)/ruff check --fix src tests tools
+	$(bin)/ruff format src tests tools bench
+	$(bin)/ruff check --fix src tests tools bench
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache src/regard.egg-info

@@ -22,6 +22,10 @@ from safetensors.torch import save
 from torch import Tensor
 
 from regard import atomic
+from regard.checkpoint.files import folder_name as folder_name
+from regard.checkpoint.files import read_json as read_json
+from regard.checkpoint.files import sha256 as sha256
+from regard.checkpoint.files import steps_saved as steps_saved
 from regard.checkpoint.guard import read_tensors
 from regard.errors import CheckpointError
 
@@ -39,10 +43,6 @@ class Checkpoint:
     state: dict[str, Any]
 
 
-def folder_name(step: int) -> str:
-    return f"step-{step:08d}"
-
-
 def save_checkpoint(root: Path, step: int, content: Checkpoint) -> Path:
     """Write checkpoint `step` under `root`, whole or not at all."""
     path = root / folder_name(step)
@@ -57,14 +57,6 @@ def save_checkpoint(root: Path, step: int, content: Checkpoint) -> Path:
         for name, data in {**files, MANIFEST: _json({"format": FORMAT, "sha256": digests})}.items():
             (temporary / name).write_bytes(data)
     return path
-
-
-def steps_saved(root: Path) -> list[int]:
-    """The steps that have a complete checkpoint, in order."""
-    if not root.is_dir():
-        return []
-    found = [path.name.removeprefix("step-") for path in root.glob("step-*")]
-    return sorted(int(number) for number in found if number.isdigit())
 
 
 def load_checkpoint(root: Path, step: int, expected: Mapping[str, Tensor]) -> Checkpoint:
@@ -104,12 +96,6 @@ def verify(path: Path) -> None:
             )
 
 
-def sha256(path: Path) -> str:
-    """The checksum of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def average_weights(
     root: Path, steps: list[int], expected: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:
@@ -127,19 +113,6 @@ def average_weights(
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
     """One safetensors file, atomically."""
     atomic.write_bytes(path, save(_plain(weights)))
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file, or an error that names the file."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise CheckpointError(f"{path}: not valid JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise CheckpointError(f"{path}: expected a JSON object, got {type(value).__name__}")
-    return value
 
 
 def _json(value: Mapping[str, Any]) -> bytes:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regard.cli.engine_options import asked_of, engine_options
+
 if TYPE_CHECKING:
     from regard.tasks.evaluate import Scores, SliceScore, Slip
 
@@ -24,7 +26,7 @@ Examples:
 @click.option("--beam", type=click.IntRange(min=1), help="Beam size; 1 is greedy.")
 @click.option("--alpha", type=float, help="Exponent of the length norm.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write the translations here.")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+@engine_options(default="torch", shortlist=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     run: Path,
@@ -32,7 +34,6 @@ def command(
     reference: Path | None,
     slices: bool,
     output: Path | None,
-    device: str,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -53,7 +54,8 @@ def command(
     from regard.tasks.load import load_run
     from regard.tasks.translate import search_with
 
-    model = load_run(run, device)
+    asked = asked_of(options)
+    model = load_run(run, options.pop("device"), asked)
     pairs = pairs_to_score(model.run, source, reference, slices)
     chosen = {name: value for name, value in options.items() if value is not None}
     search = search_with(model.search, "evaluate", **chosen)

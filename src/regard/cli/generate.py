@@ -22,6 +22,14 @@ Examples:
 @click.option("--n-best", type=click.IntRange(min=1), help="Print this many outputs of each.")
 @click.option("--alpha", type=float, help="Exponent of the length norm.")
 @click.option("--max-length", type=click.IntRange(min=1), help="Most output tokens.")
+@click.option("--min-length", type=click.IntRange(min=0), help="Fewest output tokens.")
+@click.option("--no-repeat-ngram", type=click.IntRange(min=0), help="No n tokens come twice.")
+@click.option("--repetition-penalty", type=float, help="Above 1: used tokens are less likely.")
+@click.option("--temperature", type=float, help="Above 0: draw each token.")
+@click.option("--top-k", type=click.IntRange(min=1), help="Draw from the k likeliest tokens.")
+@click.option("--top-p", type=float, help="Draw from the fewest that reach this probability.")
+@click.option("--seed", type=click.IntRange(min=0), help="The same seed draws the same.")
+@click.option("--prefix", help="What each output begins with.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a text, with scores.")
 def command(
@@ -42,8 +50,6 @@ def command(
 
     chosen = {name: value for name, value in options.items() if value is not None}
     loaded = opened(model, "generate", device)
-    if "n_best" in chosen and "beam" not in chosen:
-        chosen["beam"] = max(loaded.search.beam, chosen["n_best"])
     for texts in texts_of(text, file):
         for each, found in zip(texts, loaded.outputs("generate", texts, **chosen), strict=True):
             if as_json:

@@ -15,6 +15,7 @@ from regard.errors import RegardError, nearest
 COMMANDS = {
     "train": ("regard.cli.train", "Train a model on a recipe or on your own files."),
     "translate": ("regard.cli.translate", "Translate a text, a file or standard input."),
+    "score": ("regard.cli.score", "How likely the model finds a given translation."),
     "complete": ("regard.cli.complete", "Go on with a text (GPT-2, Llama)."),
     "fill": ("regard.cli.fill", "Find the words that [MASK] stands for (BERT)."),
     "generate": ("regard.cli.generate", "Text in, text out (T5, FLAN-T5)."),

@@ -2,90 +2,174 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from regard.cli.engine_options import asked_of, engine_facts, engine_options
 from regard.cli.lines import arriving, one_line
+from regard.cli.sections import SectionedCommand, section
 
 if TYPE_CHECKING:
-    from regard.tasks.load import Model
-    from regard.tasks.published import Published
-    from regard.tasks.translate import Translation
+    from regard.decode.engine import Engine
+    from regard.tasks.engines import Engines
+    from regard.tasks.translate import Translation, Translator
+
+PART = 4096  # lines of a file that are worked on together
+
+beams = section("Search")
+draws = section("Drawing instead of searching")
+lengths = section("Length and repetition")
+lines = section("Lines")
+shown = section("Output")
 
 
 @click.command(
+    cls=SectionedCommand,
     epilog="""\b
 Examples:
   regard translate runs/demo "How are you?"
   regard translate runs/demo --file letter.en > letter.de
   regard translate Helsinki-NLP/opus-mt-en-de "How are you?"
-  cat letter.en | regard translate runs/demo --beam 8 --n-best 3 --json"""
+  cat letter.en | regard translate runs/demo --beam 8 --n-best 3 --json
+  regard translate runs/demo "How are you?" --temperature 0.8 --seed 1 --n-best 5
+  regard translate runs/demo --file test.en --check-batch""",
 )
 @click.argument("run", metavar="MODEL", type=click.Path(path_type=Path))
 @click.argument("text", nargs=-1)
-@click.option("--file", type=click.Path(path_type=Path), help="Translate this file line by line.")
-@click.option("--beam", type=click.IntRange(min=1), help="Beam size; 1 is greedy.")
-@click.option("--n-best", type=click.IntRange(min=1), help="Print this many translations of each.")
-@click.option("--alpha", type=float, help="Exponent of the length norm (paper: 0.6).")
-@click.option("--length-norm", type=click.Choice(["paper", "power"]), help="((5+n)/6)^α or n^α.")
-@click.option(
-    "--stop", type=click.Choice(["exact", "first-k", "likely"]), help="When a beam is done."
-)
-@click.option("--max-length", type=click.IntRange(min=1), help="Most output tokens.")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
-@click.option("--pairs", is_flag=True, help="Print the source beside each translation.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with scores.")
+@beams("--beam", type=click.IntRange(min=1), help="Beam size; 1 is greedy.")
+@beams("--n-best", type=click.IntRange(min=1), help="Print so many translations of each.")
+@beams("--alpha", type=float, help="Exponent of the length norm (paper: 0.6).")
+@beams("--length-norm", type=click.Choice(["power", "paper"]), help="n^α or ((5+n)/6)^α.")
+@beams("--stop", type=click.Choice(["first-k", "exact", "likely"]), help="When a beam is done.")
+@beams("--coverage", type=float, help="β: how much words left untranslated cost; 0 is nothing.")
+@draws("--temperature", type=float, help="Above 0: draw each token; 1 draws by its probability.")
+@draws("--top-k", type=click.IntRange(min=1), help="Only from the k likeliest tokens.")
+@draws("--top-p", type=float, help="Only from the fewest tokens that reach this probability.")
+@draws("--seed", type=click.IntRange(min=0), help="The same seed draws the same.")
+@lengths("--max-length", type=click.IntRange(min=1), help="Most output tokens of a sentence.")
+@lengths("--min-length", type=click.IntRange(min=0), help="Fewest output tokens of a sentence.")
+@lengths("--no-repeat-ngram", type=click.IntRange(min=0), help="No n tokens come twice.")
+@lengths("--repetition-penalty", type=float, help="Above 1: used tokens become less likely.")
+@lines("--file", type=click.Path(path_type=Path), help="Translate this file line by line.")
+@lines("--prefix", help="What each output begins with; then lines are not split.")
+@lines("--no-split", is_flag=True, help="Do not split lines into sentences.")
+@lines("--language", help="Of the source, for splitting: en, de, hi, …  [default: en]")
+@engine_options()
+@shown("--pairs", is_flag=True, help="Print the source beside each translation.")
+@shown("--json", "as_json", is_flag=True, help="One JSON object a line, with scores.")
+@shown("--verbose", is_flag=True, help="Say which engine was taken, and why.")
+@shown("--check-batch", is_flag=True, help="Do lines come out alike alone and in batches?")
 def command(
     run: Path,
     text: tuple[str, ...],
     file: Path | None,
-    device: str,
     pairs: bool,
     as_json: bool,
+    verbose: bool,
+    check_batch: bool,
+    no_split: bool,
     **options: Any,
 ) -> None:
     """Translate TEXT with MODEL; without TEXT, the lines of --file or standard input.
 
     MODEL is the folder of a run, the folder of a published Marian model, or its name on the hub.
+    A line of several sentences is split, and its translation joined again.
     """
-    from regard.draw.progress import progress_bar
-    from regard.tasks.load import load
-    from regard.tasks.translate import search_with
+    from regard.tasks.engines import Engines
+    from regard.tasks.home import open_home
+    from regard.tasks.translate import Translator, options_with
 
     if text and file:
         raise click.UsageError("expected TEXT or --file, not both")
+    device = options.pop("device")
+    asked = asked_of(options)
     chosen = {name: value for name, value in options.items() if value is not None}
-    model = load(run, device)
-    model.demand("translate")
-    if "n_best" in chosen and "beam" not in chosen:
-        chosen["beam"] = max(model.search.beam, chosen["n_best"])  # a beam that holds them all
-    search = search_with(model.search, "translate", **chosen)  # said before any text is read
+    if no_split:
+        chosen["split"] = False
+    home = open_home(run, device)
+    search, _ = options_with(home.search, "translate", chosen)  # said before any text is read
+    engines = Engines(home, asked, lambda line: click.echo(line, err=True))
+    translator = Translator(home.codec, home.search, home.limit, engines.take)
+    if check_batch:
+        from regard.cli.check_batch import show_check
+
+        given = list(text) or _whole(file)
+        good = show_check(translator, engines, given, chosen, as_json)
+        _say_notes(engines, verbose)
+        sys.exit(0 if good else 1)
+    engine = engines.take(search, "prefix" in chosen)
+    _say_notes(engines, verbose)
     as_text = _write_scored if search.n_best > 1 else _write_text
-    write = _write_json if as_json else _write_pairs if pairs else as_text
-    if text:
-        _answer(model, list(text), chosen, write)
-        return
-    if file is None and sys.stdin.isatty():
-        click.echo("Type a sentence and press Enter; Ctrl-D ends.", err=True)
-    with progress_bar("translating", None) as bar:
-        for lines in arriving(file):
-            _answer(model, lines, chosen, write)
-            bar.advance(len(lines))
+    write = _json_writer(engine) if as_json else _write_pairs if pairs else as_text
+    _translate_all(translator, text, file, chosen, write)
+    engines.close()
 
 
 Write = Callable[[str, "list[Translation]"], None]
 
 
-def _answer(
-    model: "Model | Published", texts: list[str], options: dict[str, Any], write: Write
+def _translate_all(
+    translator: "Translator",
+    text: tuple[str, ...],
+    file: Path | None,
+    options: dict[str, Any],
+    write: Write,
 ) -> None:
-    for text, found in zip(texts, model.translations(texts, **options), strict=True):
-        write(text, found)
+    if text:
+        _answer(translator, list(text), 1, options, write)
+        return
+    from regard.draw.progress import progress_bar
+
+    if file is None and sys.stdin.isatty():
+        click.echo("Type a sentence and press Enter; Ctrl-D ends.", err=True)
+    first = 1
+    with progress_bar("translating", None) as bar:
+        for lines in _parts(file):
+            _answer(translator, lines, first, options, write, bar.advance)
+            first += len(lines)
+
+
+def _parts(file: Path | None) -> Iterator[list[str]]:
+    """Lines of standard input as they arrive; of a file in larger parts, which are faster."""
+    part: list[str] = []
+    for lines in arriving(file):
+        part += lines
+        if file is None or len(part) >= PART:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def _whole(file: Path | None) -> list[str]:
+    """All lines; none where nothing was given."""
+    if file is None and sys.stdin.isatty():
+        return []
+    return [line for lines in arriving(file) for line in lines]
+
+
+def _answer(
+    translator: "Translator",
+    texts: list[str],
+    first: int,
+    options: dict[str, Any],
+    write: Write,
+    advance: Callable[[int], None] = lambda count: None,
+) -> None:
+    found = translator.translations(texts, advance=advance, first_line=first, **options)
+    for text, answers in zip(texts, found, strict=True):
+        write(text, answers)
     sys.stdout.flush()
+
+
+def _say_notes(engines: "Engines", verbose: bool) -> None:
+    if verbose:
+        for note in engines.notes:
+            click.echo(note, err=True)
 
 
 def _write_text(source: str, found: "list[Translation]") -> None:
@@ -102,6 +186,12 @@ def _write_pairs(source: str, found: "list[Translation]") -> None:
         click.echo(f"{source}\t{one_line(answer.text)}")
 
 
-def _write_json(source: str, found: "list[Translation]") -> None:
-    answers = [{k: v for k, v in asdict(answer).items() if k != "ids"} for answer in found]
-    click.echo(json.dumps({"source": source, "translations": answers}, ensure_ascii=False))
+def _json_writer(engine: "Engine") -> Write:
+    facts = engine_facts(engine)
+
+    def write(source: str, found: "list[Translation]") -> None:
+        answers = [{k: v for k, v in asdict(answer).items() if k != "ids"} for answer in found]
+        row = {"source": source, "translations": answers, "engine": facts}
+        click.echo(json.dumps(row, ensure_ascii=False))
+
+    return write

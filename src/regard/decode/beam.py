@@ -2,36 +2,47 @@
 
 At each step the 2k best extensions of a sentence are looked at: those among the first k that end
 are finished; the best k that do not end go on. Finished outputs are compared by
-log p / length norm (decode/hypothesis.py). When a sentence is done:
+log p / length norm (decode/hypothesis.py), plus the coverage penalty if there is one. When a
+sentence is done:
 
     stop = "exact"     no open output can still overtake the n-th best finished one
     stop = "first-k"   k outputs have been finished
     stop = "likely"    k outputs have been finished, and no open output, if it ended now with p = 1,
                        would overtake the worst of the k best (what published settings mean)
+
+Coverage penalty (Wu et al. 2016), of attention weights p_ij from output i to source j:
+
+    β Σ_j log min(Σ_i p_ij, 1)         0 when every source token has been attended to once
 """
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from regard.decode.best import top
+from regard.decode.constraints import Constraints
+from regard.decode.greedy import Finished
 from regard.decode.hypothesis import LENGTH_NORMS, Hypothesis, Search
-from regard.decode.constraints import obeyed
-from regard.decode.rules import NO_RULES, Rules
-from regard.decode.session import Session
-from regard.model.transformer import Transformer
+from regard.decode.seats import Seats, Sentence
+from regard.decode.slots import Slots
 
 
+@dataclass
 class Beam:
     """The search of one sentence: finished hypotheses, and when there is nothing left to gain."""
 
-    def __init__(self, search: Search, limit: int) -> None:
-        self.search = search
-        self.limit = limit
-        self.finished: list[Hypothesis] = []
+    search: Search
+    limit: int
+    finished: list[Hypothesis] = field(default_factory=list)
 
-    def finish(self, ids: list[int], log_probability: float, finished: bool = True) -> None:
-        score = self.search.score(log_probability, max(1, len(ids) + finished))
-        self.finished.append(Hypothesis(tuple(ids), log_probability, score, finished))
+    def finish(
+        self, ids: Sequence[int], log_p: float, penalty: float, finished: bool = True
+    ) -> None:
+        score = self.search.score(log_p, max(1, len(ids) + finished)) + penalty
+        self.finished.append(Hypothesis(tuple(ids), log_p, score, finished))
 
     def is_done(self, length: int, best_open: float) -> bool:
         """After `length` tokens, with the best open output at log-probability `best_open`."""
@@ -44,7 +55,7 @@ class Beam:
         if len(self.finished) < wanted:
             return False
         # An output's log p only falls as it grows; the best it can hope for is to end with p = 1 at
-        # the length where the norm is largest.
+        # the length where the norm is largest, with nothing left uncovered.
         norm = LENGTH_NORMS[self.search.length_norm]
         lengths = (length,) if likely else (length + 1, self.limit)
         hope = best_open / max(norm(n, self.search.alpha) for n in lengths)
@@ -54,87 +65,138 @@ class Beam:
         return sorted(self.finished, key=lambda h: (h.finished, h.score), reverse=True)[:count]
 
 
-@torch.inference_mode()
-def beam_search(
-    model: Transformer,
-    source: Int[Tensor, "B S"],
-    real: Bool[Tensor, "B S"],
-    bos: int,
-    eos: int,
-    search: Search,
-    rules: Rules = NO_RULES,
-) -> list[list[Hypothesis]]:
-    """The `n_best` hypotheses of each sentence, best first."""
-    k = search.beam
-    most = model.spec.position_limit
-    beams = [Beam(search, search.limit(length, most)) for length in real.sum(1).tolist()]
-    open_ = list(range(len(beams)))  # sentences that are still searched; k rows each
-    session = Session(model, source, real)
-    session.keep(torch.arange(len(beams), device=source.device).repeat_interleave(k))
-    outputs = torch.empty(len(beams) * k, 0, dtype=torch.long, device=source.device)
-    scores = torch.full((len(beams), k), -torch.inf, device=source.device)
-    scores[:, 0] = 0.0  # at first all k outputs of a sentence are the same empty one
-    tokens = torch.full((len(beams) * k,), bos, dtype=torch.long, device=source.device)
-    while open_:
-        limits = [beams[sentence].limit for sentence in open_ for _ in range(k)]
-        log_p = obeyed(session.extend(tokens), rules, eos, outputs.shape[1], limits)
-        candidates = scores[:, :, None] + log_p.view(len(open_), k, -1)
-        values, parents, tokens_of = _best_extensions(candidates, 2 * k)
-        ends = tokens_of == eos
-        _collect(beams, open_, outputs, values, parents, ends, k)
+class BeamSearch:
+    """k rows for each sentence; a row's place in its beam says nothing about its rank."""
+
+    def __init__(self, slots: Slots, constraints: Constraints, start: int) -> None:
+        self.slots, self.seats = slots, Seats(slots, constraints)
+        self._search, self._end, self._start = constraints.search, constraints.end, start
+        self._beams = [Beam(self._search, 0) for _ in range(len(slots))]
+        self._tokens = torch.full((len(slots), slots.width), start, device=slots.start.device)
+        self._scores = torch.zeros(
+            self._tokens.shape, dtype=torch.float64, device=slots.start.device
+        )
+        self._covered = torch.zeros(0)  # attention that each source token has had, (R, S)
+
+    def seat(self, places: Sequence[int], sentences: Sequence[Sentence]) -> None:
+        self.seats.seat(places, sentences)
+        rows = list(places)
+        self._tokens[rows] = self._start
+        self._scores[rows] = -torch.inf
+        self._scores[rows, 0] = 0.0  # at first all k outputs of a sentence are the same empty one
+        for place, sentence in zip(places, sentences, strict=True):
+            self._beams[place] = Beam(self._search, sentence.limit)
+        if len(self._covered):
+            self._covered.view(len(self.slots), self.slots.width, -1)[rows] = 0.0
+
+    def keep(self, places: Int[Tensor, " n"]) -> None:
+        self.seats.keep(places)
+        self._beams = [self._beams[place] for place in places.tolist()]
+        self._tokens, self._scores = self._tokens[places], self._scores[places]
+        if len(self._covered):
+            rows = self._covered.view(-1, self.slots.width, self._covered.shape[1])[places]
+            self._covered = rows.flatten(0, 1)
+
+    def step(self) -> Finished:
+        """One more token for every sentence; those that are finished now leave their seats."""
+        slots, k = self.slots, self.slots.width
+        logits = slots.step(self._tokens.flatten(), explain=self._search.coverage > 0)
+        if self._search.coverage:
+            self._cover()
+        total = self.seats.constrain(logits)
+        values, tokens = top(logits, 2 * k)
+        log_p = (values - total[:, None]).view(len(slots), k, -1)
+        candidates = (self._scores[:, :, None] + log_p).flatten(1)
+        found = candidates.topk(min(2 * k, candidates.shape[1]), dim=1)
+        parents = found.indices // log_p.shape[2]
+        tokens = tokens.view(len(slots), -1).gather(1, found.indices)
+        ends = tokens == self._end
+        self._collect(found.values, parents, ends)
         # The best k that do not end: push those that end behind all others, keep their order.
         order = torch.sort(ends, dim=1, stable=True).indices[:, :k]
-        scores = values.gather(1, order)
-        first_row = torch.arange(0, len(open_) * k, k, device=source.device)[:, None]
-        rows = (first_row + parents.gather(1, order)).flatten()
-        tokens = tokens_of.gather(1, order).flatten()
-        outputs = torch.cat([outputs[rows], tokens[:, None]], dim=1)
-        still = [
-            i
-            for i, sentence in enumerate(open_)
-            if not beams[sentence].is_done(outputs.shape[1], float(scores[i, 0]))
-        ]
-        for i in set(range(len(open_))) - set(still):
-            _give_up(beams[open_[i]], outputs[i * k : (i + 1) * k], scores[i])
-        session.reorder(rows)
-        if len(still) < len(open_):
-            sentences = torch.tensor(still, dtype=torch.long, device=source.device)
-            kept = (sentences[:, None] * k + torch.arange(k, device=source.device)).flatten()
-            session.keep(kept)
-            outputs, tokens, scores = outputs[kept], tokens[kept], scores[sentences]
-            open_ = [open_[i] for i in still]
-    return [beam.best(search.n_best) for beam in beams]
+        self._go_on(
+            found.values.gather(1, order), parents.gather(1, order), tokens.gather(1, order)
+        )
+        return self._finished()
 
+    def _collect(
+        self, values: Float[Tensor, "B c"], parents: Int[Tensor, "B c"], ends: Bool[Tensor, "B c"]
+    ) -> None:
+        """Finish those of the first k extensions of each sentence that end."""
+        for place, rank in torch.nonzero(ends[:, : self.slots.width]).tolist():
+            value = float(values[place, rank])
+            if value > -torch.inf and self.seats.sentences[place] is not None:
+                row = place * self.slots.width + int(parents[place, rank])
+                self._beams[place].finish(self._ids(row), value, self._penalty(row))
 
-def _best_extensions(
-    candidates: Float[Tensor, "B k V"], count: int
-) -> tuple[Float[Tensor, "B c"], Int[Tensor, "B c"], Int[Tensor, "B c"]]:
-    """The best extensions of each sentence: log-probability, parent among its k, token."""
-    vocabulary = candidates.shape[2]
-    best = candidates.flatten(1).topk(min(count, candidates[0].numel()), dim=1)
-    return best.values, best.indices // vocabulary, best.indices % vocabulary
+    def _go_on(
+        self,
+        scores: Float[Tensor, "B k"],
+        parents: Int[Tensor, "B k"],
+        tokens: Int[Tensor, "B k"],
+    ) -> None:
+        """Let each child take its parent's row if it is the first, else one that nobody needs.
 
+        So only the rows of parents with several children are copied, not the whole cache.
+        """
+        same = parents[:, :, None] == parents[:, None, :]
+        first = ~same.tril(diagonal=-1).any(dim=2)
+        needed = torch.zeros_like(first).scatter_(1, parents, True)
+        free = torch.sort(needed, dim=1, stable=True).indices  # those that nobody needs come first
+        later = (~first).cumsum(dim=1) - 1
+        rows = torch.where(first, parents, free.gather(1, later.clamp(min=0)))
+        self._scores = torch.empty_like(scores).scatter_(1, rows, scores)
+        self._tokens = torch.empty_like(tokens).scatter_(1, rows, tokens)
+        base = torch.arange(0, rows.numel(), self.slots.width, device=rows.device)[:, None]
+        to, origin = (base + rows)[~first], (base + parents)[~first]
+        if len(to):
+            self.slots.copy(to, origin)
+            if len(self._covered):
+                self._covered[to] = self._covered[origin]
 
-def _collect(
-    beams: list[Beam],
-    open_: list[int],
-    outputs: Int[Tensor, "R L"],
-    values: Float[Tensor, "B c"],
-    parents: Int[Tensor, "B c"],
-    ends: Bool[Tensor, "B c"],
-    k: int,
-) -> None:
-    """Finish those of the first k extensions of each sentence that end."""
-    for i, rank in torch.nonzero(ends[:, :k]).tolist():
-        value = float(values[i, rank])
-        if value > -torch.inf:
-            ids = outputs[i * k + int(parents[i, rank])].tolist()
-            beams[open_[i]].finish(ids, value)
+    def _finished(self) -> Finished:
+        slots = self.slots
+        length = slots.ages.view(len(slots), -1)[:, 0].tolist()
+        best_open = self._scores.amax(dim=1).tolist()
+        finished: Finished = []
+        for place, sentence in enumerate(self.seats.sentences):
+            beam = self._beams[place]
+            if sentence is None or not beam.is_done(length[place], best_open[place]):
+                continue
+            if len(beam.finished) < self._search.n_best:
+                self._give_up(place)
+            self.seats.sentences[place] = None
+            finished.append((place, sentence, beam.best(self._search.n_best)))
+        return finished
 
-
-def _give_up(beam: Beam, outputs: Int[Tensor, "k L"], scores: Float[Tensor, " k"]) -> None:
-    """A sentence that ends with too few finished outputs keeps its open ones, cut off."""
-    if len(beam.finished) < beam.search.n_best:
-        for ids, value in zip(outputs.tolist(), scores.tolist(), strict=True):
+    def _give_up(self, place: int) -> None:
+        """A sentence that ends with too few finished outputs keeps its open ones, cut off."""
+        k = self.slots.width
+        for i, value in enumerate(self._scores[place].tolist()):
             if value > -torch.inf:
-                beam.finish(ids, value, finished=False)
+                row = place * k + i
+                ids = [*self._ids(row), int(self._tokens[place, i])]
+                self._beams[place].finish(ids, value, self._penalty(row), finished=False)
+
+    def _ids(self, row: int) -> list[int]:
+        slots = self.slots
+        ids: list[int] = slots.tokens[row, int(slots.start[row]) + 1 : slots.column].tolist()
+        return ids
+
+    def _cover(self) -> None:
+        """Add the attention of this step to what each source token has had."""
+        attention = self.slots.attention
+        assert attention is not None
+        missing = attention.shape[1] - (self._covered.shape[1] if len(self._covered) else 0)
+        if not len(self._covered):
+            self._covered = torch.zeros_like(attention)
+        elif missing > 0:
+            self._covered = torch.nn.functional.pad(self._covered, (0, missing))
+        self._covered[:, : attention.shape[1]] += attention
+
+    def _penalty(self, row: int) -> float:
+        if not self._search.coverage:
+            return 0.0
+        real = int(self.slots.lengths[row // self.slots.width])
+        covered = self._covered[row, :real].clamp(min=1e-9, max=1.0)
+        return self._search.coverage * float(covered.log().sum())

@@ -1,36 +1,120 @@
-"""What an output may not contain: the model's rules and the options of the search, on log p."""
+"""What an output may not contain: options of the search and rules of the model, on the logits.
+
+Options (minimum length, repetition penalty, no n-gram twice) change the logits before the softmax,
+so that log p is that of the changed distribution. Rules (ids never output, forced beginnings and
+ends) come after it: what they forbid keeps its share, so that a score stays comparable with that
+of another library on the same weights; a token that a *rule* forces counts as certain, one of a
+given prefix with its own log p.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from regard.decode.best import log_sum_exp
+from regard.decode.hypothesis import Search
 from regard.decode.rules import Rules
+
+NO_PREFIX = -1
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """All that limits an output, whatever the search is."""
+
+    search: Search
+    rules: Rules
+    end: int
+
+    def apply(
+        self,
+        logits: Float[Tensor, "R V"],
+        outputs: Int[Tensor, "R W"],
+        real: Bool[Tensor, "R W"],
+        limits: Int[Tensor, " R"],
+        prefix: Int[Tensor, " R"] | None = None,
+    ) -> Float[Tensor, " R"]:
+        """Change the logits in place; returns what to subtract from them to have log p.
+
+        `outputs` holds the tokens of each row where `real`; `limits` the most tokens it may have;
+        `prefix` the token that must come next, or NO_PREFIX.
+        """
+        search, rules = self.search, self.rules
+        if search.repetition_penalty != 1.0:
+            _penalise(logits, _counted(outputs, real, logits), search.repetition_penalty)
+        if search.no_repeat_ngram:
+            logits.masked_fill_(
+                _repeating(outputs, real, search.no_repeat_ngram, logits), -torch.inf
+            )
+        lengths = real.sum(dim=1)
+        if search.min_length:
+            logits[lengths < search.min_length, self.end] = -torch.inf
+        total = log_sum_exp(logits)
+        if rules.never:
+            logits[:, list(rules.never)] = -torch.inf
+        if rules.first is not None:
+            _force(logits, lengths == 0, rules.first, total)
+        if rules.must_end:
+            _force(logits, lengths + 1 == limits, self.end, total)
+        if prefix is not None:
+            given = prefix != NO_PREFIX
+            only = torch.full_like(logits[given], -torch.inf)
+            wanted = prefix[given, None]
+            logits[given] = only.scatter_(1, wanted, logits[given].gather(1, wanted))
+        return total
+
+    @property
+    def needs_outputs(self) -> bool:
+        """Whether `apply` looks at the tokens so far, not only at their number."""
+        return self.search.repetition_penalty != 1.0 or self.search.no_repeat_ngram > 0
+
+
+def _force(logits: Tensor, rows: Bool[Tensor, " R"], token: int, certain: Tensor) -> None:
+    """Only this token, as if it were certain: logit - total = 0."""
+    logits[rows] = -torch.inf
+    logits[rows, token] = certain[rows]
+
+
+def _counted(outputs: Tensor, real: Tensor, logits: Tensor) -> Bool[Tensor, "R V"]:
+    """Which tokens each row has already."""
+    return torch.zeros_like(logits).scatter_add_(1, outputs, real.to(logits.dtype)) > 0
+
+
+def _penalise(logits: Tensor, present: Bool[Tensor, "R V"], penalty: float) -> None:
+    """Make what is present less likely: positive logits ÷ penalty, negative ones × penalty."""
+    lowered = torch.where(logits > 0, logits / penalty, logits * penalty)
+    logits.copy_(torch.where(present, lowered, logits))
+
+
+def _repeating(
+    outputs: Int[Tensor, "R W"], real: Bool[Tensor, "R W"], n: int, logits: Tensor
+) -> Bool[Tensor, "R V"]:
+    """The tokens that would complete n in a row that are there already."""
+    forbidden = torch.zeros_like(logits)
+    if outputs.shape[1] < n:
+        return forbidden > 0
+    windows, whole = outputs.unfold(1, n, 1), real.unfold(1, n, 1).all(dim=-1)
+    latest = outputs[:, None, outputs.shape[1] - n + 1 :]
+    again = whole & (windows[..., : n - 1] == latest).all(dim=-1)
+    return forbidden.scatter_add_(1, windows[..., n - 1], again.to(logits.dtype)) > 0
 
 
 def obeyed(
     log_p: Float[Tensor, "B V"], rules: Rules, eos: int, length: int, limits: Sequence[int]
 ) -> Float[Tensor, "B V"]:
-    """The log-probabilities with -∞ for what the rules forbid as token number `length + 1`.
-
-    They are not normalised again: what is forbidden keeps its share, so an output's score stays
-    comparable with that of another model or library. A token that is forced counts as certain.
-    """
+    """The log-probabilities with -∞ for what the rules forbid as token number `length + 1`."""
     if not rules:
         return log_p
     log_p = log_p.clone()
+    certain = torch.zeros(len(log_p), dtype=log_p.dtype, device=log_p.device)
     if rules.never:
         log_p[:, list(rules.never)] = -torch.inf
     if rules.first is not None and length == 0:
-        log_p = _only(rules.first, log_p)
+        _force(log_p, certain == 0, rules.first, certain)
     if rules.must_end:
         last = torch.tensor([limit == length + 1 for limit in limits], device=log_p.device)
-        log_p = torch.where(last[:, None], _only(eos, log_p), log_p)
+        _force(log_p, last, eos, certain)
     return log_p
-
-
-def _only(token: int, log_p: Tensor) -> Tensor:
-    certain = torch.full_like(log_p, -torch.inf)
-    certain[:, token] = 0.0
-    return certain

@@ -8,7 +8,7 @@ Nothing here imports torch, so that a translation by the other engine need not w
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from regard.decode.hypothesis import Hypothesis, Search
 
@@ -35,8 +35,9 @@ class Layout:
     batch: int = 64  # sentences that a worker decodes at once
 
 
+@runtime_checkable
 class Engine(Protocol):
-    """Translates rows of ids, several at once; rules and frame are the model's, given to it once."""
+    """Translates rows of ids, several at once; the model's rules and frame are given to it once."""
 
     name: str
     layout: Layout

@@ -1,52 +1,76 @@
-"""Greedy search: take the most likely token, feed it back, stop at the end token."""
+"""Greedy search: take the most likely token (or draw one), feed it back, stop at the end token."""
+
+from collections.abc import Sequence
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.decode.hypothesis import Hypothesis, Search
-from regard.decode.constraints import obeyed
-from regard.decode.rules import NO_RULES, Rules
-from regard.decode.session import Session
-from regard.model.transformer import Transformer
+from regard.decode.best import best
+from regard.decode.constraints import Constraints
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.sample import drawn, numbers
+from regard.decode.seats import Seats, Sentence
+from regard.decode.slots import Slots
+
+Finished = list[tuple[int, Sentence, list[Hypothesis]]]  # slot, who sat there, the answer
 
 
-@torch.inference_mode()
-def greedy(
-    model: Transformer,
-    source: Int[Tensor, "B S"],
-    real: Bool[Tensor, "B S"],
-    bos: int,
-    eos: int,
-    search: Search,
-    rules: Rules = NO_RULES,
-) -> list[list[Hypothesis]]:
-    """One hypothesis for each row; finished rows leave the batch."""
-    session = Session(model, source, real)
-    most = model.spec.position_limit
-    limits = [search.limit(length, most) for length in real.sum(1).tolist()]
-    outputs: list[list[int]] = [[] for _ in limits]
-    totals = [0.0] * len(limits)
-    done = [False] * len(limits)
-    rows = list(range(len(limits)))  # which sentence each row of the session is
-    tokens = torch.full((len(rows),), bos, dtype=torch.long, device=source.device)
-    while rows:
-        step = len(outputs[rows[0]])  # open rows have all come equally far
-        open_limits = [limits[row] for row in rows]
-        best = obeyed(session.extend(tokens), rules, eos, step, open_limits).max(dim=-1)
-        tokens = best.indices
-        for row, token, logp in zip(rows, tokens.tolist(), best.values.tolist(), strict=True):
-            totals[row] += logp
-            done[row] = token == eos
-            if not done[row]:
-                outputs[row].append(token)
-        open_ = [i for i, r in enumerate(rows) if not done[r] and len(outputs[r]) < limits[r]]
-        if len(open_) < len(rows):
-            keep = torch.tensor(open_, dtype=torch.long, device=source.device)
-            session.keep(keep)
-            tokens = tokens[keep]
-            rows = [rows[i] for i in open_]
-    return [
-        [Hypothesis(tuple(ids), total, search.score(total, max(1, len(ids) + finished)), finished)]
-        for ids, total, finished in zip(outputs, totals, done, strict=True)
-    ]
+class Greedy:
+    """One row for each sentence."""
+
+    def __init__(self, slots: Slots, constraints: Constraints, start: int) -> None:
+        self.slots, self.seats = slots, Seats(slots, constraints)
+        self._search, self._end, self._start = constraints.search, constraints.end, start
+        self._tokens = torch.full_like(slots.start, start)
+        self._totals = torch.zeros(len(slots), dtype=torch.float64, device=slots.start.device)
+        self._chance: dict[Sentence, list[float]] = {}
+
+    def seat(self, places: Sequence[int], sentences: Sequence[Sentence]) -> None:
+        self.seats.seat(places, sentences)
+        self._tokens[list(places)] = self._start
+        self._totals[list(places)] = 0.0
+        if self._search.draws:
+            for s in sentences:
+                self._chance[s] = numbers(s.source, s.draw, s.limit, self._search.seed)
+
+    def keep(self, places: Int[Tensor, " n"]) -> None:
+        self.seats.keep(places)
+        self._tokens, self._totals = self._tokens[places], self._totals[places]
+
+    def step(self) -> Finished:
+        """One more token for every sentence; those that are finished now leave their seats."""
+        slots = self.slots
+        logits = slots.step(self._tokens)
+        total = self.seats.constrain(logits)
+        if self._search.draws:
+            values, self._tokens = drawn(logits - total[:, None], self._search, self._uniform())
+        else:
+            values, self._tokens = best(logits)
+            values = values - total
+        self._totals += values
+        over = (self._tokens == self._end) | (slots.ages >= self.seats.limits)
+        finished: Finished = []
+        for place in torch.nonzero(over)[:, 0].tolist():
+            sentence = self.seats.sentences[place]
+            if sentence is not None:
+                self.seats.sentences[place] = None
+                self._chance.pop(sentence, None)
+                finished.append((place, sentence, [self._hypothesis(place)]))
+        return finished
+
+    def _hypothesis(self, place: int) -> Hypothesis:
+        slots, total = self.slots, float(self._totals[place])
+        ids = slots.tokens[place, int(slots.start[place]) + 1 : slots.column].tolist()
+        last = int(self._tokens[place])
+        ended = last == self._end
+        if not ended:
+            ids.append(last)
+        score = self._search.score(total, max(1, len(ids) + ended))
+        return Hypothesis(tuple(ids), total, score, ended)
+
+    def _uniform(self) -> Float[Tensor, " R"]:
+        """The next random number of each sentence."""
+        ages, held = self.slots.ages.tolist(), self.seats.sentences
+        rows = [0.5 if s is None else self._chance[s][ages[i] - 1] for i, s in enumerate(held)]
+        return torch.tensor(rows, dtype=torch.float64, device=self._totals.device)

@@ -11,11 +11,13 @@ and leaves torch's global chance alone.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.decode.constraints import obeyed
+from regard.decode.hypothesis import Search
 from regard.decode.rules import NO_RULES, Rules
 from regard.decode.session import Session
 from regard.errors import ConfigError, MisuseError
@@ -52,7 +54,7 @@ class Sampling:
                 )
 
 
-def narrowed(log_p: Float[Tensor, "B V"], sampling: Sampling) -> Float[Tensor, "B V"]:
+def narrowed(log_p: Float[Tensor, "B V"], sampling: Sampling | Search) -> Float[Tensor, "B V"]:
     """Log-probabilities of the draw (temperature > 0): -∞ where a token is not in the choice."""
     scores = log_p / sampling.temperature
     if sampling.top_k is not None and sampling.top_k < scores.shape[1]:
@@ -76,6 +78,31 @@ def draw(
         return log_p.argmax(dim=-1)
     p = narrowed(log_p, sampling).exp()
     return torch.multinomial(p, 1, generator=chance)[:, 0]
+
+
+def drawn(
+    log_p: Float[Tensor, "B V"], search: Search, uniform: Float[Tensor, " B"]
+) -> tuple[Float[Tensor, " B"], Int[Tensor, " B"]]:
+    """Where the summed probabilities of a row pass its random number: the token and its log p.
+
+    One number of its own for each row: what is drawn does not depend on the other rows.
+    """
+    p = narrowed(log_p, search).exp().double()
+    summed = p.cumsum(dim=1)
+    found = torch.searchsorted(summed, (uniform * summed[:, -1])[:, None], right=True)[:, 0]
+    # rounding may point behind the last token that has a probability at all
+    last = summed.shape[1] - 1 - (p > 0).flip(1).int().argmax(dim=1)
+    tokens = torch.minimum(found, last)
+    return log_p.gather(1, tokens[:, None])[:, 0], tokens
+
+
+def numbers(source: Sequence[int], draw: int, count: int, seed: int | None) -> list[float]:
+    """The random numbers of one draw for one source: the same whatever else is decoded with it."""
+    if seed is None:
+        chance = np.random.default_rng()
+    else:
+        chance = np.random.default_rng([seed, draw, *source])
+    return chance.random(count).tolist()  # type: ignore[no-any-return]
 
 
 @torch.inference_mode()

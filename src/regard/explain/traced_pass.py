@@ -120,7 +120,7 @@ def trace_pass(model: Model, text: str, translation: str | None = None) -> Pass:
         raise MisuseError("got an empty text, expected a sentence")
     source = [*tokenizer.encode(text), special.eos]
     if translation is None:
-        best = model.translations([text])[0][0]
+        best = model.translations([text], split=False)[0][0]
         target, translation = list(best.ids), best.text
     else:
         target = tokenizer.encode(translation)

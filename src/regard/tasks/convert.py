@@ -1,7 +1,8 @@
 """`regard convert`: a published model → a folder of regard's own files, and back.
 
 What is written is read again before it gets its name, and must answer as its source does; the
-answers stay in golden.json for `regard verify`.
+answers stay in golden.json for `regard verify`. A folder of the ctranslate2 library is made by
+tasks/convert_ctranslate2.py.
 """
 
 import json
@@ -20,6 +21,7 @@ from regard.checkpoint.native import save_weights, sha256
 from regard.checkpoint.published import load_published, save_published
 from regard.errors import CheckpointError, MisuseError
 from regard.model.transformer import Transformer
+from regard.tasks.convert_ctranslate2 import fill_folder
 from regard.tasks.golden import golden_of
 from regard.tasks.load import load_run
 from regard.tasks.run import Run, write_json
@@ -27,7 +29,7 @@ from regard.tasks.source import Source, open_source
 from regard.tasks.verify import GOLDEN, compare, write_golden
 from regard.text.special import Special
 
-To = Literal["hf", "native"]
+To = Literal["hf", "native", "ctranslate2"]
 # Files that are copied as they are: text in and out, settings, how sentences become one vector.
 COPIED = re.compile(
     r"tokenizer\.json|tokenizer_config\.json|special_tokens_map\.json|added_tokens\.json"
@@ -62,13 +64,28 @@ def convert(
     *,
     tokenizer: Path | None = None,
     allow_pickle: bool = False,
+    precision: str = "fp32",
+    shortlist: bool = False,
 ) -> Conversion:
-    """Write the model at `path` as a new folder `out`: whole, or not at all."""
+    """Write the model at `path` as a new folder `out`: whole, or not at all.
+
+    `precision` and `shortlist` are for a folder of the ctranslate2 library.
+    """
+    if to != "ctranslate2" and (precision != "fp32" or shortlist):
+        raise MisuseError("--precision, --shortlist: only `--to ctranslate2` has them")
     if out.exists() or out.is_symlink():
         raise MisuseError(f"{out}: already there; regard convert never overwrites, choose a name")
     source = open_source(path, allow_pickle=allow_pickle)
     if source.family is None and tokenizer is not None:
         raise MisuseError("--tokenizer: a run has its own tokenizer; leave the option out")
+    if to == "ctranslate2":
+        with atomic.new_folder(out) as folder:
+            fill_folder(source, folder, precision, shortlist)
+            if source.family is None:
+                _write_tokenizer(Run(source.path).tokenizer, folder)
+            else:
+                _copy_files(source, folder, tokenizer)
+            return _conversion(source, out, folder, to)
     expected = golden_of(source.model)
     with atomic.new_folder(out) as folder:
         if source.family is None:
@@ -85,10 +102,18 @@ def convert(
                 "was written. Please report this"
             )
         write_golden(folder / GOLDEN, got)
-        files = sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file())
+        return _conversion(source, out, folder, to, same_bits)
+
+
+def _conversion(
+    source: Source, out: Path, folder: Path, to: To, same_bits: bool = False
+) -> Conversion:
+    """What `folder`, which becomes `out`, holds now."""
+    files = sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file())
     name = "marian" if source.family is None and to == "hf" else ""
     name = source.family.name if source.family else name or "regard"
-    return Conversion(out, name, got["parameters"], tuple(files), same_bits)
+    count = sum(p.numel() for p in source.model.parameters())
+    return Conversion(out, name, count, tuple(files), same_bits)
 
 
 def _write_published(source: Source, folder: Path, to: To) -> Transformer:

@@ -14,7 +14,6 @@ from regard.errors import DataError, MisuseError
 from regard.tasks.load import Model
 from regard.tasks.prepare import kept_entries, read_texts
 from regard.tasks.run import Run
-from regard.tasks.translate import translate_texts
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,8 @@ def translate_all(
     advance: Callable[[int], None] = lambda count: None,
 ) -> list[str]:
     """The best translation of each source."""
-    found = translate_texts(model.transformer, model.tokenizer, sources, search, advance)
+    options = {**vars(search), "split": False}  # a line of a test set has one of references
+    found = model.translator.translations(sources, "evaluate", advance, **options)
     return [best[0].text for best in found]
 
 

@@ -4,27 +4,31 @@ The folder is a run of ours, or a published model (config.json); or it is a name
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
 import torch
 from torch import Tensor
 
+from regard.checkpoint.files import read_json, sha256
 from regard.checkpoint.guard import read_tensors
-from regard.checkpoint.native import load_weights, read_json, sha256, steps_saved
+from regard.checkpoint.native import load_weights
 from regard.checkpoint.published import is_published
-from regard.config import build
 from regard.decode.hypothesis import Search
 from regard.errors import CheckpointError, MisuseError
 from regard.model.device import choose_device
-from regard.model.spec import Spec
 from regard.model.transformer import Transformer
+from regard.tasks.engines import Asked, Engines
+from regard.tasks.home import best_step, home_of_run, parts_of_run
 from regard.tasks.hub import fetch, is_hub_name
 from regard.tasks.published import Published, open_published
-from regard.tasks.recipe import make_recipe
 from regard.tasks.run import Run, open_run
-from regard.tasks.translate import Translation, search_with, translate_texts
+from regard.tasks.score import Scored, score_texts
+from regard.tasks.translate import Translation, Translator
 from regard.text.tokenizer import Tokenizer
+
+TORCH = Asked("torch")
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class Model:
     tokenizer: Tokenizer
     search: Search
     run: Run
+    asked: Asked = TORCH
 
     @overload
     def translate(self, text: str, **options: Any) -> str: ...
@@ -43,7 +48,8 @@ class Model:
     def translate(self, text: str | list[str], **options: Any) -> str | list[str]:
         """The best translation of a text, or of each of a list.
 
-        Options are the fields of `Search`: beam, alpha, length_norm, stop, max_length.
+        Options are the fields of `Search` (beam, n_best, alpha, max_length, temperature, …) and of
+        `Reading` (split, language, prefix).
         """
         texts = [text] if isinstance(text, str) else list(text)
         answers = [best[0].text for best in self.translations(texts, **options)]
@@ -51,8 +57,25 @@ class Model:
 
     def translations(self, texts: list[str], **options: Any) -> list[list[Translation]]:
         """The `n_best` translations of each text, with scores."""
-        search = search_with(self.search, "translate", **options)
-        return translate_texts(self.transformer, self.tokenizer, texts, search)
+        return self.translator.translations(texts, **options)
+
+    def score(self, sources: str | list[str], targets: str | list[str]) -> list[Scored]:
+        """How likely the model finds each target as the translation of its source."""
+        return score_texts(self.translator, sources, targets)
+
+    @cached_property
+    def engines(self) -> Engines:
+        """The engines that translate; opened when they are first used."""
+        device = next(self.transformer.parameters()).device.type
+        parts = (self.transformer.spec, self.tokenizer, self.search)
+        home = home_of_run(self.run, *parts, lambda: self.transformer, device)
+        return Engines(home, self.asked)
+
+    @cached_property
+    def translator(self) -> Translator:
+        """Text in, text out, with these engines."""
+        home = self.engines.home
+        return Translator(home.codec, self.search, home.limit, self.engines.take)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -72,23 +95,34 @@ def load(
     path: str | Path,
     device: str = "auto",
     *,
+    engine: str = "auto",
+    precision: str = "auto",
+    workers: int | None = None,
+    threads: int | None = None,
+    shortlist: bool = False,
     allow_pickle: bool = False,
     allow_nonfinite: bool = False,
 ) -> Model | Published:
     """The model of a run folder, of a published folder, or of a name like "owner/name".
 
-    A published folder may be allowed to hold its weights in .bin or .pt files, read as plain
-    tensors, or NaN and infinity among them.
+    `engine` is auto, torch or ctranslate2, `precision` auto, fp32, bf16 or int8: they are for
+    translations (tasks/engines.py). A published folder may be allowed to hold its weights in .bin
+    or .pt files, read as plain tensors, or NaN and infinity among them.
     """
+    asked = Asked(engine, precision, workers, threads, shortlist)
     folder = fetch(str(path)) if is_hub_name(path) else Path(path)
     if is_published(folder) and not Run(folder).info.is_file():
         return open_published(
-            folder, device, allow_pickle=allow_pickle, allow_nonfinite=allow_nonfinite
+            folder,
+            device,
+            asked=asked,
+            allow_pickle=allow_pickle,
+            allow_nonfinite=allow_nonfinite,
         )
-    return load_run(folder, device)
+    return load_run(folder, device, asked)
 
 
-def load_run(path: str | Path, device: str = "auto") -> Model:
+def load_run(path: str | Path, device: str = "auto", asked: Asked = TORCH) -> Model:
     """The model of a run folder: its final weights, or the best checkpoint so far."""
     if is_published(Path(path)) and not Run(Path(path)).info.is_file():
         raise MisuseError(
@@ -96,34 +130,21 @@ def load_run(path: str | Path, device: str = "auto") -> Model:
             "`regard train`"
         )
     run = open_run(Path(path))
-    tokenizer = Tokenizer.load(run.tokenizer)
-    spec = build(Spec, read_json(run.spec), str(run.spec))
-    if spec.vocabulary != tokenizer.size:
-        raise CheckpointError(
-            f"{run.folder}: the tokenizer holds {tokenizer.size} pieces, the spec "
-            f"{spec.vocabulary}; one of the two files belongs to another run"
-        )
+    spec, tokenizer, search = parts_of_run(run)
     transformer = Transformer(spec)
     load_into(transformer, _weights(run, transformer))
     transformer.to(choose_device(device)).eval()
-    recipe = make_recipe(read_json(run.recipe), str(run.recipe))
-    return Model(transformer, tokenizer, recipe.decode, run)
+    return Model(transformer, tokenizer, search, run, asked)
 
 
 def _weights(run: Run, transformer: Transformer) -> dict[str, Tensor]:
     expected = dict(transformer.named_parameters())
-    if run.read_info().get("state") == "finished":
-        stated = read_json(run.weights_info).get("sha256")
-        if sha256(run.weights) != stated:
-            raise CheckpointError(f"{run.weights}: differs from its checksum; copy the run again")
-        return read_tensors(run.weights, expected)
-    steps = steps_saved(run.checkpoints)
-    if not steps:
-        raise CheckpointError(
-            f"{run.folder}: no weights yet; go on with `regard train --resume {run.folder}`"
-        )
-    best = run.read_info().get("best_step")
-    return load_weights(run.checkpoints, best if best in steps else steps[-1], expected)
+    step = best_step(run)
+    if step is not None:
+        return load_weights(run.checkpoints, step, expected)
+    if sha256(run.weights) != read_json(run.weights_info).get("sha256"):
+        raise CheckpointError(f"{run.weights}: differs from its checksum; copy the run again")
+    return read_tensors(run.weights, expected)
 
 
 @torch.no_grad()

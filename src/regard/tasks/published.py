@@ -10,6 +10,7 @@ encoder and decoder   generate, translate    T5 and FLAN-T5, Marian
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
@@ -30,14 +31,17 @@ from regard.model.transformer import Transformer
 from regard.tasks.classify import classify_text
 from regard.tasks.complete import stream_text
 from regard.tasks.embed import embed_texts, read_layout
+from regard.tasks.engines import Asked, Engines
 from regard.tasks.fill import Candidate, fill_text
 from regard.tasks.generate import generate_texts
+from regard.tasks.home import Home, home_of_published
 from regard.tasks.labels import Label, read_labels
 from regard.tasks.logits import raw_logits
 from regard.tasks.pixels import read_preparation
+from regard.tasks.score import Scored, score_texts
 from regard.tasks.see import see_file
 from regard.tasks.settings import Settings, read_settings
-from regard.tasks.translate import Translation, search_with
+from regard.tasks.translate import Translation, Translator
 from regard.text.published import PublishedTokenizer, load_tokenizer
 
 TRANSLATES = ("marian",)  # the families whose one task is translation
@@ -64,6 +68,7 @@ class Published:
     transformer: Transformer
     tokenizer: PublishedTokenizer | None
     settings: Settings
+    asked: Asked = Asked()
 
     @property
     def spec(self) -> Spec:
@@ -119,7 +124,8 @@ class Published:
     @overload
     def generate(self, text: list[str], **options: Any) -> list[str]: ...
     def generate(self, text: str | list[str], **options: Any) -> str | list[str]:
-        """What the model makes of a text, or of each of a list. Options: the fields of `Search`."""
+        """What the model makes of a text, or of each of a list. Options: the fields of `Search`,
+        and prefix."""
         return self._best("generate", text, options)
 
     @overload
@@ -127,7 +133,8 @@ class Published:
     @overload
     def translate(self, text: list[str], **options: Any) -> list[str]: ...
     def translate(self, text: str | list[str], **options: Any) -> str | list[str]:
-        """The best translation of a text, or of each of a list. Options: the fields of `Search`."""
+        """The best translation of a text, or of each of a list. Options: the fields of `Search`
+        and of `Reading` (split, language, prefix)."""
         return self._best("translate", text, options)
 
     def translations(self, texts: list[str], **options: Any) -> list[list[Translation]]:
@@ -136,9 +143,35 @@ class Published:
 
     def outputs(self, task: str, texts: list[str], **options: Any) -> list[list[Translation]]:
         """The `n_best` outputs of `generate` or `translate` for each text, with scores."""
-        search = search_with(self.search, task, **options)
+        self._text_task(task)
+        if task == "generate":
+            return generate_texts(self.translator, texts, **options)
+        return self.translator.translations(texts, task, **options)
+
+    def score(self, sources: str | list[str], targets: str | list[str]) -> list[Scored]:
+        """How likely the model finds each target as the output for its source."""
+        return score_texts(self.translator, sources, targets)
+
+    def home(self, task: str) -> Home:
+        """What its engines are made from."""
         tokenizer = self._text_task(task)
-        return generate_texts(self.transformer, tokenizer, self.settings, texts, search)
+        device = next(self.transformer.parameters()).device.type
+        model = self.transformer
+        return home_of_published(
+            self.folder, tokenizer, self.settings, self.spec, lambda: model, device
+        )
+
+    @cached_property
+    def engines(self) -> Engines:
+        """The engines that translate; T5's tasks are done by torch."""
+        asked = self.asked if "translate" in self.tasks else Asked("torch")
+        return Engines(self.home(next(iter(self.tasks), "translate")), asked)
+
+    @cached_property
+    def translator(self) -> Translator:
+        """Text in, text out, with these engines."""
+        home = self.engines.home
+        return Translator(home.codec, self.search, home.limit, self.engines.take)
 
     def _best(self, task: str, text: str | list[str], options: dict[str, Any]) -> str | list[str]:
         texts = [text] if isinstance(text, str) else list(text)
@@ -189,6 +222,7 @@ def open_published(
     folder: Path,
     device: str = "auto",
     *,
+    asked: Asked | None = None,
     allow_pickle: bool = False,
     allow_nonfinite: bool = False,
 ) -> Published:
@@ -210,4 +244,4 @@ def open_published(
             f"{folder}: the tokenizer knows {tokenizer.size} tokens, the weights {vocabulary}; its "
             "files belong to another model"
         )
-    return Published(folder, family, transformer, tokenizer, settings)
+    return Published(folder, family, transformer, tokenizer, settings, asked or Asked())

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from regard import atomic
-from regard.checkpoint.native import read_json
+from regard.checkpoint.files import read_json
 from regard.errors import CheckpointError, MisuseError
 
 

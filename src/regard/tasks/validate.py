@@ -1,6 +1,7 @@
 """Validation while training: loss and perplexity on all held-out pairs, BLEU on some of them."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -9,10 +10,14 @@ from sacrebleu.metrics.bleu import BLEU
 from regard.data.batch import make_batch
 from regard.data.buckets import plan_epoch
 from regard.data.store import PairStore
+from regard.decode.engines.torch import TorchEngine
+from regard.decode.hypothesis import Search
 from regard.model.transformer import Transformer
+from regard.tasks.codec import own_codec
 from regard.tasks.prepare import Prepared
-from regard.tasks.translate import greedy_texts
+from regard.tasks.translate import Translator
 from regard.text.special import Special
+from regard.text.tokenizer import Tokenizer
 from regard.train.objectives import translation_loss
 
 
@@ -44,6 +49,17 @@ def validate(model: Transformer, data: Prepared, token_budget: int, sentences: i
     outputs = greedy_texts(model, data.tokenizer, [source for source, _ in chosen])
     references = [target for _, target in chosen]
     return Validation(loss, BLEU().corpus_score(outputs, [references]).score)
+
+
+def greedy_texts(model: Transformer, tokenizer: Tokenizer, texts: Sequence[str]) -> list[str]:
+    """The quick translation that validation uses, each text as it is."""
+    codec = own_codec(tokenizer)
+    engine = TorchEngine(model, codec.frame)
+    translator = Translator(codec, Search(beam=1), None, lambda search, prefixed: engine)
+    try:
+        return [found[0].text for found in translator.translations(texts, split=False)]
+    finally:
+        engine.close()
 
 
 @torch.inference_mode()

@@ -94,6 +94,11 @@ class Tokenizer:
         """Number of pieces, special tokens included: ids run from 0 to size - 1."""
         return self._size
 
+    @property
+    def tokens(self) -> list[str]:
+        """Every piece as its file writes it, in the order of ids."""
+        return [self._token(i) for i in range(self._size)]
+
     def encode(self, text: str) -> list[int]:
         """The ids of a text, without begin or end."""
         return self.encode_batch([text])[0]

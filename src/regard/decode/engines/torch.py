@@ -1,15 +1,53 @@
-"""The torch engine: the reference, for every family, device and option."""
+"""The torch engine: the reference, for every family, device and option.
 
+`workers` threads take sentences from one queue, longest first, each with a batch of its own that it
+keeps full (decode/batching.py). torch lets go of Python's lock while it computes, so threads are as
+good as processes here, and share the weights.
+"""
+
+from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
 
 import torch
 
-from regard.decode.beam import beam_search
+from regard.decode.batching import decode_queue
 from regard.decode.engine import Frame, Layout, Pending, Row
-from regard.decode.greedy import greedy
 from regard.decode.hypothesis import Hypothesis, Search
+from regard.decode.prepared import Prepared
 from regard.decode.rules import NO_RULES, Rules
+from regard.decode.score import score_pairs
+from regard.decode.seats import Sentence
+from regard.errors import MisuseError
 from regard.model.transformer import Transformer
+
+PRECISIONS = {"fp32": None, "bf16": torch.bfloat16}  # None: as the weights are
+
+
+class Job:
+    """The sentences of one `submit`, and the answers so far."""
+
+    def __init__(self, sentences: Sequence[Sentence], count: int, search: Search) -> None:
+        self.search = search
+        self._waiting = deque(sorted(sentences, key=lambda s: -len(s.source)))
+        self._answers: list[list[Hypothesis]] = [[] for _ in range(count)]
+        self._lock = Lock()
+        self.workers: list[Future[None]] = []
+
+    def take(self, most: int) -> list[Sentence]:
+        with self._lock:
+            return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
+
+    def give(self, sentence: Sentence, found: list[Hypothesis]) -> None:
+        self._answers[sentence.number] += found  # each has its own number: no lock is needed
+
+    def result(self) -> list[list[Hypothesis]]:
+        for worker in self.workers:
+            worker.result()
+        if self.search.draws:
+            return [_distinct(found) for found in self._answers]
+        return self._answers
 
 
 class TorchEngine:
@@ -24,37 +62,61 @@ class TorchEngine:
         rules: Rules = NO_RULES,
         layout: Layout | None = None,
     ) -> None:
-        self.layout = layout or Layout()
-        self._model, self._frame, self._rules = model, frame, rules
+        self.layout = layout or Layout(threads=torch.get_num_threads())
+        if self.layout.precision not in PRECISIONS:
+            raise MisuseError(
+                f"precision: got {self.layout.precision}; the torch engine offers "
+                f"{' and '.join(PRECISIONS)}"
+            )
+        self._model, self._frame, self._rules = model.eval(), frame, rules
+        self._prepared = Prepared(model, PRECISIONS[self.layout.precision])
+        self._pool = ThreadPoolExecutor(
+            self.layout.workers, "regard", torch.set_num_threads, (self.layout.threads,)
+        )
 
     def refusal(self, search: Search, prefixed: bool = False) -> str | None:
+        """It offers everything."""
         return None
 
     def submit(
         self, sources: Sequence[Row], search: Search, prefixes: Sequence[Row] = ()
     ) -> Pending:
-        find = greedy if search.beam == 1 else beam_search
-        order = sorted(range(len(sources)), key=lambda i: -len(sources[i]))
-        answers: list[list[Hypothesis]] = [[] for _ in sources]
-        device = next(self._model.parameters()).device
-        for first in range(0, len(order), self.layout.batch):
-            rows = order[first : first + self.layout.batch]
-            longest = max(len(sources[i]) for i in rows)
-            ids = torch.full((len(rows), longest), self._frame.pad)
-            for n, i in enumerate(rows):
-                ids[n, : len(sources[i])] = torch.tensor(list(sources[i]))
-            lengths = torch.tensor([len(sources[i]) for i in rows])
-            real = torch.arange(longest) < lengths[:, None]
-            f = self._frame
-            found = find(
-                self._model, ids.to(device), real.to(device), f.start, f.end, search, self._rules
-            )
-            for i, hypotheses in zip(rows, found, strict=True):
-                answers[i] = hypotheses
-        return lambda: answers
+        sentences = []
+        for number, source in enumerate(sources):
+            prefix = tuple(prefixes[number]) if prefixes else ()
+            limit = search.limit(len(source), self._model.spec.position_limit)
+            for draw in range(search.n_best if search.draws else 1):
+                sentences.append(Sentence(number, tuple(source), limit, prefix, draw))
+        job = Job(sentences, len(sources), search)
+        job.workers = [
+            self._pool.submit(self._work, job)
+            for _ in range(min(self.layout.workers, max(1, len(sentences) // self._rows(search))))
+        ]
+        return job.result
+
+    def _rows(self, search: Search) -> int:
+        """How many sentences a worker decodes at once."""
+        return max(1, self.layout.batch // search.beam) if search.beam > 1 else self.layout.batch
+
+    def _work(self, job: Job) -> None:
+        decode_queue(
+            self._prepared,
+            job.take,
+            job.give,
+            job.search,
+            self._rules,
+            self._frame,
+            self._rows(job.search),
+        )
 
     def score(self, sources: Sequence[Row], targets: Sequence[Row]) -> list[list[float]]:
-        raise NotImplementedError
+        return score_pairs(self._model, sources, targets, self._frame)
 
     def close(self) -> None:
-        pass
+        self._pool.shutdown()
+
+
+def _distinct(found: list[Hypothesis]) -> list[Hypothesis]:
+    """Each output once, best first."""
+    kept = {h.ids: h for h in found}
+    return sorted(kept.values(), key=lambda h: (h.finished, h.score), reverse=True)

@@ -1,0 +1,102 @@
+"""What a folder of the ctranslate2 library says about itself, and the library, asked for by name.
+
+    model.bin                the weights, in the library's own format
+    config.json              its special pieces
+    shared_vocabulary.json   the pieces, in the order of their ids
+    vmap.txt                 the shortlist, if there is one (data/shortlist.py)
+    regard.json              this: where the weights come from, and what the folder can hold
+
+Nothing here imports torch: a translation by that library need not wait for it.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from regard import atomic
+from regard.careful import read_json, read_small_file, strict_json
+from regard.errors import CheckpointError, MisuseError
+
+INFO, WEIGHTS, PIECES, SHORTLIST = "regard.json", "model.bin", "shared_vocabulary.json", "vmap.txt"
+FORMAT, KIND = 1, "ctranslate2"
+MAX_INFO, MAX_PIECES = 64 * 1024, 256 * 1024 * 1024
+# Ours → the library's name of a type of numbers.
+PRECISIONS = {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
+
+
+@dataclass(frozen=True)
+class Info:
+    """Where a folder comes from; `weights` is what its source calls them, a SHA-256 for example."""
+
+    weights: str
+    precision: str  # of the file; the library turns it into another when it opens the folder
+    positions: int  # the most tokens of a source or an output
+    start: int
+    end: int
+    never: list[int]  # ids whose logits have a bias that no search overcomes
+    regard: str
+    ctranslate2: str
+
+
+def library() -> Any:
+    """The library, or one sentence that says how to get it."""
+    try:
+        import ctranslate2
+    except ImportError:
+        raise MisuseError(
+            "engine: ctranslate2 is not installed; pip install 'regard[fast]'"
+        ) from None
+    return ctranslate2
+
+
+def is_ctranslate2(folder: Path) -> bool:
+    """Whether the folder holds a model of that library, written by us or by others."""
+    return (folder / WEIGHTS).is_file() and (folder / "config.json").is_file()
+
+
+def is_fresh(folder: Path, weights: str, precision: str, never: Sequence[int] = ()) -> bool:
+    """Whether the folder was written from these weights, in this precision and with this rule."""
+    try:
+        info = read_info(folder)
+    except CheckpointError:
+        return False
+    whole = (folder / WEIGHTS).is_file() and (folder / PIECES).is_file()
+    asked = (weights, precision, sorted(never))
+    return whole and (info.weights, info.precision, sorted(info.never)) == asked
+
+
+def write_info(folder: Path, info: Info) -> None:
+    """Write regard.json, last of all files."""
+    value = {"format": FORMAT, "kind": KIND, **asdict(info)}
+    atomic.write_text(folder / INFO, json.dumps(value, indent=2) + "\n")
+
+
+def read_info(folder: Path) -> Info:
+    """What `write_info` wrote; anything else is a CheckpointError."""
+    path = folder / INFO
+    if not path.is_file():
+        raise CheckpointError(
+            f"{folder}: has no {INFO}; expected a folder of `regard convert --to ctranslate2`"
+        )
+    value = read_json(path, MAX_INFO)
+    if value.pop("format", None) != FORMAT or value.pop("kind", None) != KIND:
+        raise CheckpointError(f"{path}: not of this format; convert the model again")
+    types = dict.fromkeys(("positions", "start", "end"), int) | {"never": list}
+    fits = set(value) == set(Info.__annotations__)
+    fits = fits and all(type(part) is types.get(name, str) for name, part in value.items())
+    if not fits or not all(type(i) is int for i in value["never"]):
+        raise CheckpointError(f"{path}: not what regard writes there; convert the model again")
+    return Info(**value)
+
+
+def read_pieces(folder: Path) -> list[str]:
+    """The pieces in the order of their ids."""
+    path = folder / PIECES
+    if not path.is_file():
+        raise CheckpointError(f"{folder}: {PIECES} is missing; convert the model again")
+    value = strict_json(read_small_file(path, MAX_PIECES), str(path), MAX_PIECES)
+    if not isinstance(value, list) or not all(isinstance(piece, str) for piece in value):
+        raise CheckpointError(f"{path}: expected a list of texts; convert the model again")
+    return value

@@ -1,0 +1,39 @@
+"""What lies around the weights: names of folders, checksums, JSON. It imports no torch."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from regard.errors import CheckpointError
+
+
+def folder_name(step: int) -> str:
+    return f"step-{step:08d}"
+
+
+def steps_saved(root: Path) -> list[int]:
+    """The steps that have a complete checkpoint, in order."""
+    if not root.is_dir():
+        return []
+    found = [path.name.removeprefix("step-") for path in root.glob("step-*")]
+    return sorted(int(number) for number in found if number.isdigit())
+
+
+def sha256(path: Path) -> str:
+    """The checksum of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file, or an error that names the file."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise CheckpointError(f"{path}: not valid JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path}: expected a JSON object, got {type(value).__name__}")
+    return value

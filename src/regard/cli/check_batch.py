@@ -1,0 +1,67 @@
+"""`regard translate --check-batch`: the promise of batch invariance, proved on the user's model."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from regard.tasks.check_batch import Verdict
+    from regard.tasks.engines import Engines
+    from regard.tasks.translate import Translator
+
+LISTED = 20  # lines that differ, at most
+
+
+def show_check(
+    translator: "Translator",
+    engines: "Engines",
+    texts: list[str],
+    options: dict[str, Any],
+    as_json: bool,
+) -> bool:
+    """Check and print a table; whether the promise holds. Without texts it is the model's probe."""
+    from regard.draw.progress import progress_bar
+    from regard.errors import MisuseError
+    from regard.tasks.check_batch import WAYS, check_batch
+    from regard.tasks.translate import options_with, sentences_of
+
+    search, reading = options_with(translator.search, "translate", options)
+    if search.draws or reading.prefix:
+        raise MisuseError("--check-batch: compares searches; leave out --temperature and --prefix")
+    given = texts or [source for source, _ in engines.home.probe()]
+    sentences = sentences_of(given, reading)
+    if not sentences:
+        raise MisuseError("--check-batch: got blank lines only, expected some text")
+    rows = translator.rows(sentences)
+    engine = engines.take(search)
+    with progress_bar("checking", len(rows) * len(WAYS)) as bar:
+        verdict = check_batch(engine, rows, search, bar.advance)
+    if as_json:
+        ways = [asdict(way) | {"holds": verdict.holds(way)} for way in verdict.ways]
+        row = {"engine": verdict.engine, "kept": verdict.kept, "ways": ways}
+        click.echo(json.dumps(row, ensure_ascii=False))
+    else:
+        _print(verdict, search.beam, [sentence.text for sentence in sentences])
+    return verdict.kept
+
+
+def _print(verdict: "Verdict", beam: int, texts: Sequence[str]) -> None:
+    from regard.tasks.check_batch import SHARE, TOLERANCE
+
+    click.echo(f"{verdict.engine}, beam {beam}: {len(texts):,} sentences, compared with each alone")
+    click.echo(f"{'':24} same tokens   largest |Δ log p| per token")
+    for way in verdict.ways:
+        share = f"{way.same:,} of {way.sentences:,}"
+        click.echo(f"{way.name:24} {share:>13} {way.largest:15.1e}")
+    for number in sorted({n for way in verdict.ways for n in way.different})[:LISTED]:
+        click.echo(f"  differs: {texts[number]}")
+    most = f"{TOLERANCE:.0e}".replace("e-0", "e-")
+    promise = (
+        f"same tokens, log p per token within {most}"
+        if verdict.strict
+        else f"same tokens for {SHARE:.1%} of the sentences"
+    )
+    click.echo(f"promise ({promise}): {'kept' if verdict.kept else 'BROKEN'}")

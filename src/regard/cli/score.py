@@ -1,0 +1,124 @@
+"""`regard score`: how likely a model finds given translations."""
+
+import json
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regard.cli.engine_options import asked_of, engine_options
+from regard.cli.lines import arriving, one_line
+from regard.cli.sections import SectionedCommand, section
+
+if TYPE_CHECKING:
+    from regard.tasks.score import Scored
+
+files = section("Files")
+shown = section("Output")
+
+
+@click.command(
+    cls=SectionedCommand,
+    epilog="""\b
+Examples:
+  regard score runs/demo "How are you?" "Wie geht es dir?"
+  regard score runs/demo "How are you?" "Wie geht es dir?" --tokens
+  regard score runs/demo --source test.en --target test.de --json""",
+)
+@click.argument("run", metavar="MODEL", type=click.Path(path_type=Path))
+@click.argument("texts", metavar="[SOURCE TARGET]", nargs=-1)
+@files("--source", type=click.Path(path_type=Path), help="Sources, line by line.")
+@files("--target", type=click.Path(path_type=Path), help="Their translations, line by line.")
+@engine_options(default="torch", shortlist=False)
+@shown("--tokens", is_flag=True, help="List each piece of the target with its log p.")
+@shown("--json", "as_json", is_flag=True, help="One JSON object a pair.")
+def command(
+    run: Path,
+    texts: tuple[str, ...],
+    source: Path | None,
+    target: Path | None,
+    tokens: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Print log p(TARGET | SOURCE), its mean per token, and the perplexity.
+
+    The end token is counted. log p is the natural logarithm; a pair is scored as it is, never
+    split into sentences.
+    """
+    from regard.tasks.engines import Engines
+    from regard.tasks.home import open_home
+    from regard.tasks.score import score_texts
+    from regard.tasks.translate import Translator
+
+    if (len(texts), source is None, target is None) not in ((2, True, True), (0, False, False)):
+        raise click.UsageError("expected a SOURCE and a TARGET, or --source and --target")
+    device = options.pop("device")
+    asked = asked_of(options)
+    home = open_home(run, device)
+    engines = Engines(home, asked, lambda line: click.echo(line, err=True))
+    translator = Translator(home.codec, home.search, home.limit, engines.take)
+    first = 1
+    pairs = [list(texts)] if source is None or target is None else _pairs(source, target)
+    for part in _parts(pairs):
+        found = score_texts(translator, [s for s, _ in part], [t for _, t in part], first)
+        if first == 1 and not as_json and not tokens:
+            click.echo("     log p    per token   perplexity")
+        for scored in found:
+            _write(scored, tokens, as_json)
+        first += len(part)
+    engines.close()
+
+
+def _pairs(source: Path, target: Path) -> Iterator[list[str]]:
+    """Line n of both files; the counts must match."""
+    from regard.errors import DataError
+
+    sides = [(line for lines in arriving(path) for line in lines) for path in (source, target)]
+    for number, pair in enumerate(zip_longest(*sides), start=1):
+        if None in pair:
+            short, long = (source, target) if pair[0] is None else (target, source)
+            raise DataError(
+                f"{short}: ends after line {number - 1:,}, {long} goes on; expected as many lines "
+                "in both"
+            )
+        yield list(pair)
+
+
+def _parts(pairs: "list[list[str]] | Iterator[list[str]]") -> Iterator[list[list[str]]]:
+    part: list[list[str]] = []
+    for pair in pairs:
+        part.append(pair)
+        if len(part) == 1024:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def _write(scored: "Scored", tokens: bool, as_json: bool) -> None:
+    if as_json:
+        row: dict[str, Any] = {
+            "source": scored.source,
+            "target": scored.target,
+            "log_probability": scored.log_probability,
+            "mean": scored.mean,
+            "perplexity": scored.perplexity,
+        }
+        if tokens:
+            pairs = zip(scored.tokens, scored.log_probabilities, strict=True)
+            row["tokens"] = [{"piece": piece, "log_probability": p} for piece, p in pairs]
+        click.echo(json.dumps(row, ensure_ascii=False))
+        return
+    if tokens:
+        click.echo(one_line(f"{scored.source} → {scored.target}"))
+        for piece, log_p in zip(scored.tokens, scored.log_probabilities, strict=True):
+            click.echo(f"{log_p:10.4f}   {piece}")
+        click.echo(
+            f"{scored.log_probability:10.4f}   in all; {scored.mean:.4f} per token, perplexity "
+            f"{scored.perplexity:.3f}"
+        )
+        return
+    click.echo(f"{scored.log_probability:10.4f}   {scored.mean:10.4f}   {scored.perplexity:10.3f}")

@@ -1,0 +1,101 @@
+"""Continuous batching: a slot whose sentence is finished takes the next one of the queue at once.
+
+The memory of the next sentences is made ahead, many at a time, because the encoder works best on
+many; taking a seat is then only a copy. When nobody waits any more, empty slots are removed.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from regard.decode.beam import BeamSearch
+from regard.decode.constraints import Constraints
+from regard.decode.engine import Frame
+from regard.decode.greedy import Greedy
+from regard.decode.hypothesis import Hypothesis, Search
+from regard.decode.prepared import Prepared
+from regard.decode.rules import Rules
+from regard.decode.seats import Sentence
+from regard.decode.slots import Slots
+
+Take = Callable[[int], Sequence[Sentence]]  # the next sentences of the queue, at most so many
+Give = Callable[[Sentence, list[Hypothesis]], None]
+
+
+class Ready:
+    """Sentences from the queue whose memory is made."""
+
+    def __init__(self, model: Prepared, take: Take, batch: int, pad: int) -> None:
+        self._model, self._take, self._batch, self._pad = model, take, batch, pad
+        self._sentences: list[Sentence] = []
+        self._memory, self._lengths = torch.zeros(0), torch.zeros(0)
+
+    def look(self) -> tuple[int, int] | None:
+        """How many are ready, and the longest source among them; None at the end of the queue."""
+        if not self._sentences:
+            self._sentences = list(self._take(self._batch))
+            if self._sentences:
+                self._encode()
+        return (len(self._sentences), self._memory.shape[4]) if self._sentences else None
+
+    def take(self, count: int) -> tuple[list[Sentence], Tensor, Tensor]:
+        """The next ones with memory and source lengths; fewer at the end, and then none."""
+        self.look()
+        taken, self._sentences = self._sentences[:count], self._sentences[count:]
+        n = len(taken)
+        memory, lengths = self._memory[:, :, :n], self._lengths[:n]
+        self._memory, self._lengths = self._memory[:, :, n:], self._lengths[n:]
+        return taken, memory, lengths
+
+    def _encode(self) -> None:
+        longest = max(len(sentence.source) for sentence in self._sentences)
+        rows = [[*s.source, *[self._pad] * (longest - len(s.source))] for s in self._sentences]
+        device = self._model.device
+        self._lengths = torch.tensor([len(s.source) for s in self._sentences], device=device)
+        real = torch.arange(longest, device=device) < self._lengths[:, None]
+        self._memory = self._model.encode(torch.tensor(rows, device=device), real)
+
+
+@torch.inference_mode()
+def decode_queue(
+    model: Prepared,
+    take: Take,
+    give: Give,
+    search: Search,
+    rules: Rules,
+    frame: Frame,
+    batch: int,
+) -> None:
+    """Search for every sentence that `take` hands out; each answer is given when it is there."""
+    ready = Ready(model, take, batch, frame.pad)
+    first = ready.look()
+    if first is None:
+        return
+    one = search.beam == 1 and not search.coverage
+    slots = Slots(model, first[0], 1 if one else search.beam, first[1])
+    constraints = Constraints(search, rules, frame.end)
+    run = (Greedy if one else BeamSearch)(slots, constraints, frame.start)
+    empty = list(range(len(slots)))
+    while True:
+        while empty:
+            sentences, memory, lengths = ready.take(len(empty))
+            if not sentences:
+                break
+            places, empty = empty[: len(sentences)], empty[len(sentences) :]
+            slots.admit(torch.tensor(places, device=model.device), memory, lengths)
+            run.seat(places, sentences)
+        if len(empty) == len(slots):
+            return
+        if 4 * len(empty) > len(slots):  # nobody waits any more
+            held = torch.tensor(sorted(set(range(len(slots))) - set(empty)), device=model.device)
+            slots.keep(held)
+            run.keep(held)
+            empty = []
+        elif empty:
+            slots.release(torch.tensor(empty, device=model.device))
+        waiting = len(empty)
+        while len(empty) == waiting:
+            for place, sentence, hypotheses in run.step():
+                give(sentence, hypotheses)
+                empty.append(place)

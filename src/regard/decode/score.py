@@ -1,0 +1,42 @@
+"""How likely a given output is: log p of each of its tokens, in one pass (teacher forcing)."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from regard.decode.engine import Frame, Row
+from regard.model.transformer import Transformer
+
+BATCH_CELLS = 8192  # rows × (longest source + longest target) of one batch
+
+
+@torch.inference_mode()
+def score_pairs(
+    model: Transformer, sources: Sequence[Row], targets: Sequence[Row], frame: Frame
+) -> list[list[float]]:
+    """log p(token | source, tokens before it) for each target token and the end token."""
+    scores: list[list[float]] = [[] for _ in sources]
+    device = next(model.parameters()).device
+    order = sorted(range(len(sources)), key=lambda i: -len(sources[i]) - len(targets[i]))
+    while order:
+        cells = len(sources[order[0]]) + len(targets[order[0]]) + 1
+        rows, order = order[: max(1, BATCH_CELLS // cells)], order[max(1, BATCH_CELLS // cells) :]
+        source, real = _padded([sources[i] for i in rows], frame.pad)
+        given, _ = _padded([[frame.start, *targets[i]] for i in rows], frame.pad)
+        expected, _ = _padded([[*targets[i], frame.end] for i in rows], frame.pad)
+        logits = model(source.to(device), given.to(device), real.to(device))
+        at_least_single = torch.promote_types(logits.dtype, torch.float32)
+        log_p = torch.log_softmax(logits, dim=-1, dtype=at_least_single)
+        found = log_p.gather(2, expected.to(device)[:, :, None])[:, :, 0].tolist()
+        for i, row in zip(rows, found, strict=True):
+            scores[i] = row[: len(targets[i]) + 1]
+    return scores
+
+
+def _padded(rows: Sequence[Row], pad: int) -> tuple[Int[Tensor, "B L"], Bool[Tensor, "B L"]]:
+    longest = max(len(row) for row in rows)
+    ids = torch.tensor([[*row, *[pad] * (longest - len(row))] for row in rows])
+    lengths = torch.tensor([len(row) for row in rows])
+    return ids, torch.arange(longest) < lengths[:, None]

@@ -1,0 +1,73 @@
+"""Which sentence sits in which slot, how long its output may be, and how it must begin."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.decode.best import log_sum_exp
+from regard.decode.constraints import NO_PREFIX, Constraints
+from regard.decode.slots import Slots
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """Source ids with their end token; `number` says whose answer it is, `draw` which one."""
+
+    number: int
+    source: tuple[int, ...]
+    limit: int  # most output tokens, end token included
+    prefix: tuple[int, ...] = ()
+    draw: int = 0
+
+
+class Seats:
+    """The sentences in the slots of a batch."""
+
+    def __init__(self, slots: Slots, constraints: Constraints) -> None:
+        self._slots, self._constraints = slots, constraints
+        self.sentences: list[Sentence | None] = [None] * len(slots)
+        self.limits = torch.zeros(len(slots), dtype=torch.long, device=slots.start.device)
+        self._prefixes = self.limits.new_zeros(len(slots), 0)
+        search = constraints.search
+        self._free = not constraints.rules and search.min_length == 0
+        self._free = self._free and not constraints.needs_outputs
+
+    def seat(self, places: Sequence[int], sentences: Sequence[Sentence]) -> None:
+        longest = max(len(sentence.prefix) for sentence in sentences)
+        missing = longest - self._prefixes.shape[1]
+        if missing > 0:
+            self._prefixes = torch.nn.functional.pad(self._prefixes, (0, missing), value=NO_PREFIX)
+        for place, sentence in zip(places, sentences, strict=True):
+            self.sentences[place] = sentence
+            self.limits[place] = sentence.limit
+            self._prefixes[place] = NO_PREFIX
+            given = torch.tensor(sentence.prefix, dtype=torch.long)
+            self._prefixes[place, : len(given)] = given
+
+    def keep(self, places: Int[Tensor, " n"]) -> None:
+        self.sentences = [self.sentences[place] for place in places.tolist()]
+        self.limits, self._prefixes = self.limits[places], self._prefixes[places]
+
+    def constrain(self, logits: Float[Tensor, "R V"]) -> Float[Tensor, " R"]:
+        """Let the constraints change the logits; returns what to subtract to have log p."""
+        slots = self._slots
+        prefix = self._next_of_prefix() if self._prefixes.shape[1] else None
+        if self._free and prefix is None:
+            return log_sum_exp(logits)
+        first = int(slots.start.min())
+        columns = torch.arange(first, slots.column, device=logits.device)
+        outputs, real = slots.tokens[:, first : slots.column], columns > slots.start[:, None]
+        limits = self.limits.repeat_interleave(slots.width)
+        return self._constraints.apply(logits, outputs, real, limits, prefix)
+
+    def _next_of_prefix(self) -> Int[Tensor, " R"] | None:
+        """The token that each row must put out next, NO_PREFIX where free; None if all are."""
+        slots, longest = self._slots, self._prefixes.shape[1]
+        place = (slots.ages - 1).view(len(slots), slots.width)[:, 0]
+        wanted = self._prefixes.gather(1, place.clamp(max=longest - 1)[:, None])[:, 0]
+        wanted = torch.where(place < longest, wanted, NO_PREFIX)
+        some = bool((wanted != NO_PREFIX).any())
+        return wanted.repeat_interleave(slots.width) if some else None

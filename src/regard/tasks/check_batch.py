@@ -1,0 +1,84 @@
+"""Same text, same answer: is a sentence translated alike alone, in batches, among other neighbours?
+
+torch in fp32         the same tokens for every sentence, log p per token within 1e-5
+anything else         the same tokens for at least 99.5 % of the sentences
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from regard.decode.engine import Engine
+from regard.decode.hypothesis import Hypothesis, Search
+
+TOLERANCE = 1e-5
+SHARE = 0.995
+WAYS = {"alone": 1, "batches of 8": 8, "batches of 64": 64, "shuffled, batches of 64": 64}
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to group the sentences, compared with each sentence alone."""
+
+    name: str
+    same: int
+    sentences: int
+    largest: float  # difference of log p per token, where the tokens are the same
+    different: tuple[int, ...]  # numbers of sentences that came out otherwise
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """All ways; `kept` is whether the promise holds."""
+
+    engine: str
+    strict: bool  # torch in fp32
+    ways: tuple[Way, ...]
+
+    @property
+    def kept(self) -> bool:
+        """Whether the promise of this engine and precision holds."""
+        return all(self.holds(way) for way in self.ways)
+
+    def holds(self, way: Way) -> bool:
+        """Whether it holds for one way."""
+        if self.strict:
+            return not way.different and way.largest <= TOLERANCE
+        return way.same >= SHARE * way.sentences
+
+
+def check_batch(
+    engine: Engine,
+    rows: Sequence[Sequence[int]],
+    search: Search,
+    advance: Callable[[int], None] = lambda count: None,
+    seed: int = 0,
+) -> Verdict:
+    """Search the same rows in several groupings and compare."""
+    found = {}
+    for name, size in WAYS.items():
+        order = list(range(len(rows)))
+        if name.startswith("shuffled"):
+            random.Random(seed).shuffle(order)
+        answers: dict[int, Hypothesis] = {}
+        for first in range(0, len(order), size):
+            numbers = order[first : first + size]
+            outputs = engine.submit([rows[i] for i in numbers], search)()
+            answers |= {i: best[0] for i, best in zip(numbers, outputs, strict=True)}
+            advance(len(numbers))
+        found[name] = [answers[i] for i in range(len(rows))]
+    alone = found.pop("alone")
+    strict = engine.name == "torch" and engine.layout.precision == "fp32"
+    ways = tuple(_way(name, alone, other) for name, other in found.items())
+    return Verdict(f"{engine.name} {engine.layout.precision}", strict, ways)
+
+
+def _way(name: str, alone: Sequence[Hypothesis], other: Sequence[Hypothesis]) -> Way:
+    pairs = list(zip(alone, other, strict=True))
+    different = tuple(n for n, (a, b) in enumerate(pairs) if a.ids != b.ids)
+    gaps = [
+        abs(a.log_probability - b.log_probability) / (len(a.ids) + 1)
+        for a, b in pairs
+        if a.ids == b.ids
+    ]
+    return Way(name, len(pairs) - len(different), len(pairs), max(gaps, default=0.0), different)

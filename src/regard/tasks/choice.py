@@ -1,0 +1,166 @@
+"""Which engine translates, in which precision and layout: chosen once, kept beside the model.
+
+    engines/choice.json           this choice, what it rests on, and what was measured
+    engines/ctranslate2-int8/     the weights as that engine wants them; -fp32 likewise
+    engines/.lock                 held while they are made
+
+A choice holds while the weights and the versions are the same; on another machine only the layout
+is measured again. Nothing here imports torch.
+"""
+
+import json
+import os
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from regard import __version__, atomic
+from regard.careful import read_json
+from regard.checkpoint import files
+from regard.decode.engine import Layout
+from regard.errors import CheckpointError
+
+ENGINES, CHOICE = "engines", "choice.json"
+FORMAT = 1
+MAX_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a layout depends on."""
+
+    cpu: str
+    cores: int
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen, and for which weights, versions and machine."""
+
+    engine: str
+    precision: str
+    reason: str
+    layouts: Mapping[str, Layout]  # by engine and precision, "ctranslate2 int8" for example
+    weights: str  # SHA-256
+    versions: Mapping[str, str]
+    machine: Machine
+    limit: int | None = None  # tokens of a sentence
+    vocabulary: int = 0
+    stamps: Sequence[Sequence[Any]] = ()  # name, size and time of the files of weights
+    checks: Mapping[str, Any] = field(default_factory=dict)
+    speeds: Mapping[str, float] = field(default_factory=dict)  # target tokens a second
+
+    def layout(self, engine: str, precision: str) -> Layout:
+        """The layout that was measured, or else the best guess."""
+        known = self.layouts.get(f"{engine} {precision}")
+        guess = self.layouts.get(f"{self.engine} {self.precision}", default_layout(engine))
+        return known or replace(guess, precision=precision)
+
+
+def default_layout(engine: str, precision: str = "fp32") -> Layout:
+    """Before anything is measured: a worker for each core (ctranslate2), or all for one (torch)."""
+    count = cores()
+    workers = count if engine == "ctranslate2" else 1
+    return Layout(precision, workers, count // workers)
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    if os.name == "posix" and platform.system() == "Linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def this_machine() -> Machine:
+    """The name of the CPU as the system gives it, and the cores that may be used."""
+    name = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        with info.open(encoding="utf-8", errors="replace") as lines:
+            named = (line.partition(":")[2].strip() for line in lines if line.startswith("model n"))
+            name = next(named, "") or name
+    return Machine(name, cores())
+
+
+def versions() -> dict[str, str]:
+    """Of what translates; a library that is not there has none."""
+    found = {"regard": __version__}
+    for library in ("ctranslate2",):
+        try:
+            found[library] = version(library)
+        except PackageNotFoundError:
+            found[library] = ""
+    return found
+
+
+def stamps(weights: Sequence[Path]) -> list[list[Any]]:
+    """Name, size and time of each file: while they are the same, so is the checksum."""
+    return [[p.name, p.stat().st_size, p.stat().st_mtime_ns] for p in weights]
+
+
+def digest(weights: Sequence[Path]) -> str:
+    """The SHA-256 of the file of weights; of several, that of their checksums."""
+    sums = [files.sha256(path) for path in weights]
+    return sums[0] if len(sums) == 1 else sha256(" ".join(sums).encode()).hexdigest()
+
+
+def write_choice(folder: Path, choice: Choice) -> None:
+    """Keep it in the folder of the model."""
+    text = json.dumps({"format": FORMAT, **asdict(choice)}, indent=2, ensure_ascii=False)
+    atomic.write_text(folder / ENGINES / CHOICE, text + "\n")
+
+
+def read_choice(folder: Path, weights: Sequence[Path]) -> Choice | None:
+    """The choice that holds for these weights and versions; None if there is none.
+
+    A file that cannot be understood is as good as none: it is written again.
+    """
+    path = folder / ENGINES / CHOICE
+    if not path.is_file():
+        return None
+    try:
+        choice = _choice(read_json(path, MAX_BYTES))
+    except (CheckpointError, KeyError, TypeError, ValueError):
+        return None
+    if choice is None or dict(choice.versions) != versions():
+        return None
+    now = stamps(weights)
+    if now == [list(stamp) for stamp in choice.stamps]:
+        return choice
+    if digest(weights) != choice.weights:
+        return None
+    return replace(choice, stamps=now)  # a copy of the folder has other times
+
+
+def _choice(values: dict[str, Any]) -> Choice | None:
+    if values.pop("format", None) != FORMAT:
+        return None
+    layouts = {str(name): Layout(**given) for name, given in values.pop("layouts").items()}
+    for layout in layouts.values():
+        numbers = (layout.workers, layout.threads, layout.batch)
+        if not all(isinstance(n, int) and 0 < n < 65_536 for n in numbers):
+            return None
+    machine = Machine(**values.pop("machine"))
+    choice = Choice(layouts=layouts, machine=machine, **values)
+    known = choice.engine in ("torch", "ctranslate2") and choice.precision in ("fp32", "int8")
+    return choice if known else None
+
+
+@contextmanager
+def only_one(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder's engines; a second process waits until the first is done."""
+    place = folder / ENGINES
+    place.mkdir(exist_ok=True)
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        yield
+        return
+    with (place / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,213 @@
+"""A model's folder before its weights are read: text, search, limit, and where the weights lie.
+
+That is all a translation by the ctranslate2 engine needs, so nothing here imports torch; whoever
+needs the weights calls `transformer`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from regard.checkpoint.files import folder_name, read_json, steps_saved
+from regard.config import build
+from regard.decode.hypothesis import Search
+from regard.decode.rules import NO_RULES, Rules
+from regard.errors import CheckpointError
+from regard.model.spec import Spec
+from regard.tasks.choice import Choice, read_choice
+from regard.tasks.codec import Codec, own_codec, published_codec
+from regard.tasks.hub import fetch, is_hub_name
+from regard.tasks.recipe import make_recipe
+from regard.tasks.run import Run, open_run
+from regard.tasks.settings import Settings, read_settings
+from regard.text.published import PublishedTokenizer, load_tokenizer
+from regard.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from regard.model.transformer import Transformer
+
+Probe = list[tuple[str, str | None]]  # sources with their references, where there are any
+PROBES = 500  # fewer, and BLEU moves by more than 0.2 with every second sentence
+# For models without validation pairs of their own.
+SENTENCES = (
+    "How are you?",
+    "I would like a cup of coffee, please.",
+    "The animal didn't cross the street because it was too tired.",
+    "She has lived in this town for more than twenty years.",
+    "They went to the bank to exchange money.",
+    "What time does the next train leave?",
+    "The committee will meet again on Monday to discuss the new proposal.",
+    "We are friends.",
+    "If it rains tomorrow, we will stay at home and read.",
+    "Two young men are playing football in front of a large white house.",
+    "No.",
+    "The price of bread has risen by 3.5 percent since last year.",
+)
+
+
+@dataclass(frozen=True)
+class Home:
+    """What an engine is made from, whichever kind of folder the model has."""
+
+    folder: Path
+    device: str  # as asked for
+    weights: Sequence[Path]
+    spec: Spec | None  # None: known once the model is loaded
+    codec: Codec
+    search: Search
+    rules: Rules
+    limit: int | None
+    choice: Choice | None
+    transformer: "Callable[[], Transformer]"
+    probe: Callable[[], Probe]
+    obstacle: str = ""  # why nothing should be kept beside this model yet
+
+
+def limit_of(spec: Spec) -> int | None:
+    """The most tokens of a sentence; relative and rotary positions have no end.
+
+    Sinusoids have none either, but no model was trained that far, and a line without a full stop
+    must not exhaust the memory.
+    """
+    return None if spec.positions in ("relative", "rotary") else spec.max_length
+
+
+def parts_of_run(run: Run) -> tuple[Spec, Tokenizer, Search]:
+    """Everything of a run but its weights."""
+    tokenizer = Tokenizer.load(run.tokenizer)
+    spec = build(Spec, read_json(run.spec), str(run.spec))
+    if spec.vocabulary != tokenizer.size:
+        raise CheckpointError(
+            f"{run.folder}: the tokenizer holds {tokenizer.size} pieces, the spec "
+            f"{spec.vocabulary}; one of the two files belongs to another run"
+        )
+    recipe = make_recipe(read_json(run.recipe), str(run.recipe))
+    return spec, tokenizer, recipe.decode
+
+
+def best_step(run: Run) -> int | None:
+    """The checkpoint to use while a run is not finished; None: its final weights are there."""
+    info = run.read_info()
+    if info.get("state") == "finished":
+        return None
+    steps = steps_saved(run.checkpoints)
+    if not steps:
+        raise CheckpointError(
+            f"{run.folder}: no weights yet; go on with `regard train --resume {run.folder}`"
+        )
+    best = info.get("best_step")
+    return best if isinstance(best, int) and best in steps else steps[-1]
+
+
+def home_of_run(
+    run: Run,
+    spec: Spec,
+    tokenizer: Tokenizer,
+    search: Search,
+    transformer: "Callable[[], Transformer]",
+    device: str = "auto",
+) -> Home:
+    """Of a run whose parts are known."""
+    weights: list[Path] = []
+    obstacle = "the model does not lie in the folder of a run"
+    if run.info.is_file():
+        step = best_step(run)
+        folder = run.checkpoints / folder_name(step or 0)
+        weights = [run.weights if step is None else folder / "weights.safetensors"]
+        obstacle = "" if step is None else "the run is not finished"
+    return Home(
+        folder=run.folder,
+        device=device,
+        weights=weights,
+        spec=spec,
+        codec=own_codec(tokenizer),
+        search=search,
+        rules=NO_RULES,
+        limit=limit_of(spec),
+        choice=read_choice(run.folder, weights) if not obstacle else None,
+        transformer=transformer,
+        probe=lambda: _validation_pairs(run),
+        obstacle=obstacle,
+    )
+
+
+def _validation_pairs(run: Run) -> Probe:
+    """Evenly from all over the held-out pairs: their beginning may be all of one kind."""
+    from regard.tasks.prepare import read_texts
+
+    file = run.data / "valid.jsonl"
+    rows = read_texts(file) if file.is_file() else []
+    if not rows:
+        return [(text, None) for text in SENTENCES]
+    step = max(1, len(rows) // PROBES)
+    return [(row["source"], row["target"]) for row in rows[::step][:PROBES]]
+
+
+def home_of_published(
+    folder: Path,
+    tokenizer: PublishedTokenizer,
+    settings: Settings,
+    spec: Spec | None,
+    transformer: "Callable[[], Transformer]",
+    device: str = "auto",
+    choice: Choice | None = None,
+) -> Home:
+    """Of a published encoder–decoder model."""
+    weights = weights_of_published(folder)
+    found = read_choice(folder, weights) if choice is None else choice
+    limit = limit_of(spec) if spec else None
+    return Home(
+        folder=folder,
+        device=device,
+        weights=weights,
+        spec=spec,
+        codec=published_codec(tokenizer, settings),
+        search=settings.search,
+        rules=settings.rules,
+        limit=found.limit if spec is None and found else limit,
+        choice=found,
+        transformer=transformer,
+        probe=lambda: [(text, None) for text in SENTENCES],
+        obstacle="" if weights else "the folder has no safetensors",
+    )
+
+
+def weights_of_published(folder: Path) -> list[Path]:
+    """Its files of weights, in order."""
+    return sorted(folder.glob("*.safetensors"))
+
+
+def open_home(path: str | Path, device: str = "auto") -> Home:
+    """The folder of a model that translates, without torch where a stored choice allows it."""
+    folder = fetch(str(path)) if is_hub_name(path) else Path(path)
+    published = (folder / "config.json").is_file() and not Run(folder).info.is_file()
+    if published:
+        choice = read_choice(folder, weights_of_published(folder))
+        tokenizer = load_tokenizer(folder) if choice else None
+        if choice is None or tokenizer is None or choice.engine == "torch":
+            return _loaded_home(folder, device)
+        settings = read_settings(folder, choice.vocabulary)
+        load = _loader(folder, device)
+        return home_of_published(folder, tokenizer, settings, None, load, device, choice)
+    run = open_run(folder)
+    return home_of_run(run, *parts_of_run(run), _loader(folder, device), device)
+
+
+def _loader(folder: Path, device: str) -> "Callable[[], Transformer]":
+    """Reads the weights when it is called: torch is imported then."""
+
+    def read() -> "Transformer":
+        from regard.tasks.load import load
+
+        return load(folder, device).transformer
+
+    return read
+
+
+def _loaded_home(folder: Path, device: str) -> Home:
+    """Of a published model that has to be opened first."""
+    from regard.tasks.published import open_published
+
+    model = open_published(folder, device)
+    return model.home("translate")
