@@ -33,6 +33,10 @@ class Prepared:
         return self.weights == "trained"
 
 
+# A run may have been trained when the paper's rules were the default; one engine has only these.
+RULES = ("--length-norm", "power", "--stop", "first-k")
+
+
 class CommandFailed(Exception):
     """A command of regard ended with an error."""
 
@@ -78,7 +82,7 @@ def settle(model: Prepared, sentence: str) -> None:
     """Let regard make its files and choose its layout now, as it does at a user's first call."""
     for options in ((), ("--shortlist",)):
         try:
-            regard("translate", model.run, sentence, *options)
+            regard("translate", model.run, sentence, *RULES, *options)
         except CommandFailed as error:
             print(f"{model.name} · {' '.join(options)}: {error}", file=sys.stderr, flush=True)
 

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from contenders import BEAMS, COLD_GOALS, Contender
-from models import ENVIRONMENT, Prepared, last_line
+from models import ENVIRONMENT, RULES, Prepared, last_line
 
 PEERS = Path(__file__).parent / "peers"
 sys.path.insert(0, str(PEERS))
@@ -109,7 +109,9 @@ def _one(model: Prepared, row: Row, plan: Plan) -> Result:
 
 def cold_starts(model: Prepared, sentence: str, repeats: int, say: Say) -> dict[str, list[float]]:
     """Seconds from the command to its end, in turns: `import torch` alone, then each engine."""
-    translate = [sys.executable, "-m", "regard", "translate", str(model.run), sentence]
+    if not repeats:
+        return {}
+    translate = [sys.executable, "-m", "regard", "translate", str(model.run), sentence, *RULES]
     commands = {"import torch": [sys.executable, "-c", "import torch"]} | {
         engine: [*translate, "--engine", engine] for engine in COLD_GOALS
     }

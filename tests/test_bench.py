@@ -103,12 +103,12 @@ def test_what_is_missing_is_said_before_anything_runs(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def post_norm_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The toy language, in the norm order that `transformers` has a model for; nearly learnt."""
+    """The toy language, in the norm order that `transformers` has a model for; half learnt."""
     from regard.tasks.train import Request, train
 
     folder = tmp_path_factory.mktemp("bench")
     source, target = toy.write(folder, 400)
-    schedule = ("train.steps=400", "train.warmup=60", "train.validate_every=200")
+    schedule = ("train.steps=250", "train.warmup=60", "train.validate_every=250")
     changes = (*toy.SMALL, "model.norm_order=post", *schedule)
     train(
         Request(source=source, target=target, assignments=changes, folder=folder / "run"),
@@ -139,8 +139,10 @@ def test_a_small_run_fills_the_table_and_all_say_the_same(
         assert row["name"] in done.stdout
         assert row["tokens_per_second"][0] > 0 and row["latency_ms"][0] > 0
         assert row["memory_mb"] > 20 and 0 <= row["bleu"] <= 100
-    exact = ("auto", "default-fp32", "best-fp32", "transformers")
+    exact = ("default-fp32", "best-fp32", "transformers")
     assert all(rows[key]["texts"] == rows["torch"]["texts"] for key in exact)
     assert all(rows[key]["tokens"] == rows["torch"]["tokens"] for key in exact)
+    # auto may have chosen int8, with which a model that is hardly trained says other things.
+    assert rows["auto"]["same_texts"] == 12 or "int8" in rows["auto"]["layout"]
     assert rows["transformers"]["memory_mb"] > rows["best-fp32"]["memory_mb"]  # torch is in there
-    assert len(model["goals"]) == 11
+    assert len(model["goals"]) == 9  # 7 ratios, 2 of BLEU

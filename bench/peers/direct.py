@@ -22,6 +22,7 @@ class Direct:
             "max_decoding_length": job.max_length,
             "max_batch_size": job.batch,
             "max_input_length": 0,  # else it cuts long sentences without a word
+            "min_decoding_length": 0,  # an output may be empty, as in ours
             "return_end_token": True,  # the end token counts in the length norm, as in ours
         }
         self.layout = f"Translator({spelled(job.options)})"

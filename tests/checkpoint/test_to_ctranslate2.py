@@ -1,4 +1,4 @@
-"""A folder of the ctranslate2 library: log p there and here, for every kind of model it can hold."""
+"""A folder of the ctranslate2 library: log p there and here, for every kind of model it holds."""
 
 from pathlib import Path
 from typing import Any
@@ -99,7 +99,8 @@ def test_pieces_that_are_never_output(tmp_path: Path) -> None:
     """The others share their probability: p / (1 - p of those that are never output)."""
     model = make()
     write_ctranslate2(model, tmp_path / "m", PIECES, **FRAME, never=(0, 20))
-    logits = model(torch.tensor([SOURCES[0]]), torch.tensor([[1, *TARGETS[0]]]))[0]
+    with torch.no_grad():
+        logits = model(torch.tensor([SOURCES[0]]), torch.tensor([[1, *TARGETS[0]]]))[0]
     p = logits.softmax(dim=-1)
     p = p / (1 - p[:, 0] - p[:, 20])[:, None]
     expected = [float(p[n, i].log()) for n, i in enumerate([*TARGETS[0], 2])]

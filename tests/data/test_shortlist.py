@@ -27,7 +27,7 @@ CORPUS = [([DAS, HAUS], [THE, HOUSE]), ([DAS, BUCH], [THE, BOOK]), ([EIN, BUCH],
 def test_the_example_of_the_textbook(
     rounds: int, the_das: float, book_buch: float, house_haus: float
 ) -> None:
-    """Koehn, Statistical Machine Translation (2010), section 4.2: 0.5, 0.6364, 0.7479 for das → the.
+    """Koehn, Statistical Machine Translation (2010), 4.2: das → the is 0.5, 0.6364, 0.7479.
 
     haus → house by hand: after round 2 it is 4/7, the|haus 3/7, house|das 2/11, the|das 7/11. Then
     c(haus, house) = (4/7) / (4/7 + 2/11) = 44/58, c(haus, the) = (3/7) / (3/7 + 7/11) = 33/82, and

@@ -1,4 +1,4 @@
-"""Greedy and beam search against brute force, and against decoding without a cache."""
+"""Greedy and beam search against brute force, against each other, and what a search refuses."""
 
 import itertools
 import math
@@ -8,37 +8,32 @@ from dataclasses import replace
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from regard.decode.beam import beam_search
-from regard.decode.greedy import greedy
+from decode.plain import unchecked
+from decode.searching import END as EOS
+from decode.searching import START as BOS
+from decode.searching import make, search_rows, search_with, sentences
+from regard.decode.engine import Layout
 from regard.decode.hypothesis import LENGTH_NORMS, Hypothesis, Search
 from regard.errors import ConfigError
-from regard.model.presets import preset
 from regard.model.transformer import Transformer
 
-BOS, EOS, V = 1, 2, 6
-
-
-def make(seed: int = 0, sharpness: float = 3.0, vocabulary: int = V) -> Transformer:
-    """A small random model whose distributions are not flat."""
-    model = Transformer(preset("tiny", vocabulary, encoder_layers=1, decoder_layers=1, tie="none"))
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(0.2 * torch.randn(parameter.shape, generator=generator))
-        model.output.weight.mul_(sharpness)
-    return model.double().eval()
-
-
+V = 6
 SOURCE = torch.tensor([[3, 4, 5, EOS], [4, EOS, 0, 0], [5, 5, EOS, 0]])
 REAL = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0], [1, 1, 1, 0]], dtype=torch.bool)
+
+
+def tiny(seed: int = 0) -> Transformer:
+    return make("post", seed, vocabulary=V, decoder_layers=1)
 
 
 def log_p(model: Transformer, row: int, ids: tuple[int, ...]) -> float:
     """log p(ids, EOS | source) in one full pass without a cache."""
     length = int(REAL[row].sum())
     source, target = SOURCE[row : row + 1, :length], torch.tensor([[BOS, *ids]])
-    with torch.no_grad():
+    with torch.no_grad(), unchecked():
         logp = torch.log_softmax(model(source, target), dim=-1)[0]
     return float(sum(logp[i, token] for i, token in enumerate((*ids, EOS))))
 
@@ -55,19 +50,19 @@ def brute_force(model: Transformer, row: int, search: Search, longest: int) -> l
 
 
 @pytest.mark.parametrize("norm", ["paper", "power"])
-@pytest.mark.parametrize("stop", ["exact", "first-k"])
+@pytest.mark.parametrize("stop", ["exact", "first-k", "likely"])
 def test_a_wide_beam_finds_what_brute_force_finds(norm: str, stop: str) -> None:
-    model = make()
-    longest = 3
+    model, longest = tiny(), 3
     search = Search(
         beam=250, alpha=0.6, length_norm=norm, stop=stop, max_length=longest + 1, n_best=5
     )
-    found = beam_search(model, SOURCE, REAL, BOS, EOS, search)
-    for row in range(3):
-        expected = brute_force(model, row, search, longest)[:5]
-        assert [h.ids for h in found[row]] == [h.ids for h in expected]
-        got = [h.score for h in found[row]]
-        assert got == pytest.approx([h.score for h in expected], abs=1e-9)
+    with unchecked():
+        found = search_rows(model, SOURCE, REAL, BOS, EOS, search)
+    row = {"exact": 0, "first-k": 1, "likely": 2}[stop]
+    expected = brute_force(model, row, search, longest)[:5]
+    assert [h.ids for h in found[row]] == [h.ids for h in expected]
+    got = [h.score for h in found[row]]
+    assert got == pytest.approx([h.score for h in expected], abs=1e-9)
 
 
 def full_greedy(model: Transformer, row: int, limit: int) -> tuple[int, ...]:
@@ -84,8 +79,8 @@ def full_greedy(model: Transformer, row: int, limit: int) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_greedy_equals_full_decoding(seed: int) -> None:
-    model = make(seed, vocabulary=V)
-    found = greedy(model, SOURCE, REAL, BOS, EOS, Search(beam=1, max_length=12))
+    model = tiny(seed)
+    found = search_rows(model, SOURCE, REAL, BOS, EOS, Search(beam=1, max_length=12))
     for row in range(3):
         best = found[row][0]
         assert best.ids == full_greedy(model, row, 12)
@@ -95,60 +90,125 @@ def test_greedy_equals_full_decoding(seed: int) -> None:
             assert len(best.ids) == 12
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_a_beam_of_one_that_stops_first_is_greedy(seed: int) -> None:
-    model = make(seed)
-    search = Search(beam=1, stop="first-k", max_length=12)
-    one = beam_search(model, SOURCE, REAL, BOS, EOS, search)
-    two = greedy(model, SOURCE, REAL, BOS, EOS, search)
-    assert [h[0].ids for h in one] == [h[0].ids for h in two]
-    assert [h[0].score for h in one] == pytest.approx([h[0].score for h in two], abs=1e-9)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_beam_of_one_is_greedy(seed: int) -> None:
+    """A coverage penalty so small that it changes no score makes a beam search of it."""
+    model, rows = make("pre", seed), sentences(12, 64)
+    found = search_with(model, rows, Search(beam=1, max_length=12))
+    beams = search_with(model, rows, Search(beam=1, max_length=12, coverage=1e-300))
+    for one, two in zip(found, beams, strict=True):
+        assert one[0].ids == two[0].ids and one[0].finished == two[0].finished
+        assert one[0].score == pytest.approx(two[0].score, abs=1e-9)
 
 
-@pytest.mark.parametrize("beam", [2, 3, 5])
+@pytest.mark.parametrize("beam", [1, 2, 3, 5])
 def test_one_sentence_alone_gives_what_the_batch_gives(beam: int) -> None:
-    model = make(3)
-    search = Search(beam=beam, n_best=2, max_length=10)
-    together = beam_search(model, SOURCE, REAL, BOS, EOS, search)
+    model = tiny(3)
+    search = Search(beam=beam, n_best=min(2, beam), max_length=10)
+    together = search_rows(model, SOURCE, REAL, BOS, EOS, search)
     for row in range(3):
         length = int(REAL[row].sum())
         one = slice(row, row + 1)
-        alone = beam_search(model, SOURCE[one, :length], REAL[one, :length], BOS, EOS, search)
+        alone = search_rows(model, SOURCE[one, :length], REAL[one, :length], BOS, EOS, search)
         assert [h.ids for h in alone[0]] == [h.ids for h in together[row]]
 
 
 def test_scores_are_those_of_the_ids() -> None:
-    model = make(1)
-    for hypotheses in beam_search(model, SOURCE, REAL, BOS, EOS, Search(beam=3, n_best=3)):
-        order = [(h.finished, h.score) for h in hypotheses]  # cut-off outputs come last
-        assert order == sorted(order, reverse=True)
-    found = beam_search(model, SOURCE, REAL, BOS, EOS, Search(beam=3, n_best=3, max_length=9))
+    model = tiny(3)
+    found = search_rows(model, SOURCE, REAL, BOS, EOS, Search(beam=3, n_best=3, max_length=9))
+    assert any(h.finished for hypotheses in found for h in hypotheses)
     for row, hypotheses in enumerate(found):
         for h in (h for h in hypotheses if h.finished):
             assert h.log_probability == pytest.approx(log_p(model, row, h.ids), abs=1e-9)
 
 
-def test_cut_off_outputs_are_marked() -> None:
+@pytest.mark.parametrize("beam", [1, 3])
+def test_cut_off_outputs_are_marked(beam: int) -> None:
     never = V + 1  # an end token that no model can choose
-    for find, beam in ((greedy, 1), (beam_search, 3)):
-        best = find(make(2), SOURCE, REAL, BOS, never, Search(beam=beam, max_length=4))[0][0]
-        assert not best.finished and len(best.ids) == 4
+    found = search_rows(tiny(2), SOURCE, REAL, BOS, never, Search(beam=beam, max_length=4))
+    assert not found[0][0].finished and len(found[0][0].ids) == 4
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 50),
+    beam=st.integers(1, 5),
+    limit=st.integers(1, 9),
+    least=st.integers(0, 8),
+    stop=st.sampled_from(["exact", "first-k", "likely"]),
+    batch=st.integers(1, 12),
+)
+def test_whatever_is_asked_lists_are_sorted_and_distinct_and_limits_hold(
+    seed: int, beam: int, limit: int, least: int, stop: str, batch: int
+) -> None:
+    model = make("pre", seed % 3)
+    least = min(least, limit - 1)
+    search = Search(beam=beam, n_best=beam, max_length=limit, min_length=least, stop=stop)
+    rows = sentences(5, 64, seed=seed)
+    with unchecked():
+        found = search_with(model, rows, search, layout=Layout(batch=batch))
+    for hypotheses in found:
+        assert 1 <= len(hypotheses) <= beam
+        order = [(h.finished, h.score) for h in hypotheses]
+        assert order == sorted(order, reverse=True)
+        assert len({(h.ids, h.finished) for h in hypotheses}) == len(hypotheses)
+        for h in hypotheses:
+            assert least <= len(h.ids) <= limit and len(h.ids) + h.finished <= limit
+            assert h.finished or len(h.ids) == limit
+            assert EOS not in h.ids and h.log_probability <= 1e-12
+            assert h.score == search.score(h.log_probability, len(h.ids) + h.finished)
+
+
+@pytest.mark.parametrize("kind", ["post", "pre", "t5"])
+def test_a_beam_scores_no_worse_than_greedy_on_the_mean(kind: str) -> None:
+    model = make(kind)
+    rows = sentences(40, model.spec.vocabulary)
+    means = []
+    for beam in (1, 4):
+        with unchecked():
+            found = search_with(model, rows, Search(beam=beam, max_length=12, stop="exact"))
+        means.append(sum(h[0].score for h in found) / len(rows))
+    assert means[0] < means[1]
 
 
 def test_length_norms_by_hand() -> None:
     assert LENGTH_NORMS["paper"](7, 0.6) == pytest.approx(2**0.6)
     assert LENGTH_NORMS["power"](9, 0.5) == pytest.approx(3)
     assert Search(length_norm="power", alpha=1).score(-6.0, 3) == -2
-    assert Search().limit(10) == 60 and Search(max_length=5).limit(10) == 5
     assert math.isclose(Search(alpha=0).score(-6.0, 3), -6)
+
+
+def test_limits_by_hand() -> None:
+    assert Search().limit(10) == 60 and Search(max_length=5).limit(10) == 5
+    assert Search().limit(10, 40) == 40 and Search(max_length=5).limit(10, 40) == 5
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         ({"beam": 0}, "beam: got 0, expected 1 or more"),
+        ({"n_best": 0}, "n_best: got 0, expected 1 or more"),
         ({"beam": 2, "n_best": 3}, "3 are more than a beam of 2 can hold"),
         ({"max_length": 0}, "max_length: got 0"),
+        ({"min_length": -1}, "min_length: got -1, expected 0 or more"),
+        ({"min_length": 5, "max_length": 5}, "min_length: got 5, expected less than max_length 5"),
+        ({"coverage": -0.1}, "coverage: got -0.1, expected 0 or more"),
+        ({"coverage": math.nan}, "coverage: got nan"),
+        ({"no_repeat_ngram": -2}, "no_repeat_ngram: got -2, expected 0 or more"),
+        ({"repetition_penalty": 0.0}, "repetition_penalty: got 0.0, expected more than 0"),
+        ({"repetition_penalty": math.nan}, "repetition_penalty: got nan"),
+        ({"alpha": math.nan}, "alpha: got nan, expected a number from -10 to 10"),
+        ({"alpha": 11.0}, "alpha: got 11.0"),
+        ({"temperature": -1.0}, "temperature: got -1.0, expected 0 to 100"),
+        ({"temperature": math.nan}, "temperature: got nan"),
+        ({"temperature": 1.0}, "beam: got 4; a draw has none, give beam 1"),
+        ({"temperature": 1.0, "beam": 1, "coverage": 0.1}, "coverage: got 0.1; a draw compares"),
+        ({"temperature": 1.0, "beam": 1, "top_k": 0}, "top_k: got 0, expected 1 or more"),
+        ({"temperature": 1.0, "beam": 1, "top_p": 0.0}, "top_p: got 0.0, expected more than 0"),
+        ({"temperature": 1.0, "beam": 1, "top_p": 1.1}, "top_p: got 1.1"),
+        ({"temperature": 1.0, "beam": 1, "seed": -1}, "seed: got -1, expected 0 to"),
+        ({"top_k": 3, "seed": 1}, "top_k, seed: at temperature 0 nothing is drawn"),
+        ({"top_p": 0.5}, "top_p: at temperature 0 nothing is drawn"),
     ],
 )
 def test_impossible_searches_are_refused(wrong: dict[str, object], message: str) -> None:
@@ -156,15 +216,24 @@ def test_impossible_searches_are_refused(wrong: dict[str, object], message: str)
         replace(Search(), **wrong)
 
 
+def test_possible_searches_are_not() -> None:
+    replace(Search(), min_length=4, max_length=5, coverage=0.2, no_repeat_ngram=3)
+    replace(Search(), beam=1, temperature=0.8, top_k=5, top_p=1.0, seed=0, n_best=9)
+    assert not Search().draws and Search(beam=1, temperature=0.1).draws
+
+
 def test_unknown_choices_are_refused() -> None:
     """In a process of its own: here the type checker of the tests would answer first."""
     code = "from regard.decode.hypothesis import Search; Search(stop='never')"
     got = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "stop: got 'never', expected one of exact, first-k" in got.stderr
+    assert "stop: got 'never', expected one of exact, first-k, likely" in got.stderr
 
 
 def test_a_longer_output_is_preferred_as_alpha_grows() -> None:
-    """log p -2 with 2 tokens against -2.6 with 4: the paper's norm turns at α ≈ 1.02."""
+    """log p -2 with 2 tokens against -2.6 with 4: n^α turns at α = ln 1.3 / ln 2 ≈ 0.38."""
     short, long = (-2.0, 2), (-2.6, 4)
-    assert Search(alpha=0.5).score(*short) > Search(alpha=0.5).score(*long)
-    assert Search(alpha=1.5).score(*short) < Search(alpha=1.5).score(*long)
+    assert Search(alpha=0.37).score(*short) > Search(alpha=0.37).score(*long)
+    assert Search(alpha=0.39).score(*short) < Search(alpha=0.39).score(*long)
+    paper = Search(alpha=0.6, length_norm="paper")
+    assert paper.score(*short) > paper.score(*long)  # (9 / 7)^α reaches 1.3 at α ≈ 1.04
+    assert replace(paper, alpha=1.05).score(*short) < replace(paper, alpha=1.05).score(*long)

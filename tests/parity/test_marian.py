@@ -12,9 +12,9 @@ from torch import Tensor
 
 import parity.decoders as checks
 import parity.twins as twins
+from decode.searching import search_rows
 from regard.checkpoint.families.marian import MARIAN
 from regard.checkpoint.published import load_published, save_published
-from regard.decode.greedy import greedy
 from regard.decode.hypothesis import Search
 from regard.errors import CheckpointError
 from regard.model.trace import Trace
@@ -164,7 +164,7 @@ def test_greedy_generation_token_for_token(shape: str, tmp_path: Path) -> None:
         source, attention_mask=real.long(), max_new_tokens=15, num_beams=1, do_sample=False
     )
     assert expected[:, 0].tolist() == [PAD] * 3
-    found = greedy(ours, source, real, PAD, 0, Search(beam=1, max_length=15))
+    found = search_rows(ours, source, real, PAD, 0, Search(beam=1, max_length=15))
     for row, (hypothesis,) in zip(expected.tolist(), found, strict=True):
         output = row[1:]
         if 0 in output:

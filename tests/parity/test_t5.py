@@ -15,9 +15,9 @@ from torch import Tensor
 from transformers.models.t5.modeling_t5 import T5Attention
 
 import parity.twins as twins
+from decode.searching import search_rows
 from regard.checkpoint.families.t5 import T5
 from regard.checkpoint.published import FAMILIES, load_published, save_published
-from regard.decode.greedy import greedy
 from regard.decode.hypothesis import Search
 from regard.errors import CheckpointError, ConfigError
 from regard.model.relative import buckets
@@ -176,7 +176,7 @@ def test_greedy_generation(release: str, shape: str, tmp_path: Path) -> None:
             source, attention_mask=real.long(), eos_token_id=eos, pad_token_id=0, **settings
         )
         search = Search(beam=1, max_length=20)
-        found = greedy(ours, source, real, bos=0, eos=eos, search=search)
+        found = search_rows(ours, source, real, start=0, end=eos, search=search)
         for row, (hypothesis,) in zip(expected[:, 1:].tolist(), found, strict=True):
             assert list(hypothesis.ids) == (row[: row.index(eos)] if eos in row else row)
     assert found[0][0].finished

@@ -51,9 +51,13 @@ def library() -> Any:
     return ctranslate2
 
 
-def is_ctranslate2(folder: Path) -> bool:
-    """Whether the folder holds a model of that library, written by us or by others."""
-    return (folder / WEIGHTS).is_file() and (folder / "config.json").is_file()
+def refuse_ctranslate2(folder: Path) -> None:
+    """Say what such a folder is to those who would read it as a model of ours."""
+    if (folder / WEIGHTS).is_file() and (folder / PIECES).is_file():
+        raise CheckpointError(
+            f"{folder}: a folder of the ctranslate2 library, which that library opens; give regard "
+            "the model that it was made from"
+        )
 
 
 def is_fresh(folder: Path, weights: str, precision: str, never: Sequence[int] = ()) -> bool:

@@ -20,6 +20,7 @@ from torch import Tensor
 from regard import atomic
 from regard.careful import member, read_json, shown
 from regard.checkpoint.converted import is_converted, load_converted
+from regard.checkpoint.ctranslate2_info import refuse_ctranslate2
 from regard.checkpoint.families import bert, distilbert, gpt2, llama, marian, t5, vit
 from regard.checkpoint.families.family import Config, Family, refuse_code
 from regard.checkpoint.guard import Stored, check_finite
@@ -43,6 +44,7 @@ def is_published(folder: Path) -> bool:
 
 def read_config(folder: Path) -> Config:
     """The folder's config.json, as strict JSON that asks for no code."""
+    refuse_ctranslate2(folder)
     path = member(folder, "config.json")
     values = read_json(path, MAX_CONFIG)
     refuse_code(values, str(path))
@@ -69,6 +71,7 @@ def load_published(
     `allow_pickle` also reads .bin and .pt files, as plain tensors; `allow_nonfinite` accepts
     weights that are NaN or infinite.
     """
+    refuse_ctranslate2(folder)
     if is_converted(folder):
         return load_converted(folder)
     found = check_published(folder, allow_pickle=allow_pickle)

@@ -11,6 +11,7 @@ What the library cannot express is refused by name; the torch engine runs every 
 """
 
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from regard import __version__, atomic
+from regard import atomic
 from regard.checkpoint.ctranslate2_info import PRECISIONS, Info, library, write_info
 from regard.errors import CheckpointError, MisuseError
 from regard.model.attention import MultiHeadAttention
@@ -118,7 +119,7 @@ def fill_ctranslate2(
         start=start,
         end=end,
         never=list(never),
-        regard=__version__,
+        regard=version("regard"),
         ctranslate2=library().__version__,
     )
     write_info(folder, info)

@@ -63,7 +63,8 @@ def command(
     first = 1
     pairs = [list(texts)] if source is None or target is None else _pairs(source, target)
     for part in _parts(pairs):
-        found = score_texts(translator, [s for s, _ in part], [t for _, t in part], first)
+        sources, targets = [s for s, _ in part], [t for _, t in part]
+        found = score_texts(translator, engines.take_to_score(), sources, targets, first)
         if first == 1 and not as_json and not tokens:
             click.echo("     log p    per token   perplexity")
         for scored in found:

@@ -72,9 +72,9 @@ class BeamSearch:
         self.slots, self.seats = slots, Seats(slots, constraints)
         self._search, self._end, self._start = constraints.search, constraints.end, start
         self._beams = [Beam(self._search, 0) for _ in range(len(slots))]
-        self._tokens = torch.full((len(slots), slots.width), start, device=slots.start.device)
+        self._tokens = torch.full((len(slots), slots.width), start, device=slots.ages.device)
         self._scores = torch.zeros(
-            self._tokens.shape, dtype=torch.float64, device=slots.start.device
+            self._tokens.shape, dtype=torch.float64, device=slots.ages.device
         )
         self._covered = torch.zeros(0)  # attention that each source token has had, (R, S)
 
@@ -109,8 +109,11 @@ class BeamSearch:
         candidates = (self._scores[:, :, None] + log_p).flatten(1)
         found = candidates.topk(min(2 * k, candidates.shape[1]), dim=1)
         parents = found.indices // log_p.shape[2]
+        possible = found.values > -torch.inf
         tokens = tokens.view(len(slots), -1).gather(1, found.indices)
-        ends = tokens == self._end
+        # What is impossible may be a row that only fills up the output matrix; any real token does.
+        tokens = torch.where(possible, tokens, self._start)
+        ends = (tokens == self._end) & possible
         self._collect(found.values, parents, ends)
         # The best k that do not end: push those that end behind all others, keep their order.
         order = torch.sort(ends, dim=1, stable=True).indices[:, :k]
@@ -127,7 +130,7 @@ class BeamSearch:
             value = float(values[place, rank])
             if value > -torch.inf and self.seats.sentences[place] is not None:
                 row = place * self.slots.width + int(parents[place, rank])
-                self._beams[place].finish(self._ids(row), value, self._penalty(row))
+                self._beams[place].finish(self.slots.output(row), value, self._penalty(row))
 
     def _go_on(
         self,
@@ -175,13 +178,8 @@ class BeamSearch:
         for i, value in enumerate(self._scores[place].tolist()):
             if value > -torch.inf:
                 row = place * k + i
-                ids = [*self._ids(row), int(self._tokens[place, i])]
+                ids = [*self.slots.output(row), int(self._tokens[place, i])]
                 self._beams[place].finish(ids, value, self._penalty(row), finished=False)
-
-    def _ids(self, row: int) -> list[int]:
-        slots = self.slots
-        ids: list[int] = slots.tokens[row, int(slots.start[row]) + 1 : slots.column].tolist()
-        return ids
 
     def _cover(self) -> None:
         """Add the attention of this step to what each source token has had."""

@@ -39,4 +39,5 @@ def top(
 def log_sum_exp(logits: Float[Tensor, "R V"]) -> Float[Tensor, " R"]:
     """log Σ exp, so that logits - this = log p; several times as fast as torch's on a CPU."""
     largest = logits.amax(dim=-1, keepdim=True)
+    largest = largest.clamp(min=torch.finfo(logits.dtype).min)  # -∞ - -∞ would be NaN
     return (logits - largest).exp_().sum(dim=-1).log_() + largest[:, 0]

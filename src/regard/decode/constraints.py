@@ -3,8 +3,8 @@
 Options (minimum length, repetition penalty, no n-gram twice) change the logits before the softmax,
 so that log p is that of the changed distribution. Rules (ids never output, forced beginnings and
 ends) come after it: what they forbid keeps its share, so that a score stays comparable with that
-of another library on the same weights; a token that a *rule* forces counts as certain, one of a
-given prefix with its own log p.
+of another library on the same weights; a token that a *rule* forces counts as certain. A token of
+a given prefix comes whatever the options and rules say, with the log p that the model gives it.
 """
 
 from collections.abc import Sequence
@@ -39,10 +39,12 @@ class Constraints:
     ) -> Float[Tensor, " R"]:
         """Change the logits in place; returns what to subtract from them to have log p.
 
-        `outputs` holds the tokens of each row where `real`; `limits` the most tokens it may have;
-        `prefix` the token that must come next, or NO_PREFIX.
+        A row of `outputs` begins with its tokens, which are `real`; `limits` has the most tokens
+        it may have, `prefix` the token that must come next, or NO_PREFIX.
         """
         search, rules = self.search, self.rules
+        given = None if prefix is None else prefix != NO_PREFIX
+        untouched = None if given is None else logits[given]
         if search.repetition_penalty != 1.0:
             _penalise(logits, _counted(outputs, real, logits), search.repetition_penalty)
         if search.no_repeat_ngram:
@@ -55,15 +57,17 @@ class Constraints:
         total = log_sum_exp(logits)
         if rules.never:
             logits[:, list(rules.never)] = -torch.inf
+        if search.no_repeat_ngram:  # when every token is used up, only the end is left
+            stuck = logits.amax(dim=1) == -torch.inf
+            _force(logits, stuck, self.end, total.masked_fill_(stuck, 0.0))
         if rules.first is not None:
             _force(logits, lengths == 0, rules.first, total)
         if rules.must_end:
             _force(logits, lengths + 1 == limits, self.end, total)
-        if prefix is not None:
-            given = prefix != NO_PREFIX
-            only = torch.full_like(logits[given], -torch.inf)
-            wanted = prefix[given, None]
-            logits[given] = only.scatter_(1, wanted, logits[given].gather(1, wanted))
+        if prefix is not None and given is not None and untouched is not None:
+            only, wanted = torch.full_like(untouched, -torch.inf), prefix[given, None]
+            logits[given] = only.scatter_(1, wanted, untouched.gather(1, wanted))
+            total[given] = log_sum_exp(untouched)
         return total
 
     @property
@@ -97,7 +101,9 @@ def _repeating(
     if outputs.shape[1] < n:
         return forbidden > 0
     windows, whole = outputs.unfold(1, n, 1), real.unfold(1, n, 1).all(dim=-1)
-    latest = outputs[:, None, outputs.shape[1] - n + 1 :]
+    ends = real.sum(dim=1, keepdim=True)
+    last = torch.arange(1 - n, 0, device=outputs.device) + ends
+    latest = outputs.gather(1, last.clamp(min=0))[:, None]
     again = whole & (windows[..., : n - 1] == latest).all(dim=-1)
     return forbidden.scatter_add_(1, windows[..., n - 1], again.to(logits.dtype)) > 0
 

@@ -22,8 +22,8 @@ class Greedy:
     def __init__(self, slots: Slots, constraints: Constraints, start: int) -> None:
         self.slots, self.seats = slots, Seats(slots, constraints)
         self._search, self._end, self._start = constraints.search, constraints.end, start
-        self._tokens = torch.full_like(slots.start, start)
-        self._totals = torch.zeros(len(slots), dtype=torch.float64, device=slots.start.device)
+        self._tokens = torch.full_like(slots.ages, start)
+        self._totals = torch.zeros(len(slots), dtype=torch.float64, device=slots.ages.device)
         self._chance: dict[Sentence, list[float]] = {}
 
     def seat(self, places: Sequence[int], sentences: Sequence[Sentence]) -> None:
@@ -60,8 +60,7 @@ class Greedy:
         return finished
 
     def _hypothesis(self, place: int) -> Hypothesis:
-        slots, total = self.slots, float(self._totals[place])
-        ids = slots.tokens[place, int(slots.start[place]) + 1 : slots.column].tolist()
+        total, ids = float(self._totals[place]), self.slots.output(place)
         last = int(self._tokens[place])
         ended = last == self._end
         if not ended:

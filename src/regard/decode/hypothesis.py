@@ -93,6 +93,8 @@ class Search:
             raise ConfigError(f"seed: got {self.seed}, expected 0 to 2^63 - 1")
         if self.draws and self.beam > 1:
             raise ConfigError(f"beam: got {self.beam}; a draw has none, give beam 1")
+        if self.draws and self.coverage:
+            raise ConfigError(f"coverage: got {self.coverage}; a draw compares no outputs, give 0")
         given = [name for name in ("top_k", "top_p", "seed") if vars(self)[name] is not None]
         if given and not self.draws:
             raise ConfigError(

@@ -25,6 +25,19 @@ from regard.model.stack import Stack
 from regard.model.transformer import Transformer
 
 BLOCK = 64  # the output matrix is filled up to a multiple of this (decode/best.py)
+# Shapes from which on the kernels add in the same order whatever the shape (decode/slots.py)
+FEW = 8
+STRIDE, LEAST = 4, 16
+
+
+def rounded(length: int) -> int:
+    """The number of places to attend to, the last ones hidden, for `length` that are real."""
+    return max(LEAST, -(-length // STRIDE) * STRIDE)
+
+
+def hidden(real: Bool[Tensor, "*B S"], dtype: torch.dtype) -> Float[Tensor, "*B S"]:
+    """0 where a token is real, -∞ where it is not to be seen."""
+    return torch.zeros(real.shape, dtype=dtype, device=real.device).masked_fill_(~real, -torch.inf)
 
 
 @dataclass(frozen=True)
@@ -66,13 +79,10 @@ def attend(
     q: Float[Tensor, "B H L K"],
     k: Float[Tensor, "B H S K"],
     v: Float[Tensor, "B H S K"],
-    bias: Float[Tensor, "*M S"] | None,
+    bias: Float[Tensor, "*M S"],
 ) -> tuple[Float[Tensor, "B H L K"], Float[Tensor, "B H L S"]]:
     """softmax(Q Kᵀ + bias) V, and the weights; 1/√d_k is in Q already."""
-    scores = q @ k.transpose(-1, -2)
-    if bias is not None:
-        scores += bias
-    weights = scores.softmax(dim=-1)
+    weights = (q @ k.transpose(-1, -2)).add_(bias).softmax(dim=-1)
     return weights @ v, weights
 
 
@@ -132,32 +142,33 @@ class Prepared:
     @torch.inference_mode()
     def encode(
         self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"]
-    ) -> Float[Tensor, "N 2 B H S K"]:
-        """Keys and values of every cross-attention for these sentences."""
-        x = self._embedded(self.source_embedding, source, None)
-        hidden = None if bool(real.all()) else _hidden(real, self.dtype)[:, None, None]
+    ) -> Float[Tensor, "N 2 B H rounded K"]:
+        """Keys and values of every cross-attention for these sentences, S rounded up to W."""
+        length = rounded(source.shape[1])
+        more = length - source.shape[1]
+        x = F.pad(self._embedded(self.source_embedding, source, None), (0, 0, 0, more))
+        bias = hidden(F.pad(real, (0, more)), self.dtype)[:, None, None]
         stack = self.encoder
         rotation = None
         if stack.rotary is not None:
-            rotation = stack.rotary(torch.arange(source.shape[1], device=source.device)[None])
+            rotation = stack.rotary(torch.arange(length, device=source.device)[None])
         if stack.relative is not None:
-            bias = stack.relative(source.shape[1], source.shape[1]).to(self.dtype)
-            hidden = bias if hidden is None else bias + hidden
+            bias = bias + stack.relative(length, length).to(self.dtype)
         for layer in stack.layers:
-            attention = layer.attention
 
             def look(y: Tensor, layer: PreparedLayer = layer) -> Tensor:
-                q, k, v = layer.attention.split(layer.projection(y)).chunk(3, dim=1)
+                own = layer.attention
+                q, k, v = own.split(layer.projection(y)).chunk(3, dim=1)
                 if rotation is not None:
                     q, k = rotated(q, rotation), rotated(k, rotation)
-                heads = attend(q, k, v, hidden)[0]
-                return layer.attention.output(heads.transpose(1, 2).flatten(2))
+                heads, _ = attend(q, k, v, bias)
+                return own.output(heads.transpose(1, 2).flatten(2))
 
             x = layer.around(x, layer.attention_norm, look)
             x = layer.around(x, layer.feed_forward_norm, layer.feed_forward)
         projected: Tensor = self.memory(stack.norm(x))
-        size, heads = attention.size, attention.heads
-        parts = projected.view(*source.shape, len(self.decoder.layers), 2, heads, size)
+        maps = (len(self.decoder.layers), 2, self.spec.heads, self.spec.k)
+        parts = projected.view(len(source), length, *maps)
         return parts.permute(2, 3, 0, 4, 1, 5)
 
     def target(
@@ -179,11 +190,6 @@ class Prepared:
     ) -> Float[Tensor, "B L D"]:
         vectors: Tensor = table(ids, positions=positions)
         return vectors.to(self.dtype)
-
-
-def _hidden(real: Bool[Tensor, "*B S"], dtype: torch.dtype) -> Float[Tensor, "*B S"]:
-    """0 where a token is real, -∞ where it is padding."""
-    return torch.zeros(real.shape, dtype=dtype, device=real.device).masked_fill_(~real, -torch.inf)
 
 
 def _map(

@@ -29,7 +29,7 @@ class Seats:
     def __init__(self, slots: Slots, constraints: Constraints) -> None:
         self._slots, self._constraints = slots, constraints
         self.sentences: list[Sentence | None] = [None] * len(slots)
-        self.limits = torch.zeros(len(slots), dtype=torch.long, device=slots.start.device)
+        self.limits = torch.zeros(len(slots), dtype=torch.long, device=slots.ages.device)
         self._prefixes = self.limits.new_zeros(len(slots), 0)
         search = constraints.search
         self._free = not constraints.rules and search.min_length == 0
@@ -57,9 +57,8 @@ class Seats:
         prefix = self._next_of_prefix() if self._prefixes.shape[1] else None
         if self._free and prefix is None:
             return log_sum_exp(logits)
-        first = int(slots.start.min())
-        columns = torch.arange(first, slots.column, device=logits.device)
-        outputs, real = slots.tokens[:, first : slots.column], columns > slots.start[:, None]
+        outputs, lengths = slots.outputs()
+        real = torch.arange(outputs.shape[1], device=logits.device) < lengths[:, None]
         limits = self.limits.repeat_interleave(slots.width)
         return self._constraints.apply(logits, outputs, real, limits, prefix)
 

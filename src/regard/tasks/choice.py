@@ -12,7 +12,7 @@ import json
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -58,15 +58,12 @@ class Choice:
     def layout(self, engine: str, precision: str) -> Layout:
         """The layout that was measured, or else the best guess."""
         known = self.layouts.get(f"{engine} {precision}")
-        guess = self.layouts.get(f"{self.engine} {self.precision}", default_layout(engine))
-        return known or replace(guess, precision=precision)
+        return known or default_layout(precision)
 
 
-def default_layout(engine: str, precision: str = "fp32") -> Layout:
-    """Before anything is measured: a worker for each core (ctranslate2), or all for one (torch)."""
-    count = cores()
-    workers = count if engine == "ctranslate2" else 1
-    return Layout(precision, workers, count // workers)
+def default_layout(precision: str = "fp32") -> Layout:
+    """Before anything is measured: a worker for each core."""
+    return Layout(precision, workers=cores(), threads=1)
 
 
 def cores() -> int:
@@ -134,7 +131,10 @@ def read_choice(folder: Path, weights: Sequence[Path]) -> Choice | None:
         return choice
     if digest(weights) != choice.weights:
         return None
-    return replace(choice, stamps=now)  # a copy of the folder has other times
+    choice = replace(choice, stamps=now)  # a copy of the folder has other times
+    with suppress(OSError):  # so that the next command need not read all the weights
+        write_choice(folder, choice)
+    return choice
 
 
 def _choice(values: dict[str, Any]) -> Choice | None:

@@ -8,6 +8,7 @@ ctranslate2   on a CPU; an option that it does not offer is an error
 Nothing here imports torch until the torch engine is taken, or something must be measured.
 """
 
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -31,6 +32,7 @@ PRECISIONS = ("auto", "fp32", "bf16", "int8")
 PREPARING = "Preparing the fast engine (once) …"
 
 Say = Callable[[str], None]
+to_log: Say = logging.getLogger("regard").info
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Asked:
 class Engines:
     """The engines of one model, each opened when it is first taken."""
 
-    def __init__(self, home: Home, asked: Asked | None = None, say: Say = lambda line: None):
+    def __init__(self, home: Home, asked: Asked | None = None, say: Say = to_log) -> None:
         self.home, self.asked, self.say = home, asked or Asked(), say
         self.notes: list[str] = []  # why an engine was taken, for --verbose
         self._choice = home.choice
@@ -75,6 +77,12 @@ class Engines:
             engine = self._torch()
         self._note(f"engine: {describe(engine)}")
         return engine
+
+    def take_to_score(self) -> Engine:
+        """The engine that says how likely an output is: the reference, unless another is named."""
+        if self.asked.engine == "ctranslate2":
+            return self.take(Search(beam=1))
+        return self._torch()
 
     def close(self) -> None:
         """Give threads and memory back."""
@@ -188,7 +196,7 @@ class Engines:
                 raise MisuseError(f"engine: torch does not offer {what} ({reason})")
             precision = "fp32" if asked == "auto" else asked
             known = self._choice.layouts.get("torch fp32") if self._choice else None
-            layout = replace(known or default_layout("torch"), precision=precision)
+            layout = replace(known or default_layout(), precision=precision)
             home, model = self.home, self.home.transformer()
             frame = home.codec.frame
             self._open["torch"] = TorchEngine(model, frame, home.rules, self._laid_out(layout))

@@ -61,7 +61,7 @@ class Model:
 
     def score(self, sources: str | list[str], targets: str | list[str]) -> list[Scored]:
         """How likely the model finds each target as the translation of its source."""
-        return score_texts(self.translator, sources, targets)
+        return score_texts(self.translator, self.engines.take_to_score(), sources, targets)
 
     @cached_property
     def engines(self) -> Engines:

@@ -150,7 +150,7 @@ class Published:
 
     def score(self, sources: str | list[str], targets: str | list[str]) -> list[Scored]:
         """How likely the model finds each target as the output for its source."""
-        return score_texts(self.translator, sources, targets)
+        return score_texts(self.translator, self.engines.take_to_score(), sources, targets)
 
     def home(self, task: str) -> Home:
         """What its engines are made from."""

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regard.decode.engine import Engine
-from regard.decode.hypothesis import Search
 from regard.errors import DataError, MisuseError, RegardError
 from regard.tasks.codec import Codec
 from regard.tasks.translate import Sentence, Translator
@@ -44,6 +43,7 @@ class Scored:
 
 def score_texts(
     translator: Translator,
+    engine: Engine,
     sources: str | Sequence[str],
     targets: str | Sequence[str],
     first_line: int = 1,
@@ -55,7 +55,6 @@ def score_texts(
             f"score: got {len(sources):,} sources and {len(targets):,} targets; expected one "
             "target for each source"
         )
-    engine = translator.take(Search(beam=1), False)
     found: list[Scored] = []
     for first in range(0, len(sources), BATCH):
         pairs = list(zip(sources, targets, strict=True))[first : first + BATCH]

@@ -14,7 +14,7 @@ from statistics import median
 
 from regard.decode.engine import Engine, Layout
 from regard.decode.hypothesis import Hypothesis, Search
-from regard.errors import RegardError
+from regard.errors import MisuseError, RegardError
 from regard.tasks.choice import (
     ENGINES,
     Choice,
@@ -34,6 +34,8 @@ COMPARED = 100  # sentences at least, if there are as many
 SAME = 0.99  # share of sentences with the same tokens
 BLEU_LOSS = 0.2
 BLEU_AGAINST_TORCH = 99.0
+TOKENS = 20  # of an output, at most, while speed is measured
+FIRST = 16  # sentences of a first measurement
 SECONDS = 0.3  # that one measurement should take
 SENTENCES = 300  # that it has at most
 
@@ -74,7 +76,7 @@ def settle(home: Home, before: Choice | None = None) -> Choice:
         passed = [f"{before.engine} {before.precision}"]
     makes: dict[str, Make] = {"torch fp32": with_torch}
     makes |= {name: with_library for name in passed if name != "torch fp32"}
-    layouts, speeds = _measured(makes, rows, search)
+    layouts, speeds = _measured(makes, rows, replace(search, max_length=TOKENS))
     best = max(speeds, key=lambda name: speeds[name])
     if before is not None:
         best, reason = f"{before.engine} {before.precision}", before.reason
@@ -120,14 +122,14 @@ def _checks(
 
     step = max(1, len(rows) // COMPARED)
     try:
-        single = outputs(with_library, default_layout("ctranslate2", "fp32"), rows)
+        single = outputs(with_library, default_layout("fp32"), rows)
     except RegardError as error:  # a model that the library cannot express
         return {}, str(error)
-    expected = outputs(with_torch, default_layout("torch"), rows[::step])
+    expected = outputs(with_torch, default_layout(), rows[::step])
     checks = {"ctranslate2 fp32": compare_tokens(expected, single[::step])}
     if not checks["ctranslate2 fp32"].passed:  # then int8 cannot be trusted either
         return checks, f"fp32: {checks['ctranslate2 fp32'].reason}"
-    eighth = outputs(with_library, default_layout("ctranslate2", "int8"), rows)
+    eighth = outputs(with_library, default_layout("int8"), rows)
     references = [target for _, target in home.probe()]
     known = references if len(references) == len(rows) else []
     checks["ctranslate2 int8"] = compare_texts(home.codec, single, eighth, known)
@@ -179,12 +181,12 @@ def compare_texts(
 
 
 def layouts_for(count: int) -> list[tuple[int, int]]:
-    """Workers × threads that make up the cores.
+    """Workers × threads that make up the cores; what is usually the best comes first.
 
     >>> layouts_for(6)
-    [(1, 6), (2, 3), (3, 2), (6, 1)]
+    [(6, 1), (3, 2), (2, 3), (1, 6)]
     """
-    return [(workers, count // workers) for workers in range(1, count + 1) if count % workers == 0]
+    return [(workers, count // workers) for workers in range(count, 0, -1) if count % workers == 0]
 
 
 def _measured(
@@ -197,40 +199,45 @@ def _measured(
         for workers, threads in layouts_for(cores()):
             layout = Layout(name.split()[1], workers, threads)
             engine = make(layout)
-            speed = _speed(engine, rows, search)
+            speed = _speed(engine, rows, search, speeds.get(name, 0.0))
             engine.close()
             if speed > speeds.get(name, 0.0):
                 layouts[name], speeds[name] = layout, speed
     return layouts, speeds
 
 
-def _speed(engine: Engine, rows: Sequence[Sequence[int]], search: Search) -> float:
-    """Target tokens a second: a first run says how much work fits, then the median of three."""
-    seconds, tokens = _timed(engine, rows[:32], search)
-    if seconds > 3 * SECONDS:  # a large model: this was long enough
+def _speed(engine: Engine, rows: Sequence[Sequence[int]], search: Search, best: float) -> float:
+    """Target tokens a second: a first run says how much work fits, then the median of three.
+
+    A layout that is hopeless beside the `best` so far is not measured again.
+    """
+    first = rows[:FIRST]
+    seconds, tokens = _timed(engine, first, search)
+    if seconds > SECONDS * 3 or tokens / seconds < best / 3:
         return tokens / seconds
-    count = max(32, min(SENTENCES, int(32 * SECONDS / max(seconds, 1e-6))))
-    times = -(-count // len(rows))
-    work = (list(rows) * times)[:count]
+    count = max(len(first), min(SENTENCES, int(len(first) * SECONDS / seconds)))
+    work = (list(rows) * -(-count // len(rows)))[:count]
     runs = [_timed(engine, work, search) for _ in range(3)]
-    return median(tokens / max(seconds, 1e-6) for seconds, tokens in runs)
+    return median(tokens / seconds for seconds, tokens in runs)
 
 
 def _timed(engine: Engine, rows: Sequence[Sequence[int]], search: Search) -> tuple[float, int]:
     begun = time.perf_counter()
     found = engine.submit(rows, search)()
     tokens = sum(len(best[0].ids) + 1 for best in found)
-    return time.perf_counter() - begun, tokens
+    return max(time.perf_counter() - begun, 1e-6), tokens
 
 
 def converted_engine(home: Home, weights: str, layout: Layout, shortlist: bool = False) -> Engine:
     """The ctranslate2 engine on the folder of its precision, which is made if it is not fresh."""
-    from regard.checkpoint.ctranslate2_info import is_fresh
+    from regard.checkpoint.ctranslate2_info import SHORTLIST, is_fresh
     from regard.decode.engines.ctranslate2 import CTranslate2Engine
 
     folder = home.folder / ENGINES / f"ctranslate2-{layout.precision}"
     if not is_fresh(folder, weights, layout.precision, home.rules.never):
         _convert(home, folder, weights, layout.precision)
+    if shortlist and not (folder / SHORTLIST).is_file():
+        _learn_shortlist(home, folder)
     return CTranslate2Engine(
         folder, home.codec.frame, home.rules, layout, home.limit, shortlist=shortlist
     )
@@ -250,3 +257,15 @@ def _convert(home: Home, folder: Path, weights: str, precision: str) -> None:
         precision=precision,
         weights=weights,
     )
+
+
+def _learn_shortlist(home: Home, folder: Path) -> None:
+    from regard.tasks.convert_ctranslate2 import add_shortlist
+
+    corpus = home.folder / "data" / "train"
+    if not corpus.is_dir():
+        raise MisuseError(
+            f"--shortlist: {home.folder} has no training pairs to learn it from; only runs of "
+            "`regard train` have"
+        )
+    add_shortlist(folder, corpus)

@@ -94,11 +94,6 @@ class Tokenizer:
         """Number of pieces, special tokens included: ids run from 0 to size - 1."""
         return self._size
 
-    @property
-    def tokens(self) -> list[str]:
-        """Every piece as its file writes it, in the order of ids."""
-        return [self._token(i) for i in range(self._size)]
-
     def encode(self, text: str) -> list[int]:
         """The ids of a text, without begin or end."""
         return self.encode_batch([text])[0]
@@ -152,6 +147,11 @@ class Tokenizer:
         pieces = enumerate(self.pieces(range(self._size)))
         words = {i: p.removeprefix(start) for i, p in pieces if p.startswith(start)}
         return {i: word for i, word in words.items() if word and i not in self.special.texts}
+
+    @property
+    def tokens(self) -> list[str]:
+        """Every piece as its file writes it, in the order of ids."""
+        return [self._token(i) for i in range(self._size)]
 
     def _spellings(self, ids: Ids) -> list[bytes | str]:
         """What each piece spells; a special token is a str, its label."""

@@ -88,26 +88,14 @@ class TorchEngine:
             for draw in range(search.n_best if search.draws else 1):
                 sentences.append(Sentence(number, tuple(source), limit, prefix, draw))
         job = Job(sentences, len(sources), search)
-        job.workers = [
-            self._pool.submit(self._work, job)
-            for _ in range(min(self.layout.workers, max(1, len(sentences) // self._rows(search))))
-        ]
+        workers = min(self.layout.workers, len(sentences))
+        batch = min(self.layout.batch, -(-len(sentences) // max(1, workers)))
+        job.workers = [self._pool.submit(self._work, job, batch) for _ in range(workers)]
         return job.result
 
-    def _rows(self, search: Search) -> int:
-        """How many sentences a worker decodes at once."""
-        return max(1, self.layout.batch // search.beam) if search.beam > 1 else self.layout.batch
-
-    def _work(self, job: Job) -> None:
-        decode_queue(
-            self._prepared,
-            job.take,
-            job.give,
-            job.search,
-            self._rules,
-            self._frame,
-            self._rows(job.search),
-        )
+    def _work(self, job: Job, batch: int) -> None:
+        model, rules, frame = self._prepared, self._rules, self._frame
+        decode_queue(model, job.take, job.give, job.search, rules, frame, batch)
 
     def score(self, sources: Sequence[Row], targets: Sequence[Row]) -> list[list[float]]:
         return score_pairs(self._model, sources, targets, self._frame)
