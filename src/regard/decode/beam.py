@@ -66,7 +66,7 @@ class Beam:
 
 
 class BeamSearch:
-    """k rows for each sentence; a row's place in its beam says nothing about its rank."""
+    """k rows for each sentence, the likeliest first."""
 
     def __init__(self, slots: Slots, constraints: Constraints, start: int) -> None:
         self.slots, self.seats = slots, Seats(slots, constraints)
@@ -76,7 +76,9 @@ class BeamSearch:
         self._scores = torch.zeros(
             self._tokens.shape, dtype=torch.float64, device=slots.ages.device
         )
-        self._covered = torch.zeros(0)  # attention that each source token has had, (R, S)
+        self._covered = self._scores.new_zeros(
+            *self._scores.shape, 0
+        )  # attention so far, (B, k, S)
 
     def seat(self, places: Sequence[int], sentences: Sequence[Sentence]) -> None:
         self.seats.seat(places, sentences)
@@ -86,21 +88,19 @@ class BeamSearch:
         self._scores[rows, 0] = 0.0  # at first all k outputs of a sentence are the same empty one
         for place, sentence in zip(places, sentences, strict=True):
             self._beams[place] = Beam(self._search, sentence.limit)
-        if len(self._covered):
-            self._covered.view(len(self.slots), self.slots.width, -1)[rows] = 0.0
+        self._covered[rows] = 0.0
 
     def keep(self, places: Int[Tensor, " n"]) -> None:
         self.seats.keep(places)
         self._beams = [self._beams[place] for place in places.tolist()]
-        self._tokens, self._scores = self._tokens[places], self._scores[places]
-        if len(self._covered):
-            rows = self._covered.view(-1, self.slots.width, self._covered.shape[1])[places]
-            self._covered = rows.flatten(0, 1)
+        self._tokens, self._scores, self._covered = (
+            x[places] for x in (self._tokens, self._scores, self._covered)
+        )
 
     def step(self) -> Finished:
         """One more token for every sentence; those that are finished now leave their seats."""
         slots, k = self.slots, self.slots.width
-        logits = slots.step(self._tokens.flatten(), explain=self._search.coverage > 0)
+        logits = slots.step(self._tokens, explain=self._search.coverage > 0)
         if self._search.coverage:
             self._cover()
         total = self.seats.constrain(logits)
@@ -117,9 +117,11 @@ class BeamSearch:
         self._collect(found.values, parents, ends)
         # The best k that do not end: push those that end behind all others, keep their order.
         order = torch.sort(ends, dim=1, stable=True).indices[:, :k]
-        self._go_on(
-            found.values.gather(1, order), parents.gather(1, order), tokens.gather(1, order)
-        )
+        self._scores, self._tokens = found.values.gather(1, order), tokens.gather(1, order)
+        parents = parents.gather(1, order)
+        slots.reorder(parents)
+        if self._search.coverage:
+            self._covered = self._covered.gather(1, parents[:, :, None].expand_as(self._covered))
         return self._finished()
 
     def _collect(
@@ -129,38 +131,12 @@ class BeamSearch:
         for place, rank in torch.nonzero(ends[:, : self.slots.width]).tolist():
             value = float(values[place, rank])
             if value > -torch.inf and self.seats.sentences[place] is not None:
-                row = place * self.slots.width + int(parents[place, rank])
-                self._beams[place].finish(self.slots.output(row), value, self._penalty(row))
-
-    def _go_on(
-        self,
-        scores: Float[Tensor, "B k"],
-        parents: Int[Tensor, "B k"],
-        tokens: Int[Tensor, "B k"],
-    ) -> None:
-        """Let each child take its parent's row if it is the first, else one that nobody needs.
-
-        So only the rows of parents with several children are copied, not the whole cache.
-        """
-        same = parents[:, :, None] == parents[:, None, :]
-        first = ~same.tril(diagonal=-1).any(dim=2)
-        needed = torch.zeros_like(first).scatter_(1, parents, True)
-        free = torch.sort(needed, dim=1, stable=True).indices  # those that nobody needs come first
-        later = (~first).cumsum(dim=1) - 1
-        rows = torch.where(first, parents, free.gather(1, later.clamp(min=0)))
-        self._scores = torch.empty_like(scores).scatter_(1, rows, scores)
-        self._tokens = torch.empty_like(tokens).scatter_(1, rows, tokens)
-        base = torch.arange(0, rows.numel(), self.slots.width, device=rows.device)[:, None]
-        to, origin = (base + rows)[~first], (base + parents)[~first]
-        if len(to):
-            self.slots.copy(to, origin)
-            if len(self._covered):
-                self._covered[to] = self._covered[origin]
+                row = int(parents[place, rank])
+                ids = self.slots.output(place, row)
+                self._beams[place].finish(ids, value, self._penalty(place, row))
 
     def _finished(self) -> Finished:
-        slots = self.slots
-        length = slots.ages.view(len(slots), -1)[:, 0].tolist()
-        best_open = self._scores.amax(dim=1).tolist()
+        length, best_open = self.slots.ages.tolist(), self._scores[:, 0].tolist()
         finished: Finished = []
         for place, sentence in enumerate(self.seats.sentences):
             beam = self._beams[place]
@@ -174,27 +150,23 @@ class BeamSearch:
 
     def _give_up(self, place: int) -> None:
         """A sentence that ends with too few finished outputs keeps its open ones, cut off."""
-        k = self.slots.width
-        for i, value in enumerate(self._scores[place].tolist()):
+        for row, value in enumerate(self._scores[place].tolist()):
             if value > -torch.inf:
-                row = place * k + i
-                ids = [*self.slots.output(row), int(self._tokens[place, i])]
-                self._beams[place].finish(ids, value, self._penalty(row), finished=False)
+                ids = [*self.slots.output(place, row), int(self._tokens[place, row])]
+                self._beams[place].finish(ids, value, self._penalty(place, row), finished=False)
 
     def _cover(self) -> None:
         """Add the attention of this step to what each source token has had."""
         attention = self.slots.attention
         assert attention is not None
-        missing = attention.shape[1] - (self._covered.shape[1] if len(self._covered) else 0)
-        if not len(self._covered):
-            self._covered = torch.zeros_like(attention)
-        elif missing > 0:
+        missing = attention.shape[2] - self._covered.shape[2]
+        if missing > 0:
             self._covered = torch.nn.functional.pad(self._covered, (0, missing))
-        self._covered[:, : attention.shape[1]] += attention
+        self._covered[..., : attention.shape[2]] += attention
 
-    def _penalty(self, row: int) -> float:
+    def _penalty(self, place: int, row: int) -> float:
         if not self._search.coverage:
             return 0.0
-        real = int(self.slots.lengths[row // self.slots.width])
-        covered = self._covered[row, :real].clamp(min=1e-9, max=1.0)
+        real = int(self.slots.lengths[place])
+        covered = self._covered[place, row, :real].clamp(min=1e-9, max=1.0)
         return self._search.coverage * float(covered.log().sum())

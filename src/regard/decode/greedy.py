@@ -41,7 +41,7 @@ class Greedy:
     def step(self) -> Finished:
         """One more token for every sentence; those that are finished now leave their seats."""
         slots = self.slots
-        logits = slots.step(self._tokens)
+        logits = slots.step(self._tokens[:, None])
         total = self.seats.constrain(logits)
         if self._search.draws:
             values, self._tokens = drawn(logits - total[:, None], self._search, self._uniform())
@@ -60,7 +60,7 @@ class Greedy:
         return finished
 
     def _hypothesis(self, place: int) -> Hypothesis:
-        total, ids = float(self._totals[place]), self.slots.output(place)
+        total, ids = float(self._totals[place]), self.slots.output(place, 0)
         last = int(self._tokens[place])
         ended = last == self._end
         if not ended:

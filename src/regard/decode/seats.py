@@ -57,15 +57,16 @@ class Seats:
         prefix = self._next_of_prefix() if self._prefixes.shape[1] else None
         if self._free and prefix is None:
             return log_sum_exp(logits)
-        outputs, lengths = slots.outputs()
+        tokens, lengths = slots.outputs()
+        outputs = tokens.flatten(0, 1)
+        limits, lengths = (x.repeat_interleave(slots.width) for x in (self.limits, lengths))
         real = torch.arange(outputs.shape[1], device=logits.device) < lengths[:, None]
-        limits = self.limits.repeat_interleave(slots.width)
         return self._constraints.apply(logits, outputs, real, limits, prefix)
 
     def _next_of_prefix(self) -> Int[Tensor, " R"] | None:
         """The token that each row must put out next, NO_PREFIX where free; None if all are."""
         slots, longest = self._slots, self._prefixes.shape[1]
-        place = (slots.ages - 1).view(len(slots), slots.width)[:, 0]
+        place = slots.ages - 1
         wanted = self._prefixes.gather(1, place.clamp(max=longest - 1)[:, None])[:, 0]
         wanted = torch.where(place < longest, wanted, NO_PREFIX)
         some = bool((wanted != NO_PREFIX).any())
