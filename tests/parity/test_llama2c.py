@@ -146,7 +146,10 @@ def story_pieces() -> list[bytes]:
     return pieces
 
 
-@pytest.mark.skipif(not STORIES.is_dir(), reason="needs the shared data: weights/stories260K")
+@pytest.mark.skipif(
+    not STORIES.is_dir(),
+    reason="no real weights: set REGARD_SHARED to the folder that has data/weights/stories260K",
+)
 def test_a_story_with_real_weights() -> None:
     sentencepiece = pytest.importorskip("sentencepiece")
     path = STORIES / "stories260K.bin"

@@ -118,6 +118,31 @@ def test_logits_need_no_tokenizer_and_equal_theirs(
         CALLS[ours.tasks[0]](ours)
 
 
+@pytest.mark.parametrize("name", ["bert", "gpt2", "t5", "vit"])
+def test_pickled_weights_are_read_when_allowed(
+    name: str, models: dict[str, tuple[Any, Published]], tmp_path: Path
+) -> None:
+    """A folder as it was before safetensors: the twin's own state dict, by torch.save."""
+    theirs, safe = models[name]
+    (tmp_path / "config.json").write_bytes((safe.folder / "config.json").read_bytes())
+    torch.save(theirs.state_dict(), tmp_path / "pytorch_model.bin")
+    with pytest.raises(
+        CheckpointError, match="regard convert .*--allow-pickle.* allow_pickle=True"
+    ):
+        regard.load(tmp_path, device="cpu")
+    ours = regard.load(tmp_path, device="cpu", allow_pickle=True)
+    ids, target, pixels = [[3, 7, 9]], torch.tensor([[0, 4, 5]]), torch.randn(1, 3, 12, 12)
+    with torch.no_grad():
+        if name == "vit":
+            got, expected = ours.logits(pixels=pixels), theirs(pixels).logits
+        elif name == "t5":
+            got = ours.logits(ids, target=target)
+            expected = theirs(torch.tensor(ids), decoder_input_ids=target).logits
+        else:
+            got, expected = ours.logits(ids), theirs(torch.tensor(ids)).logits
+    assert (got - expected).abs().max() < 1e-5
+
+
 def test_padding_before_a_text_changes_nothing(models: dict[str, tuple[Any, Published]]) -> None:
     for name in ("gpt2", "llama"):
         model = models[name][1]

@@ -156,6 +156,11 @@ def _examine_folder(folder: Path) -> Diagnosis:
         found.why_not = "no config.json"
         guesses = [family_by_names(contents) for contents in found.files.values()]
         found.family = next((guess for guess in guesses if guess), None)
+        for name, contents in found.files.items():
+            if contents.kind == "llama2.c":  # a single file that says enough about itself
+                found.why_not += f", but {shown(name)} needs none"
+                found.how = f"regard convert {folder / name} OUT --to native"
+                break
     return found
 
 

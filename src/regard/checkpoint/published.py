@@ -21,7 +21,8 @@ from regard import atomic
 from regard.careful import member, read_json, shown
 from regard.checkpoint.converted import is_converted, load_converted
 from regard.checkpoint.families import bert, distilbert, gpt2, llama, marian, t5, vit
-from regard.checkpoint.families.family import Config, Family, refuse_code
+from regard.checkpoint.families.config import Config, refuse_code
+from regard.checkpoint.families.family import Family
 from regard.checkpoint.guard import Stored, check_finite
 from regard.checkpoint.names import Row, rename, rename_back
 from regard.checkpoint.shards import Weights, find_weights

@@ -52,8 +52,10 @@ def command(
 
     MODEL is the folder of a run, the folder of a published Marian model, or its name on the hub.
     """
+    from regard.cli.opened import warn_of_settings
     from regard.draw.progress import progress_bar
     from regard.tasks.load import load
+    from regard.tasks.published import Published
     from regard.tasks.translate import search_with
 
     if text and file:
@@ -61,6 +63,8 @@ def command(
     chosen = {name: value for name, value in options.items() if value is not None}
     model = load(run, device)
     model.demand("translate")
+    if isinstance(model, Published):
+        warn_of_settings(model)
     if "n_best" in chosen and "beam" not in chosen:
         chosen["beam"] = max(model.search.beam, chosen["n_best"])  # a beam that holds them all
     search = search_with(model.search, "translate", **chosen)  # said before any text is read

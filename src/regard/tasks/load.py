@@ -80,7 +80,12 @@ def load(
     A published folder may be allowed to hold its weights in .bin or .pt files, read as plain
     tensors, or NaN and infinity among them.
     """
-    folder = fetch(str(path)) if is_hub_name(path) else Path(path)
+    folder = fetch(str(path), allow_pickle) if is_hub_name(path) else Path(path)
+    if folder.is_file():
+        raise MisuseError(
+            f"{folder}: is a file, expected the folder of a run or of a published model; `regard "
+            f"doctor {folder}` says what it holds and whether it can be converted"
+        )
     if is_published(folder) and not Run(folder).info.is_file():
         return open_published(
             folder, device, allow_pickle=allow_pickle, allow_nonfinite=allow_nonfinite

@@ -37,7 +37,7 @@ NOT_DONE: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What the folder says about making text; `ignored` names what regard does not do."""
+    """What the folder says about making text; `ignored` names what regard does not do of `file`."""
 
     start: int | None = None
     ends: tuple[int, ...] = ()
@@ -46,6 +46,7 @@ class Settings:
     rules: Rules = Rules()
     search: Search = Search()
     ignored: tuple[str, ...] = ()
+    file: str = "generation_config.json"
 
 
 def read_settings(folder: Path, vocabulary: int) -> Settings:
@@ -79,6 +80,7 @@ def read_settings(folder: Path, vocabulary: int) -> Settings:
             for key, nothing in NOT_DONE.items()
             if key in values and values[key] not in nothing
         ),
+        file=where.name,
     )
 
 

@@ -46,7 +46,7 @@ class Source:
 
 def open_source(path: str | Path, *, allow_pickle: bool = False) -> Source:
     """The model at a path or of a name of the hub, on the CPU, in single precision."""
-    place = fetch(str(path)) if is_hub_name(path) else Path(path)
+    place = fetch(str(path), allow_pickle) if is_hub_name(path) else Path(path)
     if place.is_file():
         return _llama2c(place)
     if is_published(place) and not Run(place).info.is_file():
