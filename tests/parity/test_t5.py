@@ -207,9 +207,10 @@ def lively(model: torch.nn.Module, generate: Callable[[], Tensor]) -> Tensor:
 @pytest.mark.parametrize("scaled", [True, False])
 @each_release
 @each_head
+@each_shape
 @torch.no_grad()
-def test_there_and_back(release: str, tied: bool, scaled: bool, tmp_path: Path) -> None:
-    theirs = twin(release, "one", tied)
+def test_there_and_back(release: str, shape: str, tied: bool, scaled: bool, tmp_path: Path) -> None:
+    theirs = twin(release, shape, tied)
     theirs.config.scale_decoder_outputs = scaled
     ours = load_published(twins.save_twin(theirs, tmp_path / "a"))
     assert ours.spec.output_scale is scaled

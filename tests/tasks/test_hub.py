@@ -1,5 +1,6 @@
 """Models by their names on the hub: which files are asked for, and when; the hub is played here."""
 
+import json
 import shutil
 from fnmatch import fnmatch
 from pathlib import Path
@@ -14,6 +15,7 @@ import regard
 import small_models
 from regard.errors import CheckpointError
 from regard.tasks.convert import convert
+from regard.tasks.hub import fetch
 
 NAME = "owner/name"
 
@@ -27,9 +29,13 @@ class Hub:
         self.asked: list[str] = []
 
     def snapshot_download(
-        self, name: str, allow_patterns: list[str], local_files_only: bool = False
+        self,
+        name: str,
+        allow_patterns: list[str],
+        local_files_only: bool = False,
+        revision: str | None = None,
     ) -> str:
-        assert name == NAME
+        assert name == NAME and revision in (None, self.cache.name)
         pickles = any(fnmatch("pytorch_model.bin", pattern) for pattern in allow_patterns)
         self.asked.append("cache" if local_files_only else "pickles" if pickles else "safe")
         if local_files_only or not self.online:
@@ -42,14 +48,23 @@ class Hub:
                 shutil.copyfile(file, self.cache / file.name)
         return str(self.cache)
 
+    def model_info(self, name: str, timeout: float) -> None:
+        assert name == NAME and timeout < 10
+        self.asked.append("is it there")
+        if not self.online:
+            raise TimeoutError
+
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
     hub = Hub(tmp_path)
     small_models.save("bert", hub.repository)
     (hub.repository / "modeling.py").write_text("raise SystemExit\n")
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"]
+    (hub.repository / "vocab.txt").write_text("\n".join(words) + "\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", hub.snapshot_download)
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", hub.model_info)
     return hub
 
 
@@ -67,7 +82,7 @@ def test_weights_are_fetched_once_and_never_code(hub: Hub) -> None:
     torch.save({}, hub.repository / "pytorch_model.bin")
     regard.load(NAME, device="cpu", allow_pickle=True)
     assert hub.asked == ["cache", "safe"]  # allowed, but there are better ones
-    assert files(hub.cache) == ["config.json", "model.safetensors"]
+    assert files(hub.cache) == ["config.json", "model.safetensors", "vocab.txt"]
     regard.load(NAME, device="cpu")
     assert hub.asked == ["cache", "safe", "cache"]
 
@@ -84,6 +99,41 @@ def test_half_a_model_in_the_cache_is_completed(hub: Hub, half: str) -> None:
     assert hub.asked == ["cache", "safe"]
 
 
+@pytest.mark.parametrize("online", [True, False])
+def test_weights_without_a_tokenizer_are_completed(hub: Hub, online: bool) -> None:
+    hub.cache.mkdir()
+    for name in ("config.json", "model.safetensors"):
+        shutil.copyfile(hub.repository / name, hub.cache / name)
+    hub.online = online
+    model = regard.load(NAME, device="cpu")
+    assert hub.asked == (["cache", "is it there", "safe"] if online else ["cache", "is it there"])
+    assert (model.tokenizer is not None) is online
+    assert tuple(model.logits([[1, 2]]).shape) == (1, 2, 101)
+    hub.asked.clear()
+    regard.load(NAME, device="cpu")
+    assert hub.asked == (["cache"] if online else ["cache", "is it there"])
+
+
+SMALL_FILES = [("bert", "modules.json"), ("vit", "preprocessor_config.json")]
+
+
+@pytest.mark.parametrize(("family", "file"), SMALL_FILES)
+def test_what_else_a_snapshot_may_lack(hub: Hub, family: str, file: str) -> None:
+    """A trunk may be an encoder of sentences, whose modules.json says how it is pooled."""
+    shutil.rmtree(hub.repository)
+    small_models.save(family, hub.repository)
+    (hub.repository / "vocab.txt").write_text("[PAD]\n")
+    config = json.loads((hub.repository / "config.json").read_text())
+    if family == "bert":
+        config["architectures"] = ["BertModel"]
+    (hub.repository / "config.json").write_text(json.dumps(config))
+    shutil.copytree(hub.repository, hub.cache)
+    (hub.repository / file).write_text("{}")
+    for _ in range(2):
+        assert fetch(NAME) == hub.cache and (hub.cache / file).is_file()
+    assert hub.asked == ["cache", "is it there", "safe", "cache"]
+
+
 def test_pickled_weights_only_the_error_says_what_to_do(hub: Hub) -> None:
     pickle_only(hub)
     command = f"regard convert {NAME} OUT --to hf --allow-pickle"
@@ -91,7 +141,7 @@ def test_pickled_weights_only_the_error_says_what_to_do(hub: Hub) -> None:
         with pytest.raises(CheckpointError, match="looked for model.safetensors") as error:
             regard.load(NAME)
         assert command in str(error.value)
-    assert "pickles" not in hub.asked and files(hub.cache) == ["config.json"]
+    assert "pickles" not in hub.asked and files(hub.cache) == ["config.json", "vocab.txt"]
 
 
 def test_convert_fetches_pickled_weights_when_asked(hub: Hub, tmp_path: Path) -> None:

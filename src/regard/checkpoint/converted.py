@@ -18,7 +18,7 @@ from safetensors.torch import save
 
 from regard import atomic
 from regard.careful import member, read_json, shown
-from regard.checkpoint.guard import read_header, read_tensors
+from regard.checkpoint.guard import compare, read_header, read_tensors
 from regard.checkpoint.native import sha256
 from regard.config import build, to_tables
 from regard.errors import CheckpointError, ConfigError
@@ -54,6 +54,20 @@ def load_converted(folder: Path) -> Transformer:
 
     A stranger may have written it, so nothing is allocated before the files agree.
     """
+    spec, stated = check_converted(folder)
+    path = member(folder, WEIGHTS)
+    if sha256(path) != stated:
+        raise CheckpointError(f"{path}: differs from its checksum; copy the folder again")
+    model = Transformer(spec, seed=None)
+    weights = read_tensors(path, dict(model.named_parameters()))
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(weights[name])
+    return model.eval()
+
+
+def check_converted(folder: Path) -> tuple[Spec, object]:
+    """Everything that can be checked before a number is read: the spec, the checksum as stated."""
     info = read_json(member(folder, INFO), MAX_JSON)
     if info.get("format") != FORMAT:
         raise CheckpointError(
@@ -61,9 +75,8 @@ def load_converted(folder: Path) -> Transformer:
             "convert the model again"
         )
     path = member(folder, WEIGHTS)
-    stored = sum(tensor.count for tensor in read_header(path).values())
-    if sha256(path) != info.get("sha256"):
-        raise CheckpointError(f"{path}: differs from its checksum; copy the folder again")
+    header = read_header(path)
+    stored = sum(tensor.count for tensor in header.values())
     try:
         spec = build(Spec, read_json(member(folder, SPEC), MAX_JSON), str(folder / SPEC))
     except ConfigError as error:
@@ -74,13 +87,8 @@ def load_converted(folder: Path) -> Transformer:
             f"{folder / SPEC}: asks for {needed:,} weights, {WEIGHTS} holds {stored:,}"
         )
     with torch.device("meta"):
-        expected = dict(Transformer(spec, seed=None).named_parameters())
-    weights = read_tensors(path, expected)
-    model = Transformer(spec, seed=None)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.copy_(weights[name])
-    return model.eval()
+        compare(path, header, dict(Transformer(spec, seed=None).named_parameters()))
+    return spec, info.get("sha256")
 
 
 def _write_json(path: Path, value: dict[str, object]) -> None:

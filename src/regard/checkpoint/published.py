@@ -35,6 +35,9 @@ DECODERS = (gpt2.GPT2, llama.LLAMA)
 BOTH = (t5.T5, marian.MARIAN)
 FAMILIES = {family.name: family for family in ENCODERS + DECODERS + BOTH}
 MAX_CONFIG = 4 * 1024 * 1024
+# Any of these makes text out of ids.
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "tokenizer.model", "spiece.model", "source.spm",
+              "sentencepiece.bpe.model", "merges.txt")  # fmt: skip
 
 
 def is_published(folder: Path) -> bool:
@@ -152,7 +155,7 @@ def _fill(
 ) -> None:
     """Copy the numbers into the model, one tensor at a time."""
     parameters = dict(model.named_parameters())
-    hint = ", or ask for it with allow_nonfinite=True"
+    hint = ", or load it in Python with regard.load(…, allow_nonfinite=True)"
     with torch.no_grad():
         for path, name, tensor in weights.read(rows.keys()):
             numbers, row = tensor.float(), rows[name]

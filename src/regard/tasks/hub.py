@@ -3,7 +3,9 @@
 import re
 from pathlib import Path
 
+from regard.careful import member, read_json
 from regard.checkpoint.converted import is_converted
+from regard.checkpoint.published import MAX_CONFIG, TOKENIZERS
 from regard.checkpoint.shards import holds_weights
 from regard.errors import CheckpointError, MisuseError
 
@@ -17,6 +19,7 @@ PATTERNS = [
     "merges.txt",
 ]
 PICKLED_PATTERNS = ["pytorch_model*.bin", "model.pt"]
+WAIT = 3.0  # seconds for the hub to answer, where the model runs without it too
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
@@ -40,7 +43,7 @@ def fetch(name: str, allow_pickle: bool = False) -> Path:
     """
     here = _cached(name)
     if here and (_is_whole(here) or (allow_pickle and holds_weights(here, is_pickled=True))):
-        return here
+        return here if not _lacks(here) else _completed(name, here)
     try:
         folder = _download(name, PATTERNS)
     except CheckpointError:
@@ -71,16 +74,44 @@ def _is_whole(folder: Path) -> bool:
     return holds_weights(folder) or is_converted(folder)
 
 
+def _lacks(folder: Path) -> bool:
+    """Whether files around the weights are missing: another program fetched only what it needed.
+
+    Images need their preparation, text a tokenizer, and a model without a head may be an encoder of
+    sentences, whose modules.json says how tokens become one vector.
+    """
+    if not (folder / "config.json").is_file():
+        return True
+    config = read_json(member(folder, "config.json"), MAX_CONFIG)
+    if config.get("model_type") == "vit":
+        return not (folder / "preprocessor_config.json").is_file()
+    is_bare = str(config.get("architectures")).endswith("Model']")
+    return not any((folder / name).is_file() for name in TOKENIZERS) or (
+        is_bare and not (folder / "modules.json").is_file()
+    )
+
+
+def _completed(name: str, here: Path) -> Path:
+    """The snapshot, with the files that it lacks where the hub can be asked for them."""
+    from huggingface_hub import HfApi
+
+    try:
+        HfApi().model_info(name, timeout=WAIT)  # a download has no such limit
+        return _download(name, PATTERNS, revision=here.name)
+    except Exception:  # whatever network there is or is not: the model runs as it is
+        return here
+
+
 def _cached(name: str) -> Path | None:
     from huggingface_hub import snapshot_download  # here: it takes a moment, few need it
 
-    try:
-        return Path(snapshot_download(name, allow_patterns=PATTERNS, local_files_only=True))
+    try:  # any snapshot: what it holds is looked at here
+        return Path(snapshot_download(name, allow_patterns=["config.json"], local_files_only=True))
     except OSError:  # LocalEntryNotFoundError is one too
         return None
 
 
-def _download(name: str, patterns: list[str]) -> Path:
+def _download(name: str, patterns: list[str], revision: str | None = None) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import (
         GatedRepoError,
@@ -90,7 +121,7 @@ def _download(name: str, patterns: list[str]) -> Path:
     )
 
     try:
-        return Path(snapshot_download(name, allow_patterns=patterns))
+        return Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
     except GatedRepoError:
         raise CheckpointError(
             f"{name}: its owners give it on request only; ask on its page of the hub, then log in "

@@ -3,11 +3,13 @@
 The folder is a run of ours, or a published model (config.json); or it is a name of the hub.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, NoReturn, overload
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from regard.checkpoint.guard import read_tensors
@@ -20,11 +22,21 @@ from regard.model.device import choose_device
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.tasks.hub import fetch, is_hub_name
+from regard.tasks.logits import raw_logits
 from regard.tasks.published import Published, open_published
 from regard.tasks.recipe import make_recipe
 from regard.tasks.run import Run, open_run
 from regard.tasks.translate import Translation, search_with, translate_texts
 from regard.text.tokenizer import Tokenizer
+
+
+def _refused(task: str) -> Callable[..., NoReturn]:
+    """A task of published models that no run has: an error that names those it has."""
+
+    def refuse(self: "Model", *given: object, **options: object) -> NoReturn:
+        raise self.refusal(task)
+
+    return refuse
 
 
 @dataclass(frozen=True)
@@ -59,13 +71,27 @@ class Model:
         """The tasks that this model offers."""
         return ("translate",)
 
+    def logits(
+        self, ids: Any = None, mask: Any = None, target: Any = None, pixels: Any = None
+    ) -> Float[Tensor, "B L V"]:
+        """The raw logits of a batch of ids and of target ids, as `Published.logits` gives them."""
+        return raw_logits(self.transformer, ids, mask, target, pixels)
+
+    complete, stream, fill = _refused("complete"), _refused("complete"), _refused("fill")
+    generate, embed = _refused("generate"), _refused("embed")
+    classify, see = _refused("classify"), _refused("see")
+
     def demand(self, task: str) -> None:
         """Insist that the model offers a task."""
         if task not in self.tasks:
-            raise MisuseError(
-                f"{task}: {self.run.folder} (a run of regard) does not offer it; "
-                "it offers translate"
-            )
+            raise self.refusal(task)
+
+    def refusal(self, task: str) -> MisuseError:
+        """The error that says what the model offers instead."""
+        return MisuseError(
+            f"{task}: {self.run.folder} (a run of regard) does not offer it; "
+            "it offers translate, logits"
+        )
 
 
 def load(
