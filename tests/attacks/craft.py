@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from regard.checkpoint.families.bert import BERT
-from regard.checkpoint.families.family import Config
+from regard.checkpoint.families.config import Config
 from regard.checkpoint.published import load_published, save_published
 from regard.errors import CheckpointError
 from regard.model.transformer import Transformer

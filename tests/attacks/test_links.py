@@ -10,6 +10,10 @@ from safetensors.torch import save_file
 
 from attacks.craft import BIAS, WORDS, Attack, good, refused, sharded, tensors
 from regard.checkpoint.published import load_published
+from regard.errors import CheckpointError
+from regard.model.spec import Spec
+from regard.tasks.pixels import read_preparation
+from regard.tasks.settings import read_settings
 
 
 def place(shard: str) -> Attack:
@@ -122,6 +126,23 @@ def test_refused(name: str, tmp_path: Path) -> None:
     attack, message = ATTACKS[name]
     attack(good(tmp_path / "m"))
     refused(tmp_path / "m", message)
+
+
+def test_settings_and_preparation_that_are_links(tmp_path: Path) -> None:
+    folder = good(tmp_path / "m")
+    spec = Spec(
+        vocabulary=0, decoder_layers=0, image_size=8, patch_size=4, head="classes", classes=2
+    )
+    for name, read in {
+        "generation_config.json": lambda: read_settings(folder, 31),
+        "preprocessor_config.json": lambda: read_preparation(folder, spec),
+    }.items():
+        (folder / name).write_text("{}")
+        read()
+        linked(folder, name)
+        with pytest.raises(CheckpointError, match=f"{name}: a link that leads out of the folder"):
+            read()
+        (folder / name).unlink()
 
 
 def test_the_hubs_cache_may_link_into_its_blobs(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Line 1: pickled weights that carry code, bombs or contradictions; and those that are plain."""
 
 import io
+import json
 import pickle
 import struct
 import tarfile
@@ -217,9 +218,48 @@ def test_refused_even_when_pickles_are_allowed(name: str, tmp_path: Path) -> Non
     refused(tmp_path / "m", message, allow_pickle=True)
 
 
-def test_without_leave_no_pickle_is_opened(tmp_path: Path) -> None:
-    runs(good(tmp_path / "m"))
-    refused(tmp_path / "m", "its weights are pickled .* allow_pickle=True")
+def named_pt(folder: Path) -> None:
+    runs(folder)
+    (folder / "pytorch_model.bin").rename(folder / "model.pt")
+
+
+def in_shards(folder: Path) -> None:
+    runs(folder)
+    (folder / "pytorch_model.bin").rename(folder / "one.bin")
+    places = {name: "one.bin" for name in (WORDS, BIAS, "x")}
+    text = json.dumps({"weight_map": places})
+    (folder / "pytorch_model.bin.index.json").write_text(text)
+
+
+def distributed(folder: Path) -> None:
+    """The format whose `.metadata` torch itself unpickles without a question."""
+    (folder / "model.safetensors").unlink()
+    (folder / ".metadata").write_bytes(pickle.dumps(Runs(folder)))
+    (folder / "__0_0.distcp").write_bytes(pickle.dumps(Runs(folder)))
+
+
+def disguised(folder: Path) -> None:
+    """A pickle under the name of the safe format."""
+    torch.save({"x": Runs(folder)}, folder / "model.safetensors")
+
+
+LEAVE = "its weights are pickled .* allow_pickle=True"
+WITHOUT_LEAVE = {
+    "pytorch_model.bin": (runs, LEAVE),
+    "model.pt": (named_pt, LEAVE),
+    "shards": (in_shards, LEAVE),
+    "a distributed checkpoint": (distributed, "no model.safetensors"),
+    "a pickle called safetensors": (disguised, "not a whole safetensors file"),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_LEAVE)
+def test_without_leave_no_pickle_is_opened(name: str, tmp_path: Path) -> None:
+    attack, message = WITHOUT_LEAVE[name]
+    attack(good(tmp_path / "m"))
+    refused(tmp_path / "m", message)
+    if message != LEAVE:  # and leave changes nothing
+        refused(tmp_path / "m", message, allow_pickle=True)
 
 
 def test_the_canary_can_sing(tmp_path: Path) -> None:

@@ -19,8 +19,10 @@ from safetensors.torch import load_file, save_file
 import small_models
 from regard.checkpoint.doctor import COMMANDS, examine, lines
 from regard.checkpoint.headers.look import look
+from regard.checkpoint.published import load_published
 from regard.cli.main import COMMANDS as KNOWN
-from regard.errors import MisuseError
+from regard.errors import CheckpointError, MisuseError
+from regard.tasks.convert import convert
 
 
 def text(value: bytes) -> bytes:
@@ -196,6 +198,47 @@ def test_the_command_for_text_needs_tokenizer_files(tmp_path: Path) -> None:
     assert any("tokenizer files" in finding.text for finding in examine(tmp_path).findings)
     (tmp_path / "vocab.txt").write_text("[PAD]\n")
     assert examine(tmp_path).how == COMMANDS["bert tokens"].format(tmp_path)
+
+
+@pytest.mark.parametrize("how", ["missing", "cut off", "of another model"])
+def test_a_converted_folder_whose_weights_are_not_whole(how: str, tmp_path: Path) -> None:
+    small_models.save("bert", tmp_path / "a")
+    convert(tmp_path / "a", tmp_path / "b", "native")
+    assert examine(tmp_path / "b").runs
+    weights = tmp_path / "b/weights.safetensors"
+    data = weights.read_bytes()
+    weights.unlink()
+    if how == "cut off":
+        weights.write_bytes(data[:-100])
+    elif how == "of another model":
+        save_file({"w": torch.zeros(100_000)}, weights)
+    found = examine(tmp_path / "b")
+    assert not found.runs and not found.how and "convert or copy it again" in found.why_not
+    told = [finding.text for finding in found.findings if finding.level == "broken"]
+    assert any("weights.safetensors" in line for line in told)
+    with pytest.raises(CheckpointError):
+        load_published(tmp_path / "b")
+
+
+def test_pickled_weights_beside_another_safetensors_file(tmp_path: Path) -> None:
+    theirs = small_models.save("gpt2", tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    torch.save(theirs.state_dict(), tmp_path / "pytorch_model.bin")
+    save_file({"lora": torch.zeros(3)}, tmp_path / "adapter_model.safetensors")
+    found = examine(tmp_path)
+    assert not found.runs and "pickled" in found.why_not and "--allow-pickle" in found.how
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_a_trunk_cannot_go_on_with_a_text(family: str, tmp_path: Path) -> None:
+    whole = small_models.MODELS[family]()
+    whole.config.tie_word_embeddings = False  # a tied head needs no tensor of its own
+    (whole.transformer if family == "gpt2" else whole.model).save_pretrained(tmp_path)
+    (tmp_path / "merges.txt").touch()
+    (tmp_path / "tokenizer.model").touch()
+    found = examine(tmp_path)
+    assert found.runs and load_published(tmp_path).spec.head == "none"
+    assert "regard complete" not in found.how and ".spec" in found.how
 
 
 def test_every_command_that_it_names_exists() -> None:

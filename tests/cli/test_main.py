@@ -61,7 +61,7 @@ def test_every_command_has_help_with_an_example(name: str, tmp_path: Path) -> No
         (["train", "--resume", "runs/none"], 2, "runs/none: no such folder"),
         (["translate", "nowhere", "Hello"], 2, "nowhere: no such folder"),
         (["translate", "a.en", "Hello"], 2, "is a file, expected the folder of a run"),
-        (["evaluate", ".", "--slices"], 1, "not a run of regard"),
+        (["evaluate", ".", "--slices"], 1, "neither a run (no run.json)"),
         (["train", "--source", "a.en", "--target", "a.de", "--run", "a.en/x"], 1, "regard: a.en"),
         (["train", "a.toml", "--target", "a.de"], 2, "expected either a recipe"),
         (["explain", "nowhere"], 2, "Missing argument"),

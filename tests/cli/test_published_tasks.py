@@ -55,6 +55,12 @@ def test_complete(run: Callable[..., Result]) -> None:
     assert run(*drawn, input="one\n").stdout == run(*drawn, input="one\n").stdout
 
 
+def test_a_prompt_that_does_not_fit_is_not_printed(run: Callable[..., Result]) -> None:
+    result = CliRunner().invoke(group, ["complete", "gpt2", "猫" * 61])
+    assert result.exit_code != 0 and "猫" not in result.stdout
+    assert isinstance(result.exception, MisuseError) or "needs room" in result.stderr
+
+
 def test_fill(run: Callable[..., Result]) -> None:
     found = regard.load("bert", device="cpu").fill("the [MASK] sat on [MASK] mat.", top=2)
     result = run("fill", "bert", "the [MASK] sat on [MASK] mat.", "--top", "2")

@@ -12,11 +12,26 @@ from regard.checkpoint.families.bert import BERT
 from regard.checkpoint.published import load_published, save_published
 from regard.errors import CheckpointError
 from regard.model.trace import Trace
+from regard.model.transformer import Transformer
 
 SHAPES = {
     "one": dict(hidden_size=20, num_attention_heads=5, num_hidden_layers=2, intermediate_size=37),
-    "two": dict(hidden_size=33, num_attention_heads=3, num_hidden_layers=3, intermediate_size=13),
-    "three": dict(hidden_size=14, num_attention_heads=7, num_hidden_layers=2, intermediate_size=29),
+    "two": dict(
+        hidden_size=33,
+        num_attention_heads=3,
+        num_hidden_layers=3,
+        intermediate_size=13,
+        hidden_act="relu",
+        layer_norm_eps=1e-3,
+    ),
+    "three": dict(
+        hidden_size=14,
+        num_attention_heads=7,
+        num_hidden_layers=2,
+        intermediate_size=29,
+        hidden_act="gelu_new",
+        layer_norm_eps=1e-5,
+    ),
 }
 COMMON = dict(vocab_size=101, max_position_embeddings=23, type_vocab_size=3)
 HEADS = {
@@ -39,6 +54,11 @@ def twin(head: str, shape: str, **more: object) -> torch.nn.Module:
 def test_logits_and_layers(head: str, shape: str, tmp_path: Path) -> None:
     theirs = twin(head, shape)
     ours = load_published(twins.save_twin(theirs, tmp_path / "a"))
+    compare(theirs, ours, head)
+
+
+def compare(theirs: torch.nn.Module, ours: Transformer, head: str) -> None:
+    """Every layer and the answers, explicit and fused."""
     ids, real = twins.ids_and_mask(101)
     segments = torch.randint(0, 3, ids.shape)
     with torch.no_grad():
@@ -90,12 +110,14 @@ def test_a_tied_file_whose_copy_differs_is_refused(tmp_path: Path) -> None:
         load_published(folder)
 
 
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("head", HEADS)
-def test_there_and_back(head: str, tmp_path: Path) -> None:
-    theirs = twin(head, "one")
+def test_there_and_back(head: str, shape: str, tmp_path: Path) -> None:
+    theirs = twin(head, shape)
     ours = load_published(twins.save_twin(theirs, tmp_path / "a"))
     save_published(ours, BERT, tmp_path / "b")
-    again = HEADS[head].from_pretrained(tmp_path / "b")
+    again = HEADS[head].from_pretrained(tmp_path / "b").eval()
+    compare(again, ours, head)
     for name, parameter in theirs.named_parameters():
         assert torch.equal(parameter, dict(again.named_parameters())[name]), name
     once_more = load_published(tmp_path / "b")

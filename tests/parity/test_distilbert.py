@@ -48,9 +48,14 @@ def both(folder: Path, head: str, shape: str, **more: Any) -> tuple[Any, Transfo
 
 @pytest.mark.parametrize("shape", SHAPES)
 @each_head
-@torch.no_grad()
 def test_logits_and_layers(head: str, shape: str, tmp_path: Path) -> None:
     theirs, ours = both(tmp_path, head, shape)
+    compare(theirs, ours, head)
+
+
+@torch.no_grad()
+def compare(theirs: Any, ours: Transformer, head: str) -> None:
+    """Every layer and the answers, explicit and fused."""
     ids, real = twins.ids_and_mask(101)
     expected = theirs(ids, attention_mask=real, output_hidden_states=True)
     trace = Trace()
@@ -85,11 +90,14 @@ def test_an_output_matrix_of_its_own(tmp_path: Path) -> None:
     assert torch.equal(again.answer(again.encode(ids, real)), logits)
 
 
+@pytest.mark.parametrize("shape", SHAPES)
 @each_head
-def test_there_and_back(head: str, tmp_path: Path) -> None:
-    theirs, ours = both(tmp_path / "a", head, "two")
+def test_there_and_back(head: str, shape: str, tmp_path: Path) -> None:
+    theirs, ours = both(tmp_path / "a", head, shape)
     save_published(ours, DISTILBERT, tmp_path / "b")
-    checks.check_same_weights(theirs, HEADS[head].from_pretrained(tmp_path / "b"))
+    again = HEADS[head].from_pretrained(tmp_path / "b").eval()
+    checks.check_same_weights(theirs, again)
+    compare(again, ours, head)
     once_more = load_published(tmp_path / "b")
     assert once_more.spec == ours.spec
     checks.check_same_weights(ours, once_more)

@@ -16,10 +16,12 @@ import transformers
 from numpy.typing import NDArray
 
 import parity.decoders as decoders
+import regard
 from regard.checkpoint.families.llama import LLAMA
 from regard.checkpoint.llama2c import load_llama2c, tokenizer_beside
 from regard.checkpoint.published import load_published, save_published
 from regard.errors import CheckpointError
+from regard.tasks.convert import convert
 
 SHARED = Path(os.environ.get("REGARD_SHARED", Path(__file__).parents[3] / "shared"))
 STORIES = SHARED / "data/weights/stories260K"
@@ -146,14 +148,19 @@ def story_pieces() -> list[bytes]:
     return pieces
 
 
-@pytest.mark.skipif(not STORIES.is_dir(), reason="needs the shared data: weights/stories260K")
-def test_a_story_with_real_weights() -> None:
+@pytest.mark.skipif(
+    not STORIES.is_dir(),
+    reason="no real weights: set REGARD_SHARED to the folder that has data/weights/stories260K",
+)
+def test_a_story_with_real_weights(tmp_path: Path) -> None:
     sentencepiece = pytest.importorskip("sentencepiece")
     path = STORIES / "stories260K.bin"
     ours, reference, pieces = load_llama2c(path), Reference(path), story_pieces()
     beside = tokenizer_beside(path, ours.spec)
     assert beside == STORIES / "tok512.model" and len(pieces) == ours.spec.vocabulary
     tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(beside))
+    convert(path, tmp_path / "hf", "hf")
+    published = regard.load(tmp_path / "hf", device="cpu")
     for prompt in ("", "Once upon a time", "Lily and Tom found a small"):
         ids = [BOS, *tokenizer.encode(prompt)]
         expected, steps = list(ids), 160
@@ -167,6 +174,7 @@ def test_a_story_with_real_weights() -> None:
         assert told[0].tolist() == expected
         text = b"".join(pieces[i] for i in expected if i != BOS).decode().removeprefix(" ")
         assert tokenizer.decode([i for i in told[0].tolist() if i != BOS]) == text
+        assert published.complete(prompt, max_tokens=steps) == text.removeprefix(prompt)
         assert text.startswith(prompt) and len(text.split()) > 50 and "Lily" in text
 
 

@@ -153,10 +153,33 @@ def test_cached_decoding_is_full_decoding(shape: str, tmp_path: Path) -> None:
         assert twins.closest(torch.cat(made, dim=1), full) < 1e-5
 
 
-@each_shape
-def test_greedy_generation_token_for_token(shape: str, tmp_path: Path) -> None:
-    theirs, _ = both(tmp_path, shape, **TIES["none"])
-    twins.center(theirs)
+# tie, shape → a drawing that says at least five different words to each of the three texts
+TALKATIVE = {
+    ("none", "one"): 11,
+    ("none", "two"): 0,
+    ("none", "three"): 8,
+    ("all", "two"): 8,
+    ("all", "three"): 26,
+}
+
+
+@torch.no_grad()
+def lively(model: Any, seed: int) -> None:
+    """Strong norms, weak biases, no word that is likely everywhere: or one is said for ever."""
+    twins.redraw(model, seed)
+    for name, parameter in model.eval().named_parameters():
+        if parameter.requires_grad:
+            parameter *= 0.1 if name.endswith("bias") else 3 if parameter.dim() == 1 else 1
+    source, real, target, _ = texts()
+    logits = model(source, attention_mask=real, decoder_input_ids=target).logits
+    model.final_logits_bias -= logits.mean((0, 1))
+    model.final_logits_bias[:, 0] -= 2  # the end may come, but not at once
+
+
+@pytest.mark.parametrize(("tie", "shape"), TALKATIVE)
+def test_greedy_generation_token_for_token(tie: str, shape: str, tmp_path: Path) -> None:
+    theirs = twin(shape, **TIES[tie])
+    lively(theirs, TALKATIVE[tie, shape])
     theirs.save_pretrained(tmp_path)
     ours = load_published(tmp_path)
     source, real, _, _ = texts()
@@ -170,14 +193,17 @@ def test_greedy_generation_token_for_token(shape: str, tmp_path: Path) -> None:
         if 0 in output:
             output = output[: output.index(0)]
         assert list(hypothesis.ids) == output
-    assert len({token for (one,) in found for token in one.ids}) >= 3
+        assert len(set(output)) >= 5, "a twin that repeats itself hides much"
 
 
+@each_shape
 @each_tie
-def test_there_and_back(tie: str, tmp_path: Path) -> None:
-    theirs, ours = both(tmp_path / "a", "one", **TIES[tie])
+@torch.no_grad()
+def test_there_and_back(tie: str, shape: str, tmp_path: Path) -> None:
+    theirs, ours = both(tmp_path / "a", shape, **TIES[tie])
     save_published(ours, MARIAN, tmp_path / "b")
-    again = transformers.MarianMTModel.from_pretrained(tmp_path / "b")
+    again = transformers.MarianMTModel.from_pretrained(tmp_path / "b").eval()
+    compare(again, ours)
     checks.check_same_weights(theirs, again)
     assert torch.equal(theirs.final_logits_bias, again.final_logits_bias)
     for key in ("pad_token_id", "eos_token_id", "decoder_start_token_id"):
@@ -188,9 +214,7 @@ def test_there_and_back(tie: str, tmp_path: Path) -> None:
 
 
 @each_tie
-def test_every_row_and_every_tensor_counts(
-    tie: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_tensor_counts(tie: str, tmp_path: Path) -> None:
     folder = twins.save_twin(twin("three", **TIES[tie]), tmp_path)
     path = folder / "model.safetensors"
     whole = load_file(path)
@@ -200,8 +224,6 @@ def test_every_row_and_every_tensor_counts(
         save_file({key: value for key, value in whole.items() if key != name}, path)
         with pytest.raises(CheckpointError):
             load_published(folder)
-    save_file(whole, path)
-    checks.check_every_row_counts(MARIAN, folder, monkeypatch.setitem)
 
 
 @torch.no_grad()

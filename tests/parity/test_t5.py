@@ -1,6 +1,5 @@
 """T5 1.0 and 1.1 against the `transformers` library: logits, every layer, generation, both ways."""
 
-import dataclasses
 import json
 import math
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from transformers.models.t5.modeling_t5 import T5Attention
 import parity.twins as twins
 from decode.searching import search_rows
 from regard.checkpoint.families.t5 import T5
-from regard.checkpoint.published import FAMILIES, load_published, save_published
+from regard.checkpoint.published import load_published, save_published
 from regard.decode.hypothesis import Search
 from regard.errors import CheckpointError, ConfigError
 from regard.model.relative import buckets
@@ -184,16 +183,23 @@ def test_greedy_generation(release: str, shape: str, tmp_path: Path) -> None:
 
 @torch.no_grad()
 def lively(model: torch.nn.Module, generate: Callable[[], Tensor]) -> Tensor:
-    """Draw the twin until it says several different words: most drawings say one for ever."""
-    for seed in range(20):
+    """Draw the twin until it says five different words to each text, and not the same to all.
+
+    Most drawings say one word for ever. Strong layers after a weak embedding help: else a token's
+    own row answers it.
+    """
+    for seed in range(40):
         twins.redraw(model, seed)
         for name, parameter in model.eval().named_parameters():
-            if name == "shared.weight":
-                parameter *= 0.3  # else a token's own row answers it
-            elif "relative" in name:
+            if "relative" in name:
                 parameter *= 3
+            elif name == "shared.weight" or "EncDec" in name:
+                parameter *= 0.3
+            elif name != "lm_head.weight":
+                parameter *= 2
         said = generate()
-        if len(set(said[0].tolist())) > 6:
+        rows = [row[1:] for row in said.tolist()]
+        if min(len(set(row)) for row in rows) >= 5 and rows[0] != rows[1] != rows[2]:
             return said
     raise AssertionError("no drawing says anything")
 
@@ -201,9 +207,10 @@ def lively(model: torch.nn.Module, generate: Callable[[], Tensor]) -> Tensor:
 @pytest.mark.parametrize("scaled", [True, False])
 @each_release
 @each_head
+@each_shape
 @torch.no_grad()
-def test_there_and_back(release: str, tied: bool, scaled: bool, tmp_path: Path) -> None:
-    theirs = twin(release, "one", tied)
+def test_there_and_back(release: str, shape: str, tied: bool, scaled: bool, tmp_path: Path) -> None:
+    theirs = twin(release, shape, tied)
     theirs.config.scale_decoder_outputs = scaled
     ours = load_published(twins.save_twin(theirs, tmp_path / "a"))
     assert ours.spec.output_scale is scaled
@@ -234,20 +241,6 @@ def test_older_files_say_scaling_by_the_key_of_tying(
     source, source_real, target, target_real = texts()
     expected = theirs(source, attention_mask=source_real, decoder_input_ids=target).logits
     assert twins.closest(ours(source, target, source_real), expected, target_real) < 1e-5
-
-
-@each_release
-def test_every_row_is_needed(release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, ours = both(tmp_path, release, "one", tied=False)
-    rows = list(T5.rows(ours.spec))
-    assert len(rows) > 60
-    for row in rows:
-        without = [kept for kept in rows if kept != row]
-        broken = dataclasses.replace(T5, rows=lambda spec, kept=without: kept)
-        monkeypatch.setitem(FAMILIES, "t5", broken)
-        with pytest.raises(CheckpointError) as refused:
-            load_published(tmp_path)
-        assert row.names[0] in str(refused.value)
 
 
 def test_missing_decoder_layers_are_as_many_as_the_encoder_has(tmp_path: Path) -> None:

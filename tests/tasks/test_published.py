@@ -1,6 +1,8 @@
 """Published models at work, against the `transformers` library's own generation and numbers."""
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -11,14 +13,17 @@ import pytest
 import torch
 import transformers
 from PIL import Image
+from safetensors.torch import load_file
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
 import regard
+import small_models
 import tasks.folders as folders
 from regard.decode.rules import Rules
 from regard.decode.sample import Sampling, draw, narrowed
 from regard.errors import CheckpointError, ConfigError, DataError, MisuseError
 from regard.tasks.hub import is_hub_name
+from regard.tasks.prompt import fitting
 from regard.tasks.published import Published
 from regard.tasks.settings import read_settings
 
@@ -118,6 +123,34 @@ def test_logits_need_no_tokenizer_and_equal_theirs(
         CALLS[ours.tasks[0]](ours)
 
 
+@pytest.mark.parametrize("name", ["bert", "gpt2", "t5", "vit"])
+def test_pickled_weights_are_read_when_allowed(
+    name: str, models: dict[str, tuple[Any, Published]], tmp_path: Path
+) -> None:
+    """A folder as it was before safetensors: the twin's own state dict, by torch.save."""
+    theirs, safe = models[name]
+    (tmp_path / "config.json").write_bytes((safe.folder / "config.json").read_bytes())
+    state = theirs.state_dict()  # tied matrices stand in it more than once
+    if name == "vit":  # in memory the library has other names than in files
+        state = load_file(safe.folder / "model.safetensors")
+    torch.save(state, tmp_path / "pytorch_model.bin")
+    with pytest.raises(
+        CheckpointError, match="regard convert .*--allow-pickle.* allow_pickle=True"
+    ):
+        regard.load(tmp_path, device="cpu")
+    ours = regard.load(tmp_path, device="cpu", allow_pickle=True)
+    ids, target, pixels = [[3, 7, 9]], torch.tensor([[0, 4, 5]]), torch.randn(1, 3, 12, 12)
+    with torch.no_grad():
+        if name == "vit":
+            got, expected = ours.logits(pixels=pixels), theirs(pixels).logits
+        elif name == "t5":
+            got = ours.logits(ids, target=target)
+            expected = theirs(torch.tensor(ids), decoder_input_ids=target).logits
+        else:
+            got, expected = ours.logits(ids), theirs(torch.tensor(ids)).logits
+    assert (got - expected).abs().max() < 1e-5
+
+
 def test_padding_before_a_text_changes_nothing(models: dict[str, tuple[Any, Published]]) -> None:
     for name in ("gpt2", "llama"):
         model = models[name][1]
@@ -135,6 +168,10 @@ def test_wrong_ids_are_named(models: dict[str, tuple[Any, Published]]) -> None:
         bert.logits([[1.5]])
     with pytest.raises(MisuseError, match=r"mask: got shape \(1, 1\)"):
         bert.logits([[1, 2]], [[1]])
+    with pytest.raises(MisuseError, match="mask: expected rows of 0 and 1"):
+        bert.logits([[1, 2]], mask="x")
+    with pytest.raises(MisuseError, match="pixels: expected an array of numbers"):
+        vit.logits(pixels="x")
     with pytest.raises(MisuseError, match="give target=… too"):
         t5.logits([1, 2])
     with pytest.raises(MisuseError, match="target is for models with"):
@@ -172,6 +209,40 @@ def test_fill_says_what_is_missing(models: dict[str, tuple[Any, Published]]) -> 
         models["bert"][1].fill("[MASK] " * 30)
     with pytest.raises(MisuseError, match="top: got 0"):
         models["bert"][1].fill("a [MASK]", top=0)
+
+
+WRONG = {
+    'bert.fill(["a [MASK]"])': "fill: text: got a list, expected one text",
+    'classes.classify(["a"])': "classify: text: got a list, expected one text",
+    'classes.classify("a", pair=3)': "classify: text: got a int, expected one text",
+    'gpt2.complete(["a"])': "complete: text: got a list, expected one text",
+    'gpt2.complete("a", temperature=1.0, top_k=2.5)': "top_k: got 2.5, expected a whole number",
+    'gpt2.complete("a", temperature="hot")': "temperature: got 'hot', expected a number",
+    'gpt2.complete("a", max_tokens=None)': "max_tokens: got None, expected a whole number",
+    "vit.logits(pixels=3.0)": "pixels: got an image of shape ()",
+}
+
+
+def test_wrong_types_are_named(models: dict[str, tuple[Any, Published]], root: Path) -> None:
+    """In a process of its own: here, while tests run, annotations are checked before."""
+    program = ["import regard"]
+    for name in ("bert", "classes", "gpt2", "vit"):
+        program.append(f"{name} = regard.load({str(root / name)!r}, device='cpu')")
+    for call in WRONG:
+        program.append(f"try: {call}\nexcept regard.errors.MisuseError as error: print(error)")
+    source = "\n".join(program)
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
+    assert not done.stderr
+    for line, message in zip(done.stdout.splitlines(), WRONG.values(), strict=True):
+        assert message in line
+
+
+def test_a_text_without_tokens_is_refused(models: dict[str, tuple[Any, Published]]) -> None:
+    model = models["classes"][1]
+    assert model.tokenizer is not None
+    nothing = replace(model.tokenizer.encode("a"), ids=(), segments=())
+    with pytest.raises(MisuseError, match="classify: the text has no tokens; give a text"):
+        fitting(nothing, model.transformer, "classify")
 
 
 def test_classify_equals_their_softmax(models: dict[str, tuple[Any, Published]]) -> None:
@@ -413,10 +484,50 @@ def test_settings_that_are_not_done_are_told(tmp_path: Path) -> None:
     assert read_settings(folder, 10).ignored == ("repetition_penalty = 1.3",)
 
 
+@pytest.mark.parametrize("wrong", [10, 50256, -1, [3, 10]])
+def test_ids_outside_of_the_vocabulary_are_absent_and_told(wrong: Any, tmp_path: Path) -> None:
+    generation = {"eos_token_id": wrong, "forced_eos_token_id": 10, "bad_words_ids": [[9], [10]]}
+    found = read_settings(written(tmp_path, {"pad_token_id": wrong}, generation), 10)
+    kept = (3,) if isinstance(wrong, list) else ()
+    assert (found.ends, found.pad, found.rules.never) == (kept, kept[0] if kept else None, (9,))
+    assert not found.rules.must_end
+    number = wrong[-1] if isinstance(wrong, list) else wrong
+    assert found.ignored == tuple(
+        f"{key} = {i} (outside of the vocabulary, 0 to 9)"
+        for key, i in {
+            "pad_token_id": number,
+            "eos_token_id": number,
+            "forced_eos_token_id": 10,
+            "bad_words_ids": 10,
+        }.items()
+    )
+
+
+def test_a_small_model_may_keep_the_ids_of_the_large_one(tmp_path: Path) -> None:
+    theirs = small_models.save("gpt2", tmp_path)
+    assert theirs.config.eos_token_id == 50256 and theirs.config.vocab_size == 101
+    ours = regard.load(tmp_path, device="cpu")
+    ids = torch.tensor([[5, 6, 7]])
+    with torch.no_grad():
+        assert (ours.logits(ids) - theirs(ids).logits).abs().max() < 1e-5
+    assert any("eos_token_id = 50256" in one for one in ours.settings.ignored)
+
+
+def test_an_end_that_is_forced_needs_an_end(tmp_path: Path) -> None:
+    found = read_settings(written(tmp_path, {"forced_eos_token_id": 3}, None), 10)
+    assert not found.rules.must_end
+    assert found.ignored == ("forced_eos_token_id = 3 (there is no eos_token_id)",)
+
+
+def test_ids_of_config_json_count_beside_a_generation_config(tmp_path: Path) -> None:
+    config = {"bad_words_ids": [[9]], "forced_eos_token_id": 0, "num_beams": 6}
+    found = read_settings(written(tmp_path, config, {"eos_token_id": 0, "num_beams": 2}), 10)
+    assert found.rules == Rules(never=(9,), must_end=True) and found.search.beam == 2
+
+
 @pytest.mark.parametrize(
     ("generation", "message"),
     [
-        ({"eos_token_id": 10}, "eos_token_id: got 10, expected an id from 0 to 9"),
         ({"eos_token_id": ["a"]}, "eos_token_id: got 'a'"),
         ({"bad_words_ids": [[1, 2]]}, "words of several tokens are not supported"),
         ({"eos_token_id": 1, "forced_eos_token_id": 2}, "forced_eos_token_id"),
@@ -456,10 +567,15 @@ def test_the_cache_of_the_hub_comes_first(
     asked: list[bool] = []
 
     def download(
-        name: str, allow_patterns: list[str], local_files_only: bool = False, cached: bool = True
+        name: str,
+        allow_patterns: list[str],
+        local_files_only: bool = False,
+        revision: str | None = None,
+        cached: bool = True,
     ) -> str:
         asked.append(local_files_only)
-        assert name == "owner/name" and "*.safetensors" in allow_patterns
+        assert name == "owner/name" and revision is None
+        assert local_files_only or "*.safetensors" in allow_patterns
         assert not any("bin" in p or "py" in p for p in allow_patterns)  # no pickle, no code
         if local_files_only and not cached:
             raise LocalEntryNotFoundError("not in the cache")
@@ -498,8 +614,27 @@ def test_commands_for_runs_say_that_a_published_folder_is_none(
 def test_a_run_offers_translation_only(toy_run: Path) -> None:
     model = regard.load(toy_run, device="cpu")
     assert model.tasks == ("translate",)
-    with pytest.raises(MisuseError, match="fill: .* does not offer it; it offers translate"):
+    expected = r"{}: .* does not offer it; it offers translate, logits"
+    with pytest.raises(MisuseError, match=expected.format("fill")):
         model.demand("fill")
+    more = {"embed": lambda m: m.embed(["a"]), "complete": lambda m: list(m.stream("a", seed=1))}
+    for task, call in [*CALLS.items(), *more.items()]:
+        if task != "translate":
+            with pytest.raises(MisuseError, match=expected.format(task)):
+                call(model)
+
+
+def test_a_run_gives_its_logits(toy_run: Path) -> None:
+    """As its formula says: log softmax of them scores what the search finds."""
+    model = regard.load(toy_run, device="cpu")
+    source, target = model.tokenizer.encode("red cat"), [[1, 5, 6]]
+    logits = model.logits([source], target=target)
+    assert tuple(logits.shape) == (1, 3, model.transformer.spec.vocabulary)
+    with torch.no_grad():
+        expected = model.transformer(torch.tensor([source]), torch.tensor(target))
+    assert (logits - expected).abs().max() < 1e-5
+    with pytest.raises(MisuseError, match="give target=… too"):
+        model.logits([source])
 
 
 def test_a_converted_folder_is_the_same_model(

@@ -17,15 +17,17 @@ import torch
 from safetensors.torch import save
 
 from regard import atomic
-from regard.checkpoint.guard import read_tensors
-from regard.checkpoint.native import read_json, sha256
+from regard.careful import member, read_json, shown
+from regard.checkpoint.guard import compare, read_header, read_tensors
+from regard.checkpoint.native import sha256
 from regard.config import build, to_tables
-from regard.errors import CheckpointError
-from regard.model.spec import Spec
+from regard.errors import CheckpointError, ConfigError
+from regard.model.spec import Spec, parameter_count
 from regard.model.transformer import Transformer
 
 INFO, SPEC, WEIGHTS = "regard.json", "spec.json", "weights.safetensors"
 FORMAT = 1
+MAX_JSON = 64 * 1024
 
 
 def is_converted(folder: Path) -> bool:
@@ -48,27 +50,45 @@ def save_converted(model: Transformer, family: str, folder: Path, version: str) 
 
 
 def load_converted(folder: Path) -> Transformer:
-    """The model of a converted folder; the weights must have their checksum."""
-    info = read_json(folder / INFO)
-    if info.get("format") != FORMAT:
-        raise CheckpointError(
-            f"{folder / INFO}: format {info.get('format')}, this regard reads {FORMAT}; "
-            "convert the model again"
-        )
-    path = folder / WEIGHTS
-    if not path.is_file():
-        raise CheckpointError(f"{folder}: {WEIGHTS} is missing; copy the folder again")
-    if sha256(path) != info.get("sha256"):
+    """The model of a converted folder; the weights must have their checksum.
+
+    A stranger may have written it, so nothing is allocated before the files agree.
+    """
+    spec, stated = check_converted(folder)
+    path = member(folder, WEIGHTS)
+    if sha256(path) != stated:
         raise CheckpointError(f"{path}: differs from its checksum; copy the folder again")
-    spec = build(Spec, read_json(folder / SPEC), str(folder / SPEC))
-    with torch.device("meta"):
-        expected = dict(Transformer(spec, seed=None).named_parameters())
-    weights = read_tensors(path, expected)
     model = Transformer(spec, seed=None)
+    weights = read_tensors(path, dict(model.named_parameters()))
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(weights[name])
     return model.eval()
+
+
+def check_converted(folder: Path) -> tuple[Spec, object]:
+    """Everything that can be checked before a number is read: the spec, the checksum as stated."""
+    info = read_json(member(folder, INFO), MAX_JSON)
+    if info.get("format") != FORMAT:
+        raise CheckpointError(
+            f"{folder / INFO}: format {shown(info.get('format'))}, this regard reads {FORMAT}; "
+            "convert the model again"
+        )
+    path = member(folder, WEIGHTS)
+    header = read_header(path)
+    stored = sum(tensor.count for tensor in header.values())
+    try:
+        spec = build(Spec, read_json(member(folder, SPEC), MAX_JSON), str(folder / SPEC))
+    except ConfigError as error:
+        raise CheckpointError(str(error)) from None
+    needed = parameter_count(spec)
+    if needed > 2 * stored:  # where they are a few too many, the names say which
+        raise CheckpointError(
+            f"{folder / SPEC}: asks for {needed:,} weights, {WEIGHTS} holds {stored:,}"
+        )
+    with torch.device("meta"):
+        compare(path, header, dict(Transformer(spec, seed=None).named_parameters()))
+    return spec, info.get("sha256")
 
 
 def _write_json(path: Path, value: dict[str, object]) -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from regard.careful import member, read_json
-from regard.checkpoint.converted import is_converted
+from regard.checkpoint.converted import check_converted, is_converted
 from regard.checkpoint.headers.held import Contents, Finding, Held, Level, shown
 from regard.checkpoint.headers.look import look
 from regard.checkpoint.native import read_json as read_own_json
-from regard.checkpoint.published import FAMILIES, MAX_CONFIG, check_published
+from regard.checkpoint.published import FAMILIES, MAX_CONFIG, TOKENIZERS, check_published
 from regard.config import build
 from regard.errors import CheckpointError, MisuseError, RegardError
 from regard.model.spec import Spec
@@ -38,14 +38,12 @@ COMMANDS = {
     "bert tokens": 'regard fill {} "Paris is the [MASK] of France."',
     "bert classes": 'regard classify {} "A sentence."',
     "bert labels": 'regard classify {} "A sentence."',
-    "gpt2": 'regard complete {} "Once upon a time"',
-    "llama": 'regard complete {} "Once upon a time"',
-    "t5": 'regard generate {} "translate English to German: How are you?"',
-    "marian": 'regard translate {} "How are you?"',
+    "gpt2 tokens": 'regard complete {} "Once upon a time"',
+    "llama tokens": 'regard complete {} "Once upon a time"',
+    "t5 tokens": 'regard generate {} "translate English to German: How are you?"',
+    "marian tokens": 'regard translate {} "How are you?"',
     "vit classes": "regard see {} image.png",
 }
-TOKENIZERS = ("tokenizer.json", "vocab.txt", "tokenizer.model", "spiece.model", "source.spm",
-              "sentencepiece.bpe.model", "merges.txt")  # fmt: skip
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".npz", ".npy", ".gguf", ".h5",
            ".msgpack", ".pkl")  # fmt: skip
 NOT_MODELS = ("training_args.bin", "optimizer.pt", "scheduler.pt", "rng_state.pth")
@@ -156,6 +154,11 @@ def _examine_folder(folder: Path) -> Diagnosis:
         found.why_not = "no config.json"
         guesses = [family_by_names(contents) for contents in found.files.values()]
         found.family = next((guess for guess in guesses if guess), None)
+        for name, contents in found.files.items():
+            if contents.kind == "llama2.c":  # a single file that says enough about itself
+                found.why_not += f", but {shown(name)} needs none"
+                found.how = f"regard convert {folder / name} OUT --to native"
+                break
     return found
 
 
@@ -198,14 +201,13 @@ def _examine_converted(found: Diagnosis) -> None:
     found.kind = "folder of regard convert"
     try:
         info = read_own_json(found.path / "regard.json")
-        spec_file = found.path / "spec.json"
-        spec = build(Spec, read_own_json(spec_file), str(spec_file))
+        found.writer = {"regard": shown(str(info.get("regard")))}
+        found.family = shown(str(info.get("family")))
+        spec, _ = check_converted(found.path)
     except RegardError as error:
         found.find("broken", shown(str(error)))
-        found.why_not = "its description cannot be read"
+        found.why_not = "its files are not whole, or not of one model; convert or copy it again"
         return
-    found.writer = {"regard": shown(str(info.get("regard")))}
-    found.family = shown(str(info.get("family")))
     _advise_folder(found, spec)
 
 
@@ -219,14 +221,13 @@ def _examine_published(found: Diagnosis) -> None:
         found.why_not = "its config.json cannot be read"
         return
     _read_writer(found, config)
-    pickled = not any(name.endswith(".safetensors") for name in found.files)
     try:
         checked = check_published(found.path, allow_pickle=True)
     except RegardError as error:
         found.why_not = str(error)
         return
     found.family = checked.family.name
-    if pickled:
+    if checked.weights.is_pickled:
         found.why_not = "its weights are pickled; make a safe copy, which runs"
         found.how = f"regard convert {found.path} OUT --to hf --allow-pickle"
         return

@@ -8,6 +8,11 @@ from typing import Any
 from regard.errors import CheckpointError
 
 
+def is_published(folder: Path) -> bool:
+    """Whether a folder looks like a published checkpoint."""
+    return (folder / "config.json").is_file()
+
+
 def folder_name(step: int) -> str:
     return f"step-{step:08d}"
 

@@ -170,14 +170,15 @@ def read_tensors(path: Path, expected: Mapping[str, Tensor] | None = None) -> di
     """The tensors of a file; with `expected`, only if names, shapes and dtypes agree with it."""
     header = read_header(path)
     if expected is not None:
-        _compare(path, header, expected)
+        compare(path, header, expected)
     tensors = dict(read_numbers(path, header, header))
     for name, tensor in tensors.items():
         check_finite(path, name, tensor)
     return tensors
 
 
-def _compare(path: Path, header: Header, expected: Mapping[str, Tensor]) -> None:
+def compare(path: Path, header: Header, expected: Mapping[str, Tensor]) -> None:
+    """Names, shapes and dtypes of a file are those of a spec."""
     missing, surplus = sorted(set(expected) - set(header)), sorted(set(header) - set(expected))
     if missing or surplus:
         raise CheckpointError(

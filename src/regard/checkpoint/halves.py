@@ -30,8 +30,11 @@ def as_halves(model: Transformer, **changes: Any) -> Transformer:
     """The same function under the spec with `positions="halves"` and these `changes`.
 
     A change may untie matrices, which are copied then, or add the output's bias, which is zero.
+    A model that has no sinusoids has no such form, and comes back as it is.
     """
     spec = model.spec
+    if spec.positions not in ("sinusoidal", "halves"):
+        return model
     order = torch.arange(spec.d_model)
     if spec.positions == "sinusoidal":
         order = halves(order[None].float())[0].long()

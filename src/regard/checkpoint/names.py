@@ -63,6 +63,12 @@ def paired(theirs: str, ours: str, names: Mapping[str, str], bias: bool = True) 
             yield Row(f"{theirs}{left}.{part}", f"{ours}{right}.{part}")
 
 
+def stacked(theirs: str, ours: str, layers: int, names: Mapping[str, str]) -> Iterator[Row]:
+    """The same for every layer of a stack: `theirs` + n + . + name ↔ `ours` + n + …"""
+    for n in range(layers):
+        yield from paired(f"{theirs}{n}.", f"{ours}{n}.", names)
+
+
 def rename(
     tensors: Mapping[str, Tensor], rows: Iterable[Row], expected: Mapping[str, Tensor], where: str
 ) -> dict[str, Tensor]:

@@ -22,7 +22,8 @@ from regard.careful import member, read_json, shown
 from regard.checkpoint.converted import is_converted, load_converted
 from regard.checkpoint.ctranslate2_info import refuse_ctranslate2
 from regard.checkpoint.families import bert, distilbert, gpt2, llama, marian, t5, vit
-from regard.checkpoint.families.family import Config, Family, refuse_code
+from regard.checkpoint.families.config import Config, refuse_code
+from regard.checkpoint.families.family import Family
 from regard.checkpoint.guard import Stored, check_finite
 from regard.checkpoint.names import Row, rename, rename_back
 from regard.checkpoint.shards import Weights, find_weights
@@ -35,11 +36,9 @@ DECODERS = (gpt2.GPT2, llama.LLAMA)
 BOTH = (t5.T5, marian.MARIAN)
 FAMILIES = {family.name: family for family in ENCODERS + DECODERS + BOTH}
 MAX_CONFIG = 4 * 1024 * 1024
-
-
-def is_published(folder: Path) -> bool:
-    """Whether a folder looks like a published checkpoint."""
-    return (folder / "config.json").is_file()
+# Any of these makes text out of ids.
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "tokenizer.model", "spiece.model", "source.spm",
+              "sentencepiece.bpe.model", "merges.txt")  # fmt: skip
 
 
 def read_config(folder: Path) -> Config:
@@ -154,7 +153,7 @@ def _fill(
 ) -> None:
     """Copy the numbers into the model, one tensor at a time."""
     parameters = dict(model.named_parameters())
-    hint = ", or ask for it with allow_nonfinite=True"
+    hint = ", or load it in Python with regard.load(…, allow_nonfinite=True)"
     with torch.no_grad():
         for path, name, tensor in weights.read(rows.keys()):
             numbers, row = tensor.float(), rows[name]

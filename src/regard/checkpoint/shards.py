@@ -55,11 +55,27 @@ def find_weights(folder: Path, allow_pickle: bool = False) -> Weights:
                 if not allow_pickle:
                     raise CheckpointError(
                         f"{folder}: its weights are pickled ({single}), a format that can carry "
-                        "code; get the safetensors version, or ask for them with allow_pickle=True "
-                        "(--allow-pickle), which reads plain tensors only"
+                        f"code; make a safe copy with `regard convert {folder} OUT --to hf "
+                        "--allow-pickle`, or load it with allow_pickle=True: both read plain "
+                        "tensors only"
                     )
                 return Weights(_headers(folder, single, listed, True), True)
-    raise CheckpointError(f"{folder}: no model.safetensors and no index of shards")
+    looked = [_file(single, listed) for single in SAFE for listed in (False, True)]
+    raise CheckpointError(
+        f"{folder}: no weights: no {', no '.join([*looked, *PICKLED])}; put the model's weights "
+        "into the folder, under the name that their makers gave them"
+    )
+
+
+def holds_weights(folder: Path, is_pickled: bool = False) -> bool:
+    """Whether every file of the folder's weights is there, safe ones or pickled ones."""
+    for single in PICKLED if is_pickled else SAFE:
+        index = folder / _file(single, True)
+        if (folder / single).is_file():
+            return True
+        if index.is_file():
+            return all((folder / shard).is_file() for shard in set(read_index(index).values()))
+    return False
 
 
 def _file(single: str, listed: bool) -> str:

@@ -45,7 +45,9 @@ def command(
                 click.echo(json.dumps(answer, ensure_ascii=False))
                 continue
             pieces = loaded.stream(text, **chosen)
-            click.echo(text, nl=False)
+            first = next(pieces, "")  # a prompt that does not fit is an error, and not printed
+            click.echo(text + first, nl=False)
+            sys.stdout.flush()
             for piece in pieces:
                 click.echo(piece, nl=False)
                 sys.stdout.flush()

@@ -17,7 +17,12 @@ def opened(path: Path, task: str, device: str) -> "Published":
     model = load(path, device)
     model.demand(task)
     assert isinstance(model, Published), task  # a run offers translation only
-    if task in ("complete", "generate") and model.settings.ignored:
-        listed = ", ".join(model.settings.ignored)
-        click.echo(f"generation_config.json asks for {listed}: not done by regard", err=True)
+    if task in ("complete", "generate"):
+        warn_of_settings(model)
     return model
+
+
+def warn_of_settings(model: "Published") -> None:
+    """Name what the folder asks for when text is made and regard does not do."""
+    if model.settings.warning:
+        click.echo(model.settings.warning, err=True)

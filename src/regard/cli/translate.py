@@ -91,6 +91,8 @@ def command(
     if no_split:
         chosen["split"] = False
     home = open_home(run, device)
+    if home.warning:
+        click.echo(home.warning, err=True)
     search, _ = options_with(home.search, "translate", chosen)  # said before any text is read
     engines = Engines(home, asked, lambda line: click.echo(line, err=True))
     translator = Translator(home.codec, home.search, home.limit, engines.take)

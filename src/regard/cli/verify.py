@@ -35,8 +35,11 @@ def command(model: Path, write: bool, golden: Path | None, as_json: bool) -> Non
     elif verdict.written:
         click.echo(f"Written: {verdict.file}")
     elif not verdict.differences:
-        numbers, tokens = len(verdict.expected["values"]), len(verdict.expected["greedy"])
-        click.echo(f"Equal: weights, {numbers} outputs, {tokens} greedy tokens ({verdict.file})")
+        count = len(verdict.expected["greedy"])
+        chosen = verdict.chosen.removesuffix("s") if count == 1 else verdict.chosen
+        parts = ["weights", f"{len(verdict.expected['values'])} outputs"]
+        parts += [f"{count} {chosen}"] if count else []  # vectors have no best one
+        click.echo(f"Equal: {', '.join(parts)} ({verdict.file})")
         click.echo(then_and_now(verdict.expected))
     else:
         click.echo(f"DIFFERENT: {model} does not answer as {verdict.file} says", err=True)

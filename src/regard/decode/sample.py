@@ -35,6 +35,15 @@ class Sampling:
     max_tokens: int = 50
 
     def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            whole = name not in ("temperature", "top_p")
+            kind = int if whole else (int, float)
+            optional = name in ("top_k", "top_p", "seed")
+            if optional and value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, kind):
+                expected = "a whole number" if whole else "a number"
+                raise ConfigError(f"{name}: got {value!r}, expected {expected}")
         if not 0 <= self.temperature <= 100:  # NaN fails too
             raise ConfigError(f"temperature: got {self.temperature}, expected 0 to 100")
         for name in ("top_k", "max_tokens"):

@@ -4,7 +4,7 @@ import torch
 
 from regard.model.transformer import Transformer
 from regard.tasks.labels import Label, Labels
-from regard.tasks.prompt import fitting, row_of
+from regard.tasks.prompt import fitting, one_text, row_of
 from regard.text.published import PublishedTokenizer
 
 
@@ -22,6 +22,8 @@ def classify_text(
     A head that labels each token gives the likeliest label of each, in the order of the text;
     the special tokens around it are left out.
     """
+    text = one_text(text, "classify")
+    pair = None if pair is None else one_text(pair, "classify")
     encoded = fitting(tokenizer.encode(text, pair), model, "classify")
     ids, segments = row_of(model, encoded.ids), row_of(model, encoded.segments)
     logits = model.answer(model.encode(ids, segments=segments if model.spec.segments else None))[0]

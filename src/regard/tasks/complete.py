@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from regard.decode.sample import Sampling, continued
 from regard.errors import MisuseError
 from regard.model.transformer import Transformer
-from regard.tasks.prompt import text_of
+from regard.tasks.prompt import one_text, text_of
 from regard.tasks.settings import Settings
 from regard.text.published import PublishedTokenizer
 
@@ -24,7 +24,7 @@ def stream_text(
     A token may be half a character, and what it looks like may depend on the one before; so all
     ids so far are decoded each time, and a piece is given once it can no longer change.
     """
-    ids = list(tokenizer.encode(prompt).ids)
+    ids = list(tokenizer.encode(one_text(prompt, "complete")).ids)
     if not ids and settings.bos is not None:
         ids = [settings.bos]
     if not ids:

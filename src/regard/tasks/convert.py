@@ -25,6 +25,7 @@ from regard.tasks.convert_ctranslate2 import fill_folder
 from regard.tasks.golden import golden_of
 from regard.tasks.load import load_run
 from regard.tasks.run import Run, write_json
+from regard.tasks.settings import NOT_DONE
 from regard.tasks.source import Source, open_source
 from regard.tasks.verify import GOLDEN, compare, write_golden
 from regard.text.special import Special
@@ -41,7 +42,7 @@ MODULE = re.compile(r"[0-9]_[A-Za-z]{1,30}")  # a folder that modules.json names
 # Keys of a config that no spec knows: labels, special ids, how text is made.
 KEPT = re.compile(
     r"id2label|label2id|problem_type|prefix|language|task_specific_params|bad_words_ids|\w+_token_id"
-    r"|max_length|min_length|num_beams|length_penalty|early_stopping|do_sample|no_repeat_ngram_size"
+    r"|max_length|max_new_tokens|num_beams|length_penalty|early_stopping|do_sample"
 )
 OF_A_RUN = ("recipe.json", "spec.json", "tokenizer.json")
 
@@ -119,7 +120,9 @@ def _conversion(
 def _write_published(source: Source, folder: Path, to: To) -> Transformer:
     """Weights and config; the model as it is read from them."""
     assert source.family is not None
-    kept = {key: value for key, value in source.config.items() if KEPT.fullmatch(key)}
+    kept = {
+        key: value for key, value in source.config.items() if KEPT.fullmatch(key) or key in NOT_DONE
+    }
     if source.path.is_file():  # llama2.c: its tokenizer begins with 1 and ends with 2
         kept |= {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": None}
     if to == "hf":

@@ -6,7 +6,7 @@ import torch
 
 from regard.errors import MisuseError
 from regard.model.transformer import Transformer
-from regard.tasks.prompt import fitting, row_of
+from regard.tasks.prompt import fitting, one_text, row_of
 from regard.text.published import PublishedTokenizer
 
 
@@ -30,7 +30,7 @@ def fill_text(
         raise MisuseError("fill: this tokenizer has no mask token, so no word can be left out")
     if top < 1:
         raise MisuseError(f"fill: top: got {top}, expected 1 or more")
-    encoded = fitting(tokenizer.encode(text), model, "fill")
+    encoded = fitting(tokenizer.encode(one_text(text, "fill")), model, "fill")
     places = [n for n, i in enumerate(encoded.ids) if i == mask]
     name = tokenizer.pieces([mask])[0]
     if not places:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regard.checkpoint.files import folder_name, read_json, steps_saved
+from regard.checkpoint.files import folder_name, is_published, read_json, steps_saved
 from regard.config import build
 from regard.decode.hypothesis import Search
 from regard.decode.rules import NO_RULES, Rules
@@ -62,6 +62,7 @@ class Home:
     transformer: "Callable[[], Transformer]"
     probe: Callable[[], Probe]
     obstacle: str = ""  # why nothing should be kept beside this model yet
+    warning: str = ""  # what the folder asks for and regard does not do
 
 
 def limit_of(spec: Spec) -> int | None:
@@ -170,6 +171,7 @@ def home_of_published(
         transformer=transformer,
         probe=lambda: [(text, None) for text in SENTENCES],
         obstacle="" if weights else "the folder has no safetensors",
+        warning=settings.warning,
     )
 
 
@@ -181,7 +183,7 @@ def weights_of_published(folder: Path) -> list[Path]:
 def open_home(path: str | Path, device: str = "auto") -> Home:
     """The folder of a model that translates, without torch where a stored choice allows it."""
     folder = fetch(str(path)) if is_hub_name(path) else Path(path)
-    published = (folder / "config.json").is_file() and not Run(folder).info.is_file()
+    published = is_published(folder) and not Run(folder).info.is_file()
     if published:
         choice = read_choice(folder, weights_of_published(folder))
         tokenizer = load_tokenizer(folder) if choice else None

@@ -3,18 +3,19 @@
 The folder is a run of ours, or a published model (config.json); or it is a name of the hub.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, NoReturn, overload
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
-from regard.checkpoint.files import read_json, sha256
+from regard.checkpoint.files import is_published, read_json, sha256
 from regard.checkpoint.guard import read_tensors
 from regard.checkpoint.native import load_weights
-from regard.checkpoint.published import is_published
 from regard.decode.hypothesis import Search
 from regard.errors import CheckpointError, MisuseError
 from regard.model.device import choose_device
@@ -22,6 +23,7 @@ from regard.model.transformer import Transformer
 from regard.tasks.engines import Asked, Engines
 from regard.tasks.home import best_step, home_of_run, parts_of_run
 from regard.tasks.hub import fetch, is_hub_name
+from regard.tasks.logits import raw_logits
 from regard.tasks.published import Published, open_published
 from regard.tasks.run import Run, open_run
 from regard.tasks.score import Scored, score_texts
@@ -29,6 +31,15 @@ from regard.tasks.translate import Translation, Translator
 from regard.text.tokenizer import Tokenizer
 
 TORCH = Asked("torch")
+
+
+def _refused(task: str) -> Callable[..., NoReturn]:
+    """A task of published models that no run has: an error that names those it has."""
+
+    def refuse(self: "Model", *given: object, **options: object) -> NoReturn:
+        raise self.refusal(task)
+
+    return refuse
 
 
 @dataclass(frozen=True)
@@ -82,13 +93,27 @@ class Model:
         """The tasks that this model offers."""
         return ("translate",)
 
+    def logits(
+        self, ids: Any = None, mask: Any = None, target: Any = None, pixels: Any = None
+    ) -> Float[Tensor, "B L V"]:
+        """The raw logits of a batch of ids and of target ids, as `Published.logits` gives them."""
+        return raw_logits(self.transformer, ids, mask, target, pixels)
+
+    complete, stream, fill = _refused("complete"), _refused("complete"), _refused("fill")
+    generate, embed = _refused("generate"), _refused("embed")
+    classify, see = _refused("classify"), _refused("see")
+
     def demand(self, task: str) -> None:
         """Insist that the model offers a task."""
         if task not in self.tasks:
-            raise MisuseError(
-                f"{task}: {self.run.folder} (a run of regard) does not offer it; "
-                "it offers translate"
-            )
+            raise self.refusal(task)
+
+    def refusal(self, task: str) -> MisuseError:
+        """The error that says what the model offers instead."""
+        return MisuseError(
+            f"{task}: {self.run.folder} (a run of regard) does not offer it; "
+            "it offers translate, logits"
+        )
 
 
 def load(
@@ -110,7 +135,12 @@ def load(
     or .pt files, read as plain tensors, or NaN and infinity among them.
     """
     asked = Asked(engine, precision, workers, threads, shortlist)
-    folder = fetch(str(path)) if is_hub_name(path) else Path(path)
+    folder = fetch(str(path), allow_pickle) if is_hub_name(path) else Path(path)
+    if folder.is_file():
+        raise MisuseError(
+            f"{folder}: is a file, expected the folder of a run or of a published model; `regard "
+            f"doctor {folder}` says what it holds and whether it can be converted"
+        )
     if is_published(folder) and not Run(folder).info.is_file():
         return open_published(
             folder,

@@ -25,7 +25,7 @@ def raw_logits(
     if spec.image_size:
         if pixels is None or ids is not None:
             raise MisuseError("logits: this model reads images: give pixels=…, and no ids")
-        image = torch.as_tensor(pixels, dtype=torch.float32, device=device)
+        image = _image(pixels, device)
         return model.answer(model.see(image if image.dim() == 4 else image[None]))
     if ids is None or pixels is not None:
         raise MisuseError("logits: this model reads text: give ids, and no pixels")
@@ -47,6 +47,14 @@ def raw_logits(
         return model.token_logits(model.decode(source, real=real, positions=positions))
     kinds = None if segments is None else _ids(segments, spec.segments, "segments", device)
     return model.answer(model.encode(source, real, segments=kinds))
+
+
+def _image(pixels: Any, device: torch.device) -> Tensor:
+    """Numbers of prepared images; the model looks at their shape."""
+    try:
+        return torch.as_tensor(pixels, dtype=torch.float32, device=device)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise MisuseError(f"logits: pixels: expected an array of numbers: {error}") from None
 
 
 def _ids(values: Any, size: int, name: str, device: torch.device) -> Int[Tensor, "B L"]:
@@ -74,7 +82,10 @@ def _ids(values: Any, size: int, name: str, device: torch.device) -> Int[Tensor,
 def _real(mask: Any, ids: Tensor) -> Bool[Tensor, "B L"] | None:
     if mask is None:
         return None
-    real = torch.as_tensor(mask, device=ids.device).bool()
+    try:
+        real = torch.as_tensor(mask, device=ids.device).bool()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise MisuseError(f"logits: mask: expected rows of 0 and 1: {error}") from None
     real = real[None] if real.dim() == 1 else real
     if real.shape != ids.shape:
         raise MisuseError(

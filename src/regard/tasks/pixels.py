@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.careful import read_json
+from regard.careful import member, read_json
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.model.spec import Spec
 
@@ -45,7 +45,9 @@ def read_preparation(folder: Path, spec: Spec) -> Preparation:
     """The preparation that the folder states; without the file, the usual one of the family."""
     side = spec.image_size
     path = folder / "preprocessor_config.json"
-    values: Mapping[str, Any] = read_json(path, MAX_BYTES) if path.is_file() else {}
+    values: Mapping[str, Any] = {}
+    if path.is_file():
+        values = read_json(member(folder, path.name), MAX_BYTES)
     size = values.get("size") or {"height": side, "width": side}
     size = {"height": size, "width": size} if isinstance(size, int) else size
     if not isinstance(size, Mapping):

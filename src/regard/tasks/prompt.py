@@ -23,8 +23,18 @@ def text_of(tokenizer: PublishedTokenizer, ids: Sequence[int]) -> str:
     return tokenizer.decode([i for i in ids if i < tokenizer.size])
 
 
+def one_text(text: object, task: str) -> str:
+    """A single text, as the tasks take it that answer about one."""
+    if not isinstance(text, str):
+        kind = type(text).__name__
+        raise MisuseError(f"{task}: text: got a {kind}, expected one text; ask for each by itself")
+    return text
+
+
 def fitting(encoded: Encoded, model: Transformer, task: str) -> Encoded:
-    """The same ids, if the model has positions for all of them."""
+    """The same ids, if there are any and the model has positions for all of them."""
+    if not encoded.ids:
+        raise MisuseError(f"{task}: the text has no tokens; give a text")
     most = model.spec.position_limit
     if most is not None and len(encoded.ids) > most:
         raise MisuseError(

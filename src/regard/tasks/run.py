@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from regard import atomic
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import is_published, read_json
 from regard.errors import CheckpointError, MisuseError
+
+KNOWN_BY = ("run.json", "config.json")  # a run, a published model
 
 
 @dataclass(frozen=True)
@@ -128,11 +130,16 @@ def open_run(folder: Path) -> Run:
         return run
     if folder.is_file():
         raise MisuseError(f"{folder}: is a file, expected the folder of a run")
+    if is_published(folder):
+        raise MisuseError(f"{folder}: a published model, expected a run, made by `regard train`")
     if folder.is_dir():
+        begun = run.recipe.exists() or run.data.exists()
+        advice = "a training that was killed while it prepared its data; delete it and train again"
         raise CheckpointError(
-            f"{folder}: not a run of regard: it has no run.json (a training that was killed while "
-            "it prepared its data leaves such a folder; delete it and train again)"
+            f"{folder}: neither a run (no run.json) nor a published model (no config.json)"
+            f"{f': {advice}' if begun else '; `regard doctor` says what it holds'}"
         )
-    runs = sorted(str(info.parent) for info in folder.parent.glob("*/run.json"))
-    listed = f"; here are {', '.join(runs[-5:])}" if runs else "; `regard train` makes one"
+    known = {info.parent for name in KNOWN_BY for info in folder.parent.glob(f"*/{name}")}
+    listed = f"; here are {', '.join(sorted(map(str, known))[-5:])}" if known else ""
+    listed = listed or "; `regard train` makes a run"
     raise MisuseError(f"{folder}: no such folder{listed}")

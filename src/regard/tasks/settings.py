@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.careful import read_json
+from regard.careful import member, read_json
 from regard.decode.hypothesis import Search
 from regard.decode.rules import Rules
 from regard.errors import CheckpointError
 
 MAX_BYTES = 4 * 1024 * 1024
+SPECIAL = ("pad", "bos", "eos", "decoder_start", "forced_bos", "forced_eos")
 # Settings that would change the text, with the values that ask for nothing.
 NOT_DONE: dict[str, tuple[Any, ...]] = {
     "repetition_penalty": (None, 1, 1.0),
@@ -37,7 +38,7 @@ NOT_DONE: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What the folder says about making text; `ignored` names what regard does not do."""
+    """What the folder says about making text; `ignored` names what regard does not do of `file`."""
 
     start: int | None = None
     ends: tuple[int, ...] = ()
@@ -46,61 +47,85 @@ class Settings:
     rules: Rules = Rules()
     search: Search = Search()
     ignored: tuple[str, ...] = ()
+    file: str = "generation_config.json"
+
+    @property
+    def warning(self) -> str:
+        """A sentence about what is ignored; empty where nothing is."""
+        listed = ", ".join(self.ignored)
+        return f"{self.file} asks for {listed}: not done by regard" if listed else ""
 
 
 def read_settings(folder: Path, vocabulary: int) -> Settings:
-    """The settings of a published folder, every id checked against the vocabulary."""
-    values: Mapping[str, Any] = read_json(folder / "config.json", MAX_BYTES)
-    where = folder / "config.json"
+    """The settings of a published folder.
+
+    An id outside of the vocabulary counts as absent and is named in `ignored`: a small model often
+    keeps the ids of the large one, and its logits are right nevertheless.
+    """
+    where = member(folder, "config.json")
+    values: Mapping[str, Any] = read_json(where, MAX_BYTES)
     if (folder / "generation_config.json").is_file():
-        where = folder / "generation_config.json"
-        # Special ids may stand in config.json only; the other keys there are the model's.
-        special = {k: v for k, v in values.items() if k.endswith("_token_id")}
-        values = special | {k: v for k, v in read_json(where, MAX_BYTES).items() if v is not None}
-    pad = _id(values, "pad_token_id", vocabulary, where)
-    start = _id(values, "decoder_start_token_id", vocabulary, where)
-    ends = _ids(values.get("eos_token_id"), "eos_token_id", vocabulary, where)
-    forced = _ids(values.get("forced_eos_token_id"), "forced_eos_token_id", vocabulary, where)
-    if forced and not set(forced) <= set(ends):
+        where = member(folder, "generation_config.json")
+        # Ids may stand in config.json only; the other keys there are the model's.
+        ids = {k: v for k, v in values.items() if k.endswith("_token_id") or k == "bad_words_ids"}
+        values = ids | {k: v for k, v in read_json(where, MAX_BYTES).items() if v is not None}
+    values, outside = _within(values, vocabulary, where)
+    pad, start = _id(values, "pad_token_id"), _id(values, "decoder_start_token_id")
+    ends, forced = _ids(values, "eos_token_id"), _ids(values, "forced_eos_token_id")
+    if ends and not set(forced) <= set(ends):
         raise CheckpointError(f"{where}: forced_eos_token_id {forced} is not eos_token_id {ends}")
+    if forced and not ends:
+        outside += (f"forced_eos_token_id = {forced[0]} (there is no eos_token_id)",)
     return Settings(
         start=pad if start is None else start,
         ends=ends,
         pad=pad,
-        bos=_id(values, "bos_token_id", vocabulary, where),
+        bos=_id(values, "bos_token_id"),
         rules=Rules(
-            never=_never(values.get("bad_words_ids"), vocabulary, where),
-            first=_id(values, "forced_bos_token_id", vocabulary, where),
-            must_end=bool(forced),
+            never=_ids(values, "bad_words_ids"),
+            first=_id(values, "forced_bos_token_id"),
+            must_end=bool(forced and ends),
         ),
         search=_search(values, where),
         ignored=tuple(
             f"{key} = {values[key]}"
             for key, nothing in NOT_DONE.items()
             if key in values and values[key] not in nothing
-        ),
+        )
+        + outside,
+        file=where.name,
     )
 
 
-def _id(values: Mapping[str, Any], key: str, vocabulary: int, where: Path) -> int | None:
-    found = _ids(values.get(key), key, vocabulary, where)
+def _within(
+    values: Mapping[str, Any], vocabulary: int, where: Path
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The values with each kind of id as a list of those in the vocabulary; and what is not."""
+    listed = {f"{name}_token_id": values.get(f"{name}_token_id") for name in SPECIAL}
+    listed["bad_words_ids"] = _words(values.get("bad_words_ids"), where)
+    kept: dict[str, list[int]] = {}
+    outside = []
+    for key, value in listed.items():
+        found = [] if value is None else value if isinstance(value, list) else [value]
+        for i in found:
+            if isinstance(i, bool) or not isinstance(i, int):
+                raise CheckpointError(f"{where}: {key}: got {i!r}, expected an id")
+        kept[key] = [i for i in found if 0 <= i < vocabulary]
+        outside += [f"{key} = {i}" for i in found if not 0 <= i < vocabulary]
+    said = f"(outside of the vocabulary, 0 to {vocabulary - 1})"
+    return {**values, **kept}, tuple(f"{one} {said}" for one in outside)
+
+
+def _id(values: Mapping[str, Any], key: str) -> int | None:
+    found: list[int] = values[key]
     return found[0] if found else None
 
 
-def _ids(value: Any, key: str, vocabulary: int, where: Path) -> tuple[int, ...]:
-    """One id or a list of them; each within the vocabulary."""
-    if value is None:
-        return ()
-    found = value if isinstance(value, list) else [value]
-    for i in found:
-        if isinstance(i, bool) or not isinstance(i, int) or not 0 <= i < vocabulary:
-            raise CheckpointError(
-                f"{where}: {key}: got {i!r}, expected an id from 0 to {vocabulary - 1}"
-            )
-    return tuple(found)
+def _ids(values: Mapping[str, Any], key: str) -> tuple[int, ...]:
+    return tuple(values[key])
 
 
-def _never(value: Any, vocabulary: int, where: Path) -> tuple[int, ...]:
+def _words(value: Any, where: Path) -> list[Any]:
     """Words of one token; longer ones would need a look back at every step."""
     words = [] if value is None else value
     if not isinstance(words, list) or not all(isinstance(w, list) and len(w) == 1 for w in words):
@@ -108,7 +133,7 @@ def _never(value: Any, vocabulary: int, where: Path) -> tuple[int, ...]:
             f"{where}: bad_words_ids: got {str(value)[:60]}, expected a list of lists of one id; "
             "words of several tokens are not supported"
         )
-    return _ids([word[0] for word in words], "bad_words_ids", vocabulary, where)
+    return [word[0] for word in words]
 
 
 def _search(values: Mapping[str, Any], where: Path) -> Search:

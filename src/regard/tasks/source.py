@@ -10,15 +10,10 @@ from typing import Any
 from regard.careful import read_json
 from regard.checkpoint.families.family import Family
 from regard.checkpoint.families.llama import LLAMA
+from regard.checkpoint.files import is_published
 from regard.checkpoint.headers.look import look
 from regard.checkpoint.llama2c import load_llama2c, tokenizer_beside
-from regard.checkpoint.published import (
-    MAX_CONFIG,
-    family_of,
-    is_published,
-    load_published,
-    read_config,
-)
+from regard.checkpoint.published import MAX_CONFIG, family_of, load_published, read_config
 from regard.errors import MisuseError
 from regard.model.transformer import Transformer
 from regard.tasks.hub import fetch, is_hub_name
@@ -46,7 +41,7 @@ class Source:
 
 def open_source(path: str | Path, *, allow_pickle: bool = False) -> Source:
     """The model at a path or of a name of the hub, on the CPU, in single precision."""
-    place = fetch(str(path)) if is_hub_name(path) else Path(path)
+    place = fetch(str(path), allow_pickle) if is_hub_name(path) else Path(path)
     if place.is_file():
         return _llama2c(place)
     if is_published(place) and not Run(place).info.is_file():

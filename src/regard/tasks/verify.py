@@ -26,6 +26,7 @@ class Verdict:
     got: Row
     differences: tuple[str, ...]
     written: bool = False
+    chosen: str = "greedy tokens"  # what the likeliest answers of this model are
 
 
 def verify(path: str | Path, golden: Path | None = None, write: bool = False) -> Verdict:
@@ -33,6 +34,7 @@ def verify(path: str | Path, golden: Path | None = None, write: bool = False) ->
     source = open_source(path)
     file = golden or source.golden
     got = golden_of(source.model)
+    chosen = "greedy tokens" if source.model.spec.decoder_layers else "best answers"
     if write:
         if file.exists() and compare(read_golden(file), got):
             raise MisuseError(
@@ -40,14 +42,14 @@ def verify(path: str | Path, golden: Path | None = None, write: bool = False) ->
                 f"`regard verify {path}`, and delete the file to accept the new answers"
             )
         write_golden(file, got)
-        return Verdict(file, got, got, (), written=True)
+        return Verdict(file, got, got, (), True, chosen)
     if not file.is_file():
         raise MisuseError(
             f"{file}: no such file; write it with `regard verify {path} --write` while the model "
             "is known to be right"
         )
     expected = read_golden(file)
-    return Verdict(file, expected, got, tuple(compare(expected, got)))
+    return Verdict(file, expected, got, tuple(compare(expected, got)), False, chosen)
 
 
 def write_golden(file: Path, golden: Row) -> None:

@@ -3,16 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-from regard.checkpoint.families.family import ACTIVATIONS, Config, Family, activation_name
-from regard.checkpoint.names import Row, paired
+from regard.checkpoint.families.config import Config
+from regard.checkpoint.families.family import Family, Read
+from regard.checkpoint.families.fields import ACTIVATIONS, Field
+from regard.checkpoint.families.heads import encoder_head, label_names, named_by
+from regard.checkpoint.names import Row, paired, stacked
 from regard.model.spec import Spec
 
-# tensor that gives a head away → the head
-HEADS = {
-    "cls.predictions.transform.dense.weight": "tokens",
-    "qa_outputs.weight": "spans",
-    "classifier.weight": "classes",
-}
 ARCHITECTURES = {
     "tokens": "BertForMaskedLM",
     "classes": "BertForSequenceClassification",
@@ -20,6 +17,26 @@ ARCHITECTURES = {
     "spans": "BertForQuestionAnswering",
     "none": "BertModel",
 }
+# tensor that gives a head away → the head
+HEADS = {
+    "cls.predictions.transform.dense.weight": "tokens",
+    "qa_outputs.weight": "spans",
+    "classifier.weight": "classes",
+}
+FIELDS = {
+    "vocab_size": Field("vocabulary"),
+    "hidden_size": Field("d_model"),
+    "num_hidden_layers": Field("encoder_layers"),
+    "num_attention_heads": Field("heads"),
+    "intermediate_size": Field("ffn_size"),
+    "hidden_act": Field("activation", ACTIVATIONS, "gelu"),
+    "layer_norm_eps": Field("norm_epsilon", float, 1e-12),
+    "type_vocab_size": Field("segments", int, 2),
+    "max_position_embeddings": Field("max_length"),
+    "hidden_dropout_prob": Field("dropout", float, 0.1),
+    "attention_probs_dropout_prob": Field("attention_dropout", float, 0.1),
+}
+FIXED = dict(decoder_layers=0, embedding_scale=False, embedding_norm=True, positions="learned")
 # theirs, within encoder.layer.N. → ours, within encoder.layers.N.
 LAYER = {
     "attention.self.query": "attention.query",
@@ -33,58 +50,16 @@ LAYER = {
 }
 
 
-def _spec(config: Config, names: frozenset[str]) -> Spec:
-    config.expect("position_embedding_type", "absolute")
-    config.expect("is_decoder", False)
-    config.expect("add_cross_attention", False)
-    head = next((head for tensor, head in HEADS.items() if tensor in names), "none")
+def _computed(config: Config, names: frozenset[str], read: Read) -> dict[str, Any]:
+    head = named_by(HEADS, names)
     if head == "classes" and "TokenClassification" in config.architecture():
         head = "labels"
-    pooled = "pooler.dense.weight" in names
-    tied = config.flag("tie_word_embeddings", True)
-    return Spec(
-        vocabulary=config.number("vocab_size"),
-        d_model=config.number("hidden_size"),
-        encoder_layers=config.number("num_hidden_layers"),
-        decoder_layers=0,
-        heads=config.number("num_attention_heads"),
-        ffn_size=config.number("intermediate_size"),
-        activation=config.choice("hidden_act", ACTIVATIONS, "gelu"),  # type: ignore[arg-type]
-        norm_epsilon=config.real("layer_norm_eps", 1e-12),
-        embedding_scale=False,
-        embedding_norm=True,
-        segments=config.number("type_vocab_size", 2),
-        positions="learned",
-        max_length=config.number("max_position_embeddings"),
-        tie="all" if tied or head != "tokens" else "none",
-        head=head,  # type: ignore[arg-type]
-        classes=config.labels() if head in ("classes", "labels") else 0,
-        pool="tanh" if pooled else "none",
-        output_transform=head == "tokens",
-        output_bias=head == "tokens",
-        dropout=config.real("hidden_dropout_prob", 0.1),
-        attention_dropout=config.real("attention_probs_dropout_prob", 0.1),
-    )
+    pool = "tanh" if "pooler.dense.weight" in names else "none"
+    return {"pool": pool, **encoder_head(config, head, config.flag("tie_word_embeddings", True))}
 
 
-def _config(spec: Spec) -> dict[str, Any]:
-    return {
-        "architectures": [ARCHITECTURES[spec.head]],
-        "model_type": "bert",
-        "vocab_size": spec.vocabulary,
-        "hidden_size": spec.d_model,
-        "num_hidden_layers": spec.encoder_layers,
-        "num_attention_heads": spec.heads,
-        "intermediate_size": spec.ffn_size,
-        "hidden_act": activation_name(spec.activation),
-        "layer_norm_eps": spec.norm_epsilon,
-        "type_vocab_size": spec.segments,
-        "max_position_embeddings": spec.max_length,
-        "tie_word_embeddings": spec.tie == "all",
-        "hidden_dropout_prob": spec.dropout,
-        "attention_probs_dropout_prob": spec.attention_dropout,
-        "id2label": {str(i): f"LABEL_{i}" for i in range(spec.classes or 2)},
-    }
+def _written(spec: Spec) -> dict[str, Any]:
+    return {"tie_word_embeddings": spec.tie == "all", "id2label": label_names(spec)}
 
 
 def _rows(spec: Spec) -> Iterator[Row]:
@@ -93,8 +68,7 @@ def _rows(spec: Spec) -> Iterator[Row]:
     yield Row(f"{start}position_embeddings.weight", "source_embedding.positions.table")
     yield Row(f"{start}token_type_embeddings.weight", "source_embedding.segments")
     yield from paired(start, "source_embedding.", {"LayerNorm": "norm"})
-    for n in range(spec.encoder_layers):
-        yield from paired(f"encoder.layer.{n}.", f"encoder.layers.{n}.", LAYER)
+    yield from stacked("encoder.layer.", "encoder.layers.", spec.encoder_layers, LAYER)
     if spec.pool != "none":
         yield from paired("pooler.", "pooler.", {"dense": "map"})
     if spec.head == "tokens":
@@ -112,11 +86,15 @@ def _rows(spec: Spec) -> Iterator[Row]:
 
 BERT = Family(
     "bert",
-    _spec,
-    _config,
-    _rows,
+    architectures=ARCHITECTURES,
+    fields=FIELDS,
+    fixed=FIXED,
+    computed=_computed,
+    written=_written,
+    rows=_rows,
     prefix="bert.",
     heads=("cls.", "classifier.", "qa_outputs."),
+    expected={"position_embedding_type": "absolute"},
     harmless=(
         "directionality",
         "pooler_fc_size",

@@ -3,17 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-from regard.checkpoint.families.family import ACTIVATIONS, Config, Family
-from regard.checkpoint.names import Row, paired
+from regard.checkpoint.families.config import Config
+from regard.checkpoint.families.family import Family, Read
+from regard.checkpoint.families.fields import ACTIVATIONS, Field
+from regard.checkpoint.families.heads import encoder_head, label_names, named_by
+from regard.checkpoint.names import Row, paired, stacked
 from regard.model.spec import Spec
 
-# tensor that gives a head away → the head; the first that is found counts
-HEADS = {
-    "vocab_transform.weight": "tokens",
-    "qa_outputs.weight": "spans",
-    "pre_classifier.weight": "classes",
-    "classifier.weight": "labels",
-}
 ARCHITECTURES = {
     "tokens": "DistilBertForMaskedLM",
     "classes": "DistilBertForSequenceClassification",
@@ -21,6 +17,31 @@ ARCHITECTURES = {
     "spans": "DistilBertForQuestionAnswering",
     "none": "DistilBertModel",
 }
+# tensor that gives a head away → the head; the first that is found counts
+HEADS = {
+    "vocab_transform.weight": "tokens",
+    "qa_outputs.weight": "spans",
+    "pre_classifier.weight": "classes",
+    "classifier.weight": "labels",
+}
+FIELDS = {
+    "vocab_size": Field("vocabulary"),
+    "dim": Field("d_model"),
+    "n_layers": Field("encoder_layers"),
+    "n_heads": Field("heads"),
+    "hidden_dim": Field("ffn_size"),
+    "activation": Field("activation", ACTIVATIONS, "gelu"),
+    "max_position_embeddings": Field("max_length", int, 512),
+    "dropout": Field("dropout", float, 0.1),
+    "attention_dropout": Field("attention_dropout", float, 0.1),
+}
+FIXED = dict(
+    decoder_layers=0,
+    norm_epsilon=1e-12,
+    embedding_scale=False,
+    embedding_norm=True,
+    positions="learned",
+)
 # theirs, within transformer.layer.N. → ours, within encoder.layers.N.
 LAYER = {
     "attention.q_lin": "attention.query",
@@ -43,52 +64,20 @@ HEAD_MAPS = {
 OUTPUT = "vocab_projector"
 
 
-def _spec(config: Config, names: frozenset[str]) -> Spec:
+def _computed(config: Config, names: frozenset[str], read: Read) -> dict[str, Any]:
     config.flag("sinusoidal_pos_embds", False)  # how the table began; the file holds it
-    head = next((head for tensor, head in HEADS.items() if tensor in names), "none")
+    head = named_by(HEADS, names)
     tied = config.flag("tie_word_embeddings", True) and f"{OUTPUT}.weight" not in names
-    return Spec(
-        vocabulary=config.number("vocab_size"),
-        d_model=config.number("dim"),
-        encoder_layers=config.number("n_layers"),
-        decoder_layers=0,
-        heads=config.number("n_heads"),
-        ffn_size=config.number("hidden_dim"),
-        activation=config.choice("activation", ACTIVATIONS, "gelu"),  # type: ignore[arg-type]
-        norm_epsilon=1e-12,
-        embedding_scale=False,
-        embedding_norm=True,
-        positions="learned",
-        max_length=config.number("max_position_embeddings", 512),
-        tie="all" if tied or head != "tokens" else "none",
-        head=head,  # type: ignore[arg-type]
-        classes=config.labels() if head in ("classes", "labels") else 0,
-        pool="relu" if head == "classes" else "none",
-        output_transform=head == "tokens",
-        output_bias=head == "tokens",
-        dropout=config.real("dropout", 0.1),
-        attention_dropout=config.real("attention_dropout", 0.1),
-    )
+    pool = "relu" if head == "classes" else "none"
+    return {"pool": pool, **encoder_head(config, head, tied)}
 
 
-def _config(spec: Spec) -> dict[str, Any]:
-    theirs = {ours: name for name, ours in reversed(ACTIVATIONS.items())}
+def _written(spec: Spec) -> dict[str, Any]:
     return {
-        "architectures": [ARCHITECTURES[spec.head]],
-        "model_type": "distilbert",
-        "vocab_size": spec.vocabulary,
-        "dim": spec.d_model,
-        "n_layers": spec.encoder_layers,
-        "n_heads": spec.heads,
-        "hidden_dim": spec.ffn_size,
-        "activation": theirs[spec.activation],
-        "max_position_embeddings": spec.max_length,
         "sinusoidal_pos_embds": False,
         "tie_word_embeddings": spec.tie == "all",
-        "dropout": spec.dropout,
-        "attention_dropout": spec.attention_dropout,
         "pad_token_id": 0,
-        "id2label": {str(i): f"LABEL_{i}" for i in range(spec.classes or 2)},
+        "id2label": label_names(spec),
     }
 
 
@@ -96,8 +85,7 @@ def _rows(spec: Spec) -> Iterator[Row]:
     yield Row("embeddings.word_embeddings.weight", "source_embedding.weight")
     yield Row("embeddings.position_embeddings.weight", "source_embedding.positions.table")
     yield from paired("embeddings.", "source_embedding.", {"LayerNorm": "norm"})
-    for n in range(spec.encoder_layers):
-        yield from paired(f"transformer.layer.{n}.", f"encoder.layers.{n}.", LAYER)
+    yield from stacked("transformer.layer.", "encoder.layers.", spec.encoder_layers, LAYER)
     yield from paired("", "", HEAD_MAPS[spec.head])
     if spec.head == "tokens":
         yield Row(f"{OUTPUT}.bias", "output.bias")
@@ -107,9 +95,12 @@ def _rows(spec: Spec) -> Iterator[Row]:
 
 DISTILBERT = Family(
     "distilbert",
-    _spec,
-    _config,
-    _rows,
+    architectures=ARCHITECTURES,
+    fields=FIELDS,
+    fixed=FIXED,
+    computed=_computed,
+    written=_written,
+    rows=_rows,
     prefix="distilbert.",
     heads=("vocab_", "pre_classifier.", "classifier.", "qa_outputs."),
     harmless=("qa_dropout", "seq_classif_dropout", "tie_weights_"),

@@ -1,4 +1,4 @@
-"""What a family of published checkpoints is: a config → a spec, a rename table, quirks."""
+"""What a family of published checkpoints is: a config ↔ a spec, names ↔ names, quirks; as data."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -6,223 +6,16 @@ from typing import Any
 
 from torch import Tensor
 
-from regard.careful import shown
+from regard.checkpoint.families.config import Config
+from regard.checkpoint.families.fields import Field, read_fields, write_fields
 from regard.checkpoint.names import Row
 from regard.errors import CheckpointError
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 
-# Keys that change nothing of the numbers: who wrote the file, how it was trained, how text is made.
-HARMLESS = frozenset(
-    [
-        "_name_or_path",
-        "_num_labels",
-        "temperature",
-        "top_k",
-        "top_p",
-        "repetition_penalty",
-        "num_return_sequences",
-        "architectures",
-        "transformers_version",
-        "torch_dtype",
-        "dtype",
-        "use_cache",
-        "id2label",
-        "label2id",
-        "num_labels",
-        "problem_type",
-        "initializer_range",
-        "initializer_factor",
-        "gradient_checkpointing",
-        "output_past",
-        "bos_token_id",
-        "eos_token_id",
-        "pad_token_id",
-        "sep_token_id",
-        "cls_token_id",
-        "mask_token_id",
-        "unk_token_id",
-        "decoder_start_token_id",
-        "forced_bos_token_id",
-        "forced_eos_token_id",
-        "bad_words_ids",
-        "prefix",
-        "max_length",
-        "min_length",
-        "num_beams",
-        "do_sample",
-        "early_stopping",
-        "length_penalty",
-        "no_repeat_ngram_size",
-        "task_specific_params",
-        "finetuning_task",
-        "language",
-        "return_dict",
-        "output_attentions",
-        "output_hidden_states",
-        "is_encoder_decoder",
-        "chunk_size_feed_forward",
-        "model_type",
-        "tokenizer_class",
-        "attention_dropout",
-        "hidden_dropout",
-        "dropout",
-        "classifier_dropout",
-        "_attn_implementation_autoset",
-    ]
-)
-
-# Keys by which a config would choose code; anywhere in it, with any value, they are refused.
-CODE = frozenset(
-    [
-        "auto_map",
-        "trust_remote_code",
-        "custom_pipelines",
-        "custom_generate",
-        "code_revision",
-        "_attn_implementation_internal",
-        "_experts_implementation_internal",
-    ]
-)
-# Keys that name a way to compute the same numbers; those of transformers itself are passed over.
-KERNELS = frozenset(["_attn_implementation", "attn_implementation"])
-OWN_KERNELS = ("eager", "sdpa", "flash_attention_2", "flex_attention", None)
-
-
-def refuse_code(values: Mapping[str, Any], where: str) -> None:
-    """Refuse a config that asks for code, at any depth; regard imports nothing a file names."""
-    waiting: list[Any] = [values]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, list):
-            waiting += value
-        elif isinstance(value, Mapping):
-            waiting += value.values()
-            for key, inner in value.items():
-                if key in CODE and inner not in (None, False, {}, []):
-                    raise CheckpointError(
-                        f"{where}: {key} asks for code; regard runs none that comes with a "
-                        "checkpoint, so it cannot know what this model computes"
-                    )
-                if key in KERNELS and inner not in OWN_KERNELS:
-                    raise CheckpointError(f"{where}: {key} asks for a kernel from elsewhere")
-
-
-# their name of an activation → ours; of several names for one, the first is written
-ACTIVATIONS = {
-    "gelu": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "relu": "relu",
-    "silu": "silu",
-    "swish": "silu",
-}
-
-
-def activation_name(ours: str) -> str:
-    """The published name of one of our activations."""
-    return next(theirs for theirs, name in ACTIVATIONS.items() if name == ours)
-
-
-class Config:
-    """A config.json, read key by key; what was never asked for and is not harmless is refused."""
-
-    def __init__(self, values: Mapping[str, Any], where: str) -> None:
-        self._values, self.where = values, where
-        self._asked: set[str] = set()
-
-    def _get(self, key: str, default: Any) -> Any:
-        self._asked.add(key)
-        value = self._values.get(key)
-        if value is None and default is None:
-            raise CheckpointError(f"{self.where}: key {key!r} is missing")
-        return default if value is None else value
-
-    def has(self, key: str) -> bool:
-        """Whether the key is there and not null."""
-        return self._values.get(key) is not None
-
-    def number(self, key: str, default: int | None = None) -> int:
-        value = self._get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise CheckpointError(
-                f"{self.where}: {key}: got {shown(value)}, expected a whole number"
-            )
-        return value
-
-    def real(self, key: str, default: float | None = None) -> float:
-        value = self._get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise CheckpointError(f"{self.where}: {key}: got {shown(value)}, expected a number")
-        return float(value)
-
-    def flag(self, key: str, default: bool) -> bool:
-        value = self._get(key, default)
-        if not isinstance(value, bool):
-            raise CheckpointError(
-                f"{self.where}: {key}: got {shown(value)}, expected true or false"
-            )
-        return value
-
-    def choice(self, key: str, choices: Mapping[str, str], default: str | None = None) -> str:
-        """The value that `choices` gives for what the key holds."""
-        value = self._get(key, default)
-        if not isinstance(value, str) or value not in choices:
-            listed = ", ".join(choices)
-            raise CheckpointError(
-                f"{self.where}: {key}: got {shown(value)}, expected one of {listed}"
-            )
-        return choices[value]
-
-    def text(self, key: str, default: str | None = None) -> str:
-        value = self._get(key, default)
-        if not isinstance(value, str):
-            raise CheckpointError(f"{self.where}: {key}: got {shown(value)}, expected a text")
-        return value
-
-    def table(self, key: str) -> Mapping[str, Any]:
-        """A nested object; empty where the key is missing."""
-        value = self._get(key, {})
-        if not isinstance(value, Mapping):
-            raise CheckpointError(f"{self.where}: {key}: got {shown(value)}, expected an object")
-        return value
-
-    def expect(self, key: str, value: Any) -> None:
-        """Insist on the one value that regard computes."""
-        got = self._get(key, value)
-        if got != value:
-            raise CheckpointError(
-                f"{self.where}: {key}: got {shown(got)}, regard runs {value!r} only"
-            )
-
-    def labels(self) -> int:
-        """How many classes the head has: as many as it has names for, two by default."""
-        names = self._values.get("id2label")
-        if isinstance(names, Mapping):
-            return len(names)
-        return self.number("num_labels", 2)
-
-    def architecture(self) -> str:
-        """The first class name that the file gives itself; only compared, never looked up."""
-        named = self._values.get("architectures")
-        first = named[0] if isinstance(named, list) and named else ""
-        return first if isinstance(first, str) else ""
-
-    def refuse_the_rest(self, harmless: Iterable[str] = ()) -> None:
-        """Name the keys that nobody read and that say something."""
-        known = self._asked | HARMLESS | KERNELS | set(harmless)
-        rest = sorted(
-            key
-            for key, value in self._values.items()
-            if key not in known and value not in (None, False, "", 0, [], {})
-        )
-        if rest:
-            listed = ", ".join(
-                f"{shown(key)[1:-1]} = {shown(self._values[key])}" for key in rest[:4]
-            )
-            raise CheckpointError(
-                f"{self.where}: regard does not know what these keys ask for: {listed}"
-            )
+Read = Mapping[str, Any]  # fields of a spec, as far as they are known
+# What a config of any family may ask for and no model of ours does.
+EXPECTED = {"is_decoder": False, "add_cross_attention": False}
 
 
 @dataclass(frozen=True)
@@ -230,11 +23,17 @@ class Family:
     """One family; its `rows` name tensors without `prefix`, which files may have or leave out."""
 
     name: str
-    spec: Callable[[Config, frozenset[str]], Spec]
-    config: Callable[[Spec], dict[str, Any]]
+    architectures: Mapping[str, str]  # head → the class that has it; the first for any other
+    fields: Mapping[str, Field]  # config key ↔ field of the spec
+    fixed: Mapping[str, Any]  # fields that are alike in all of its models
+    # the fields that take a thought, from the config, the names of the tensors, and `fields` read
+    computed: Callable[[Config, frozenset[str], Read], dict[str, Any]]
+    written: Callable[[Spec], dict[str, Any]]  # config keys, beside those of `fields`
     rows: Callable[[Spec], Iterable[Row]]
     prefix: str = ""
     heads: tuple[str, ...] = ()  # names that begin so belong to a head and never have the prefix
+    expected: Mapping[str, Any] = field(default_factory=dict)  # config key → all that regard runs
+    equal: Mapping[str, str] = field(default_factory=dict)  # config key → the key that it repeats
     harmless: tuple[str, ...] = ()  # config keys, beside those of every family
     dropped: Mapping[str, str] = field(default_factory=dict)  # pattern of a tensor's name → why
     # dropped tensor → the one that it must equal where a file has both
@@ -243,6 +42,30 @@ class Family:
     formulas: Mapping[str, Callable[[Tensor, Spec], bool]] = field(default_factory=dict)
     # the same function in the form that the family's files have
     exported: Callable[[Transformer], Transformer] = lambda model: model
+
+    def spec(self, config: Config, names: frozenset[str]) -> Spec:
+        """The spec of a config, in a file that has tensors of these names."""
+        for key, value in {**EXPECTED, **self.expected}.items():
+            config.expect(key, value)
+        for key, other in self.equal.items():
+            config.expect_equal(key, other)
+        read = read_fields(config, self.fields)
+        for key, entry in self.fields.items():
+            if entry.ours in ("encoder_layers", "decoder_layers") and not read[entry.ours]:
+                raise CheckpointError(f"{config.where}: {key}: got 0 layers, expected 1 or more")
+        return Spec(**{**self.fixed, **read, **self.computed(config, names, read)})
+
+    def config(self, spec: Spec) -> dict[str, Any]:
+        """The config of a spec."""
+        usual = next(iter(self.architectures.values()))
+        keys = write_fields(spec, self.fields)
+        return {
+            "architectures": [self.architectures.get(spec.head, usual)],
+            "model_type": self.name,
+            **keys,
+            **{key: keys[other] for key, other in self.equal.items()},
+            **self.written(spec),
+        }
 
     def published_name(self, name: str, spec: Spec) -> str:
         """The name with the prefix that the trunk has under a head."""

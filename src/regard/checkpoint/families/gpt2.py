@@ -3,11 +3,27 @@
 from collections.abc import Iterator
 from typing import Any
 
-from regard.checkpoint.families.family import ACTIVATIONS, Config, Family, activation_name
+from regard.checkpoint.families.config import Config
+from regard.checkpoint.families.family import Family, Read
+from regard.checkpoint.families.fields import ACTIVATIONS, Field
+from regard.checkpoint.families.heads import decoder_head
 from regard.checkpoint.names import Row, paired
 from regard.model.spec import Spec
 
 ARCHITECTURES = {"tokens": "GPT2LMHeadModel", "none": "GPT2Model"}
+FIELDS = {
+    "vocab_size": Field("vocabulary"),
+    "n_embd": Field("d_model"),
+    "n_layer": Field("decoder_layers"),
+    "n_head": Field("heads"),
+    "scale_attn_weights": Field("score_scale", bool, True),
+    "activation_function": Field("activation", ACTIVATIONS, "gelu_new"),
+    "layer_norm_epsilon": Field("norm_epsilon", float, 1e-5),
+    "n_positions": Field("max_length", int, 1024),
+    "resid_pdrop": Field("dropout", float, 0.1),
+    "attn_pdrop": Field("attention_dropout", float, 0.1),
+}
+FIXED = dict(encoder_layers=0, norm_order="pre", embedding_scale=False, positions="learned")
 # theirs, within h.N. → ours, within decoder.layers.N.; these matrices are stored (in, out)
 MAPS = {
     "attn.c_proj": "attention.output",
@@ -17,54 +33,19 @@ MAPS = {
 NORMS = {"ln_1": "attention_norm.norm", "ln_2": "feed_forward_norm.norm"}
 
 
-def _spec(config: Config, names: frozenset[str]) -> Spec:
-    config.expect("scale_attn_by_inverse_layer_idx", False)
-    config.expect("reorder_and_upcast_attn", False)
-    config.expect("add_cross_attention", False)
-    own_head = "lm_head.weight" in names
+def _computed(config: Config, names: frozenset[str], read: Read) -> dict[str, Any]:
     tied = config.flag("tie_word_embeddings", True)
-    # A tied head needs no tensor; the trunk alone is only what an untied one leaves.
-    trunk = not tied and not own_head and config.architecture() == ARCHITECTURES["none"]
-    d_model = config.number("n_embd")
-    return Spec(
-        vocabulary=config.number("vocab_size"),
-        d_model=d_model,
-        encoder_layers=0,
-        decoder_layers=config.number("n_layer"),
-        heads=config.number("n_head"),
-        score_scale=config.flag("scale_attn_weights", True),
-        ffn_size=config.number("n_inner", 4 * d_model),
-        activation=config.choice("activation_function", ACTIVATIONS, "gelu_new"),  # type: ignore[arg-type]
-        norm_order="pre",
-        norm_epsilon=config.real("layer_norm_epsilon", 1e-5),
-        embedding_scale=False,
-        positions="learned",
-        max_length=config.number("n_positions", 1024),
-        # What the file holds counts more than what its config says of it.
-        tie="all" if tied and not own_head else "none",
-        head="none" if trunk else "tokens",
-        dropout=config.real("resid_pdrop", 0.1),
-        attention_dropout=config.real("attn_pdrop", 0.1),
-    )
-
-
-def _config(spec: Spec) -> dict[str, Any]:
     return {
-        "architectures": [ARCHITECTURES.get(spec.head, ARCHITECTURES["tokens"])],
-        "model_type": "gpt2",
-        "vocab_size": spec.vocabulary,
-        "n_embd": spec.d_model,
-        "n_layer": spec.decoder_layers,
-        "n_head": spec.heads,
-        "scale_attn_weights": spec.score_scale,
+        "ffn_size": config.number("n_inner", 4 * read["d_model"]),
+        **decoder_head(config, "lm_head.weight" in names, tied, ARCHITECTURES["none"]),
+    }
+
+
+def _written(spec: Spec) -> dict[str, Any]:
+    return {
         "n_inner": spec.ffn_size,
-        "activation_function": activation_name(spec.activation),
-        "layer_norm_epsilon": spec.norm_epsilon,
-        "n_positions": spec.max_length,
-        "tie_word_embeddings": spec.tie == "all",
-        "resid_pdrop": spec.dropout,
         "embd_pdrop": spec.dropout,
-        "attn_pdrop": spec.attention_dropout,
+        "tie_word_embeddings": spec.tie == "all",
     }
 
 
@@ -87,11 +68,15 @@ def _rows(spec: Spec) -> Iterator[Row]:
 
 GPT2 = Family(
     "gpt2",
-    _spec,
-    _config,
-    _rows,
+    architectures=ARCHITECTURES,
+    fields=FIELDS,
+    fixed=FIXED,
+    computed=_computed,
+    written=_written,
+    rows=_rows,
     prefix="transformer.",
     heads=("lm_head.", "multiple_choice_head."),
+    expected={"scale_attn_by_inverse_layer_idx": False, "reorder_and_upcast_attn": False},
     harmless=(
         "n_ctx",  # n_positions under its older name
         "embd_pdrop",

@@ -3,25 +3,51 @@
 from collections.abc import Iterator
 from typing import Any
 
-from regard.checkpoint.families.family import ACTIVATIONS, Config, Family, activation_name
+from regard.checkpoint.families.config import Config
+from regard.checkpoint.families.family import Family, Read
+from regard.checkpoint.families.fields import ACTIVATIONS, Field, read_fields, write_fields
+from regard.checkpoint.families.heads import decoder_head
 from regard.checkpoint.names import Row, paired
 from regard.errors import CheckpointError
 from regard.model.spec import Spec
 
 ARCHITECTURES = {"tokens": "LlamaForCausalLM", "none": "LlamaModel"}
+FIELDS = {
+    "vocab_size": Field("vocabulary"),
+    "hidden_size": Field("d_model"),
+    "num_hidden_layers": Field("decoder_layers"),
+    "num_attention_heads": Field("heads"),
+    "num_key_value_heads": Field("kv_heads", int, None),
+    "head_dim": Field("head_size", int, None),
+    "attention_bias": Field("attention_bias", bool, False),
+    "intermediate_size": Field("ffn_size"),
+    "hidden_act": Field("activation", ACTIVATIONS, "silu"),
+    "mlp_bias": Field("ffn_bias", bool, False),
+    "rms_norm_eps": Field("norm_epsilon", float, 1e-6),
+    "max_position_embeddings": Field("max_length", int, 2048),
+    "attention_dropout": Field("attention_dropout", float, 0.0),
+}
+FIXED = dict(
+    encoder_layers=0,
+    gated=True,
+    norm="rms",
+    norm_order="pre",
+    embedding_scale=False,
+    positions="rotary",
+    dropout=0.0,
+)
+# how positions are stretched, in their word → in ours → what is said of it
 SCALINGS = {"default": "none", "linear": "linear", "llama3": "slow"}
+FACTOR = {"factor": Field("rotary_factor", float)}
+SLOW = {
+    "low_freq_factor": Field("rotary_low", float),
+    "high_freq_factor": Field("rotary_high", float),
+    "original_max_position_embeddings": Field("rotary_length", int, None),
+}
+SCALED: dict[str, dict[str, Field]] = {"none": {}, "linear": FACTOR, "slow": FACTOR | SLOW}
 # theirs, within layers.N. → ours, within decoder.layers.N.
-ATTENTION = {
-    "self_attn.q_proj": "attention.query",
-    "self_attn.k_proj": "attention.key",
-    "self_attn.v_proj": "attention.value",
-    "self_attn.o_proj": "attention.output",
-}
-FFN = {
-    "mlp.gate_proj": "feed_forward.inner",
-    "mlp.up_proj": "feed_forward.gate",
-    "mlp.down_proj": "feed_forward.outer",
-}
+ATTENTION = {"q_proj": "query", "k_proj": "key", "v_proj": "value", "o_proj": "output"}
+FFN = {"gate_proj": "inner", "up_proj": "gate", "down_proj": "outer"}
 NORMS = {
     "input_layernorm": "attention_norm.norm",
     "post_attention_layernorm": "feed_forward_norm.norm",
@@ -31,97 +57,37 @@ NORMS = {
 def _rotary(config: Config, trained: int) -> dict[str, Any]:
     """The fields of rotary positions, from `rope_parameters`, or `rope_theta` and `rope_scaling`.
 
-    The newer key holds what the two older ones hold together. `trained` is the length to assume
-    where the file does not say what a stretched model was trained on.
+    The newer key holds what both older ones hold; `trained` is the length where a file says none.
     """
     newer, older = config.table("rope_parameters"), config.table("rope_scaling")
     if newer and older:
-        raise CheckpointError(
-            f"{config.where}: has rope_parameters and rope_scaling, regard expects one of them"
-        )
+        raise CheckpointError(f"{config.where}: has rope_parameters and rope_scaling, expected one")
     config.expect("partial_rotary_factor", 1.0)
-    rope = Config(
-        newer or older, f"{config.where}: {'rope_parameters' if newer else 'rope_scaling'}"
-    )
+    name = "rope_parameters" if newer else "rope_scaling"
+    rope = Config(newer or older, f"{config.where}: {name}")
     base = rope.real("rope_theta", config.real("rope_theta", 10_000.0))
     rope.expect("partial_rotary_factor", 1.0)
-    named = rope.text("type", "default")  # the oldest name of the key
-    kind = rope.choice("rope_type", SCALINGS, named)
-    fields: dict[str, Any] = {"rotary_base": base, "rotary_scaling": kind}
-    if kind != "none":
-        fields["rotary_factor"] = rope.real("factor")
+    kind = rope.choice("rope_type", SCALINGS, rope.text("type", "default"))  # once called type
+    fields = {"rotary_base": base, "rotary_scaling": kind, **read_fields(rope, SCALED[kind])}
     if kind == "slow":
-        fields["rotary_low"] = rope.real("low_freq_factor")
-        fields["rotary_high"] = rope.real("high_freq_factor")
-        fields["rotary_length"] = rope.number("original_max_position_embeddings", trained)
+        fields.setdefault("rotary_length", trained)
     rope.refuse_the_rest()
     return fields
 
 
-def _spec(config: Config, names: frozenset[str]) -> Spec:
-    config.expect("pretraining_tp", 1)
-    own_head = "lm_head.weight" in names
+def _computed(config: Config, names: frozenset[str], read: Read) -> dict[str, Any]:
     tied = config.flag("tie_word_embeddings", False)
-    # A tied head needs no tensor; the trunk alone is only what an untied one leaves.
-    trunk = not tied and not own_head and config.architecture() == ARCHITECTURES["none"]
-    heads, d_model = config.number("num_attention_heads"), config.number("hidden_size")
-    length = config.number("max_position_embeddings", 2048)
-    return Spec(
-        vocabulary=config.number("vocab_size"),
-        d_model=d_model,
-        encoder_layers=0,
-        decoder_layers=config.number("num_hidden_layers"),
-        heads=heads,
-        kv_heads=config.number("num_key_value_heads", heads),
-        head_size=config.number("head_dim") if config.has("head_dim") else None,
-        attention_bias=config.flag("attention_bias", False),
-        ffn_size=config.number("intermediate_size"),
-        activation=config.choice("hidden_act", ACTIVATIONS, "silu"),  # type: ignore[arg-type]
-        gated=True,
-        ffn_bias=config.flag("mlp_bias", False),
-        norm="rms",
-        norm_order="pre",
-        norm_epsilon=config.real("rms_norm_eps", 1e-6),
-        embedding_scale=False,
-        positions="rotary",
-        max_length=length,
-        # What the file holds counts more than what its config says of it.
-        tie="all" if tied and not own_head else "none",
-        head="none" if trunk else "tokens",
-        dropout=0.0,
-        attention_dropout=config.real("attention_dropout", 0.0),
-        **_rotary(config, length),
-    )
+    head = decoder_head(config, "lm_head.weight" in names, tied, ARCHITECTURES["none"])
+    return head | _rotary(config, read["max_length"])
 
 
-def _config(spec: Spec) -> dict[str, Any]:
-    scaling: dict[str, Any] | None = None  # the older keys, which every version reads
-    if spec.rotary_scaling != "none":
-        theirs = {ours: name for name, ours in SCALINGS.items()}[spec.rotary_scaling]
-        scaling = {"rope_type": theirs, "factor": spec.rotary_factor}
-    if scaling and spec.rotary_scaling == "slow":
-        scaling["low_freq_factor"] = spec.rotary_low
-        scaling["high_freq_factor"] = spec.rotary_high
-        scaling["original_max_position_embeddings"] = spec.rotary_length
+def _written(spec: Spec) -> dict[str, Any]:
+    scaling = Field("rotary_scaling", SCALINGS).write(spec.rotary_scaling)
+    said = {"rope_type": scaling, **write_fields(spec, SCALED[spec.rotary_scaling])}
     return {
-        "architectures": [ARCHITECTURES.get(spec.head, ARCHITECTURES["tokens"])],
-        "model_type": "llama",
-        "vocab_size": spec.vocabulary,
-        "hidden_size": spec.d_model,
-        "num_hidden_layers": spec.decoder_layers,
-        "num_attention_heads": spec.heads,
-        "num_key_value_heads": spec.groups,
-        "head_dim": spec.k,
-        "attention_bias": spec.attention_bias,
-        "intermediate_size": spec.ffn_size,
-        "hidden_act": activation_name(spec.activation),
-        "mlp_bias": spec.ffn_bias,
-        "rms_norm_eps": spec.norm_epsilon,
-        "max_position_embeddings": spec.max_length,
-        "rope_theta": spec.rotary_base,
-        "rope_scaling": scaling,
+        "rope_theta": spec.rotary_base,  # the older keys, which every version reads
+        "rope_scaling": None if spec.rotary_scaling == "none" else said,
         "tie_word_embeddings": spec.tie == "all",
-        "attention_dropout": spec.attention_dropout,
     }
 
 
@@ -129,8 +95,9 @@ def _rows(spec: Spec) -> Iterator[Row]:
     yield Row("embed_tokens.weight", "target_embedding.weight")
     for n in range(spec.decoder_layers):
         theirs, ours = f"layers.{n}.", f"decoder.layers.{n}."
-        yield from paired(theirs, ours, ATTENTION, bias=spec.attention_bias)
-        yield from paired(theirs, ours, FFN, bias=spec.ffn_bias)
+        attention, ffn = f"{ours}attention.", f"{ours}feed_forward."
+        yield from paired(f"{theirs}self_attn.", attention, ATTENTION, bias=spec.attention_bias)
+        yield from paired(f"{theirs}mlp.", ffn, FFN, bias=spec.ffn_bias)
         yield from paired(theirs, ours, NORMS, bias=False)
     yield Row("norm.weight", "decoder.norm.weight")
     if spec.head == "tokens" and spec.tie == "none":
@@ -139,13 +106,15 @@ def _rows(spec: Spec) -> Iterator[Row]:
 
 LLAMA = Family(
     "llama",
-    _spec,
-    _config,
-    _rows,
+    architectures=ARCHITECTURES,
+    fields=FIELDS,
+    fixed=FIXED,
+    computed=_computed,
+    written=_written,
+    rows=_rows,
     prefix="model.",
     heads=("lm_head.",),
+    expected={"pretraining_tp": 1},
     harmless=("max_sequence_length",),  # max_position_embeddings under its oldest name
-    dropped={
-        r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq": "computed from rope_theta",
-    },
+    dropped={r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq": "computed from rope_theta"},
 )

@@ -1,52 +1,39 @@
 """Marian (OPUS-MT): the paper's model with sinusoids as halves and a bias on the logits.
 
-It starts its output from pad. Which matrices are one, the file itself says: it leaves out those
-that are another once more.
+It starts from pad and calls SiLU swish. Which matrices are one, a file says by what it leaves out.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
-from regard.checkpoint.families.family import Config, Family
+from regard.checkpoint.families.config import Config
+from regard.checkpoint.families.family import Family, Read
+from regard.checkpoint.families.fields import ACTIVATIONS, Field
 from regard.checkpoint.halves import are_halves, as_halves
-from regard.checkpoint.names import Row, paired
-from regard.errors import CheckpointError
+from regard.checkpoint.names import Row, stacked
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 
-ACTIVATIONS = {
-    "swish": "silu",
-    "silu": "silu",
-    "gelu": "gelu",
-    "gelu_new": "gelu_tanh",
-    "relu": "relu",
+FIELDS = {
+    "vocab_size": Field("vocabulary"),
+    "d_model": Field("d_model"),
+    "encoder_layers": Field("encoder_layers"),
+    "decoder_layers": Field("decoder_layers"),
+    "encoder_attention_heads": Field("heads"),
+    "encoder_ffn_dim": Field("ffn_size"),
+    "max_position_embeddings": Field("max_length"),
+    "activation_function": Field("activation", {"swish": "silu"} | ACTIVATIONS, "gelu"),
+    "scale_embedding": Field("embedding_scale", bool, False),
+    "dropout": Field("dropout", float, 0.0),
+    "attention_dropout": Field("attention_dropout", float, 0.0),
+    "activation_dropout": Field("ffn_dropout", float, 0.0),
 }
-# config key → field of the spec
-NUMBERS = {
-    "vocab_size": "vocabulary",
-    "d_model": "d_model",
-    "encoder_layers": "encoder_layers",
-    "decoder_layers": "decoder_layers",
-    "encoder_attention_heads": "heads",
-    "encoder_ffn_dim": "ffn_size",
-    "max_position_embeddings": "max_length",
-}
-RATES = {
-    "dropout": "dropout",
-    "attention_dropout": "attention_dropout",
-    "activation_dropout": "ffn_dropout",
-}
-# key → the key that it must equal
-EQUAL = {
-    "decoder_vocab_size": "vocab_size",
-    "decoder_attention_heads": "encoder_attention_heads",
-    "decoder_ffn_dim": "encoder_ffn_dim",
-    "num_hidden_layers": "encoder_layers",  # its older name
-}
+TRAINING = ("init_std", "encoder_layerdrop", "decoder_layerdrop", "classif_dropout")
+OLD = ("add_bias_logits", "extra_pos_embeddings")  # a bias is there or not; sinusoids have no end
+NORMS = ("normalize_before", "normalize_embedding", "add_final_layer_norm")  # not here
 # do both sides have an embedding of their own, has the output? → tie
 TIES = {(0, 0): "all", (0, 1): "embeddings", (1, 0): "target", (1, 1): "none"}
 TABLES = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
-WAVES = ("encoder.embed_positions.weight", "decoder.embed_positions.weight")
 HEAD, BIAS = "lm_head.weight", "final_logits_bias"
 ATTENTION = {"q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj": "output"}
 # theirs, within a layer → ours
@@ -63,45 +50,17 @@ CROSS = {
 }
 
 
-def _spec(config: Config, names: frozenset[str]) -> Spec:
-    for key in ("normalize_before", "normalize_embedding", "add_final_layer_norm", "is_decoder"):
-        config.expect(key, False)
-    config.expect("static_position_embeddings", True)
-    for key, other in EQUAL.items():
-        wanted = config.number(other)
-        if config.number(key, wanted) != wanted:
-            raise CheckpointError(
-                f"{config.where}: {key} is {config.number(key)}, {other} is {wanted}; regard runs "
-                "models where they are equal"
-            )
-    numbers: dict[str, Any] = {ours: config.number(key) for key, ours in NUMBERS.items()}
-    rates: dict[str, Any] = {ours: config.real(key, 0.0) for key, ours in RATES.items()}
-    if not numbers["encoder_layers"] or not numbers["decoder_layers"]:
-        raise CheckpointError(f"{config.where}: a stack has 0 layers, expected 1 or more in both")
+def _computed(config: Config, names: frozenset[str], read: Read) -> dict[str, Any]:
     head = not config.flag("tie_word_embeddings", True) or HEAD in names
     shared = config.flag("share_encoder_decoder_embeddings", True)
-    return Spec(
-        **numbers,
-        **rates,
-        activation=config.choice("activation_function", ACTIVATIONS, "gelu"),  # type: ignore[arg-type]
-        embedding_scale=config.flag("scale_embedding", False),
-        positions="halves",
-        tie=TIES[not shared or (head and names.issuperset(TABLES)), head],  # type: ignore[arg-type]
-        output_bias=BIAS in names,
-    )
+    apart = not shared or (head and names.issuperset(TABLES))
+    return {"tie": TIES[apart, head], "output_bias": BIAS in names}
 
 
-def _config(spec: Spec) -> dict[str, Any]:
-    theirs = {ours: name for name, ours in reversed(ACTIVATIONS.items())}
-    config = {key: vars(spec)[ours] for key, ours in (NUMBERS | RATES).items()}
+def _written(spec: Spec) -> dict[str, Any]:
     pad = spec.vocabulary - 1  # the family's custom: eos is the first word, pad the last
-    return config | {
-        **{key: config[other] for key, other in EQUAL.items()},
-        "architectures": ["MarianMTModel"],
-        "model_type": "marian",
+    return {
         "is_encoder_decoder": True,
-        "activation_function": theirs[spec.activation],
-        "scale_embedding": spec.embedding_scale,
         "static_position_embeddings": True,
         "share_encoder_decoder_embeddings": spec.tie in ("all", "embeddings"),
         "tie_word_embeddings": spec.tie in ("all", "target"),
@@ -118,10 +77,8 @@ def _rows(spec: Spec) -> Iterator[Row]:
     else:
         yield Row(TABLES[0], "source_embedding.weight")
         yield Row(TABLES[1], "target_embedding.weight")
-    for n in range(spec.encoder_layers):
-        yield from paired(f"encoder.layers.{n}.", f"encoder.layers.{n}.", LAYER)
-    for n in range(spec.decoder_layers):
-        yield from paired(f"decoder.layers.{n}.", f"decoder.layers.{n}.", LAYER | CROSS)
+    yield from stacked("encoder.layers.", "encoder.layers.", spec.encoder_layers, LAYER)
+    yield from stacked("decoder.layers.", "decoder.layers.", spec.decoder_layers, LAYER | CROSS)
     if spec.tie in ("embeddings", "none"):
         yield Row(HEAD, "output.weight")
     if spec.output_bias:
@@ -130,23 +87,27 @@ def _rows(spec: Spec) -> Iterator[Row]:
 
 def _exported(model: Transformer) -> Transformer:
     """In halves, with a bias, and with all three matrices apart where the output's is its own."""
-    if model.spec.positions not in ("sinusoidal", "halves"):
-        return model  # refused by its name when it is written
     tie = "none" if model.spec.tie == "embeddings" else model.spec.tie
     return as_halves(model, tie=tie, output_bias=True)
 
 
-TRAINING = ("init_std", "encoder_layerdrop", "decoder_layerdrop", "classif_dropout")
-# a bias is in the file or not; sinusoids have no end
-OLD = ("add_bias_logits", "extra_pos_embeddings", "_num_labels")
-
 MARIAN = Family(
     "marian",
-    _spec,
-    _config,
-    _rows,
+    architectures={"tokens": "MarianMTModel"},
+    fields=FIELDS,
+    fixed=dict(positions="halves"),
+    computed=_computed,
+    written=_written,
+    rows=_rows,
     prefix="model.",
     heads=("lm_head.", BIAS),
+    expected={"static_position_embeddings": True, **dict.fromkeys(NORMS, False)},
+    equal={
+        "decoder_vocab_size": "vocab_size",
+        "decoder_attention_heads": "encoder_attention_heads",
+        "decoder_ffn_dim": "encoder_ffn_dim",
+        "num_hidden_layers": "encoder_layers",  # its older name
+    },
     harmless=TRAINING + OLD,
     dropped={
         r"(encoder|decoder)\.embed_positions\.weight": "sinusoids, computed here",
@@ -154,6 +115,6 @@ MARIAN = Family(
         r"shared\.weight": "unread where both sides have an embedding of their own",
     },
     copies=dict.fromkeys(TABLES, "shared.weight"),
-    formulas=dict.fromkeys(WAVES, are_halves),
+    formulas={f"{side}.embed_positions.weight": are_halves for side in ("encoder", "decoder")},
     exported=_exported,
 )

@@ -3,11 +3,29 @@
 from collections.abc import Iterator
 from typing import Any
 
-from regard.checkpoint.families.family import ACTIVATIONS, Config, Family
+from regard.checkpoint.families.config import Config
+from regard.checkpoint.families.family import Family, Read
+from regard.checkpoint.families.fields import ACTIVATIONS, Field
+from regard.checkpoint.families.heads import label_names
 from regard.checkpoint.names import Row, paired
 from regard.model.spec import Spec
 
 POOLS = {"tanh": "tanh", "relu": "relu"}
+FIELDS = {
+    "image_size": Field("image_size"),
+    "patch_size": Field("patch_size"),
+    "num_channels": Field("channels", int, 3),
+    "hidden_size": Field("d_model"),
+    "num_hidden_layers": Field("encoder_layers"),
+    "num_attention_heads": Field("heads"),
+    "qkv_bias": Field("qkv_bias", bool, True),
+    "intermediate_size": Field("ffn_size"),
+    "hidden_act": Field("activation", ACTIVATIONS, "gelu"),
+    "layer_norm_eps": Field("norm_epsilon", float, 1e-12),
+    "hidden_dropout_prob": Field("dropout", float, 0.0),
+    "attention_probs_dropout_prob": Field("attention_dropout", float, 0.0),
+}
+FIXED = dict(vocabulary=0, decoder_layers=0, norm_order="pre", positions="learned")
 # theirs, within encoder.layer.N. → ours, within encoder.layers.N.
 QKV = {
     "attention.attention.query": "attention.query",
@@ -24,54 +42,21 @@ LAYER = {
 MAP = "embeddings.patch_embeddings.projection."
 
 
-def _spec(config: Config, names: frozenset[str]) -> Spec:
-    config.expect("pooler_output_size", config.number("hidden_size"))
+def _computed(config: Config, names: frozenset[str], read: Read) -> dict[str, Any]:
     pool = config.choice("pooler_act", POOLS, "tanh")
     classified = "classifier.weight" in names
     pooled = "pooler.dense.weight" in names and not classified
-    return Spec(
-        vocabulary=0,
-        image_size=config.number("image_size"),
-        patch_size=config.number("patch_size"),
-        channels=config.number("num_channels", 3),
-        d_model=config.number("hidden_size"),
-        encoder_layers=config.number("num_hidden_layers"),
-        decoder_layers=0,
-        heads=config.number("num_attention_heads"),
-        qkv_bias=config.flag("qkv_bias", True),
-        ffn_size=config.number("intermediate_size"),
-        activation=config.choice("hidden_act", ACTIVATIONS, "gelu"),  # type: ignore[arg-type]
-        norm_order="pre",
-        norm_epsilon=config.real("layer_norm_eps", 1e-12),
-        positions="learned",
-        head="classes" if classified else "none",
-        classes=config.labels() if classified else 0,
-        pool=pool if pooled else "none",  # type: ignore[arg-type]
-        dropout=config.real("hidden_dropout_prob", 0.0),
-        attention_dropout=config.real("attention_probs_dropout_prob", 0.0),
-    )
-
-
-def _config(spec: Spec) -> dict[str, Any]:
-    theirs = {ours: name for name, ours in reversed(ACTIVATIONS.items())}
     return {
-        "architectures": ["ViTForImageClassification" if spec.classes else "ViTModel"],
-        "model_type": "vit",
-        "image_size": spec.image_size,
-        "patch_size": spec.patch_size,
-        "num_channels": spec.channels,
-        "hidden_size": spec.d_model,
-        "num_hidden_layers": spec.encoder_layers,
-        "num_attention_heads": spec.heads,
-        "qkv_bias": spec.qkv_bias,
-        "intermediate_size": spec.ffn_size,
-        "hidden_act": theirs[spec.activation],
-        "layer_norm_eps": spec.norm_epsilon,
+        "head": "classes" if classified else "none",
+        "classes": config.labels() if classified else 0,
+        "pool": pool if pooled else "none",
+    }
+
+
+def _written(spec: Spec) -> dict[str, Any]:
+    return {
         "pooler_act": "tanh" if spec.pool == "none" else spec.pool,
-        "pooler_output_size": spec.d_model,
-        "hidden_dropout_prob": spec.dropout,
-        "attention_probs_dropout_prob": spec.attention_dropout,
-        "id2label": {str(i): f"LABEL_{i}" for i in range(spec.classes or 2)},
+        "id2label": label_names(spec),
     }
 
 
@@ -96,11 +81,15 @@ def _rows(spec: Spec) -> Iterator[Row]:
 
 VIT = Family(
     "vit",
-    _spec,
-    _config,
-    _rows,
+    architectures={"classes": "ViTForImageClassification", "none": "ViTModel"},
+    fields=FIELDS,
+    fixed=FIXED,
+    computed=_computed,
+    written=_written,
+    rows=_rows,
     prefix="vit.",
     heads=("classifier.",),
+    equal={"pooler_output_size": "hidden_size"},
     harmless=("encoder_stride",),  # of the head that paints hidden patches
     dropped={
         r"pooler\.dense\.(weight|bias)": "the classifier reads the class token itself",

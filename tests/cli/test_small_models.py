@@ -1,0 +1,163 @@
+"""The small models of docs/families.md: made as the page says; every command answers as shown."""
+
+import json
+import re
+import shlex
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from PIL import Image
+
+import test_docs
+from regard.cli.main import group
+
+pytestmark = pytest.mark.end_to_end
+PAGES = Path(__file__).parents[2]
+NAMES = ["bert", "distilbert", "vit", "gpt2", "llama", "t5", "flan-t5", "marian"]
+Run = Callable[[str], Result]
+
+
+def page(name: str) -> str:
+    return (PAGES / name).read_text(encoding="utf-8")
+
+
+def table(name: str, start: str) -> list[list[str]]:
+    """The rows of a page's table one cell of which begins with that command."""
+    rows = [line for line in page(name).splitlines() if line.startswith("| ") and start in line]
+    return [[cell.strip().strip("`") for cell in row.strip("| ").split(" | ")] for row in rows]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("small")
+    (snippet,) = re.findall(r"```python\n(import tokenizers.*?)```", page("docs/families.md"), re.S)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        exec(compile(snippet, "families.md", "exec"), {})
+    for name in ("cat.png", "image.png"):
+        Image.linear_gradient("L").save(root / name)
+    return root
+
+
+@pytest.fixture
+def run(root: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.chdir(root)
+
+    def invoke(command: str) -> Result:
+        program, *words = shlex.split(command)
+        assert program == "regard"
+        return CliRunner().invoke(group, words, catch_exceptions=False)
+
+    return invoke
+
+
+def test_doctor_says_of_each_family_what_its_page_shows(run: Run) -> None:
+    rows = table("docs/doctor.md", "`regard doctor tiny/")
+    assert [command.removeprefix("regard doctor tiny/") for _, command, *_ in rows] == NAMES
+    for _, command, weights, how in rows:
+        result = run(command)
+        lines = result.stdout.splitlines()
+        assert result.exit_code == 0 and f"weights     {weights}" in lines
+        assert lines[-2:] == ["regard runs it: yes", f"  {how}"]
+        assert run(how).exit_code == 0, how
+
+
+def test_verify_says_of_each_family_what_its_page_shows(run: Run) -> None:
+    rows = table("docs/verify.md", "`regard verify tiny/")
+    assert [command.removeprefix("regard verify tiny/") for _, command, _ in rows] == NAMES
+    for _, command, printed in rows:
+        assert run(f"{command} --write").stdout == f"Written: {command.split()[-1]}/golden.json\n"
+        result = run(command)
+        assert result.exit_code == 0 and result.stdout.splitlines()[0] == printed
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_there_and_back(name: str, run: Run) -> None:
+    run(f"regard convert tiny/{name} {name}-native --to native")
+    run(f"regard convert {name}-native {name}-hf --to hf")
+    for made in (f"{name}-native", f"{name}-hf"):
+        assert run(f"regard verify {made}").stdout.startswith("Equal: weights, ")
+        assert "regard runs it: yes" in run(f"regard doctor {made}").stdout
+
+
+def test_the_commands_of_the_page_run(run: Run) -> None:
+    commands = re.findall(r"^regard \w+ tiny/.*$", page("docs/families.md"), re.M)
+    assert {re.split("[/ ]", command)[3] for command in commands} == set(NAMES)
+    for command in commands:
+        result = run(command)
+        assert result.exit_code == 0 and result.stdout.strip(), command
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/families.md"])
+def test_the_table_of_families_has_a_command_for_each(name: str, run: Run) -> None:
+    """With the name of the hub replaced by the small model of that family."""
+    hub = {"Llama": "llama", "GPT-2": "gpt2", "ViT": "vit", "Marian": "marian", "BERT": "bert"}
+    hub |= {"T5 1.0": "t5", "T5 1.1": "flan-t5", "DistilBERT": "distilbert", "sentence": "bert"}
+    seen = set()
+    for family, *_, command in table(name, "`regard "):
+        small = [hub[start] for start in hub if family.startswith(start)]
+        if not small or "/" not in command:
+            continue
+        seen.add(small[0])
+        program, task, _, *words = shlex.split(command)
+        if small == ["distilbert"]:
+            task = "classify"  # what the small one offers
+        result = run(shlex.join([program, task, f"tiny/{small[0]}", *words]))
+        assert result.exit_code == 0, command
+    assert seen == set(NAMES)
+
+
+def test_the_blocks_of_the_pages_are_what_is_printed(run: Run, root: Path) -> None:
+    blocks = [
+        (command, output)
+        for name in ("doctor.md", "verify.md")
+        for command, output in test_docs.commands_in(name)
+        if " tiny/" in command
+    ]
+    assert [command.split()[1] for command, _ in blocks] == ["doctor", "doctor", "verify", "verify"]
+    tokenizer, elsewhere = root / "tiny/llama/tokenizer.json", root / "elsewhere.json"
+    for number, (command, output) in enumerate(blocks):
+        if number == 1:  # the page says: without its tokenizer
+            tokenizer.rename(elsewhere)
+        printed = run(command).stdout.splitlines()
+        if elsewhere.exists():
+            elsewhere.rename(tokenizer)
+        test_docs.assert_excerpt(output, printed)
+
+
+@pytest.mark.parametrize("file", ["config.json", "generation_config.json"])
+@pytest.mark.parametrize(("task", "name"), [("complete", "gpt2"), ("translate", "marian")])
+def test_settings_that_are_not_done_are_named_with_their_file(
+    task: str, name: str, file: str, run: Run, root: Path, tmp_path: Path
+) -> None:
+    for source in (root / "tiny" / name).iterdir():
+        if source.name != "generation_config.json" or file == source.name:
+            (tmp_path / source.name).write_bytes(source.read_bytes())
+    values = json.loads((tmp_path / file).read_text()) | {"repetition_penalty": 1.5}
+    (tmp_path / file).write_text(json.dumps(values))
+    warning = f"{file} asks for repetition_penalty = 1.5: not done by regard\n"
+    assert run(f"regard {task} {shlex.quote(str(tmp_path))} a").stderr == warning
+    assert run(f"regard convert {shlex.quote(str(tmp_path))} {tmp_path / 'out'} --to hf").stdout
+    assert run(f"regard {task} {tmp_path / 'out'} a").stderr == warning  # it came along
+
+
+def test_a_file_in_place_of_a_folder(run: Run, root: Path) -> None:
+    with pytest.raises(Exception, match="is a file, .*`regard doctor tiny/gpt2/config.json` says"):
+        run("regard complete tiny/gpt2/config.json a")
+
+
+def test_a_folder_with_a_llama2c_file_gets_its_command(run: Run, tmp_path: Path) -> None:
+    header = (4, 6, 1, 1, 1, 7, 5)  # width, hidden, layers, heads, key heads, words, positions
+    count = 7 * 4 + 4 + 4 * 16 + 4 + 3 * 24 + 4 + 2 * 5 * 2  # the last: unused tables of angles
+    words = struct.pack("<7i", *header) + np.full(count, 0.25, "<f4").tobytes()
+    (tmp_path / "story.bin").write_bytes(words)
+    result = run(f"regard doctor {tmp_path}")
+    *_, why, how = result.stdout.splitlines()
+    assert result.exit_code == 1 and why == "  no config.json, but story.bin needs none"
+    assert how == f"  regard convert {tmp_path / 'story.bin'} OUT --to native"
+    made = run(how.strip().replace("OUT", str(tmp_path / "out")))
+    assert made.exit_code == 0 and "every bit of the weights is equal" in made.stdout
