@@ -1,6 +1,5 @@
 """Names of the Hugging Face hub → folders of this machine: what is here already is used first."""
 
-import re
 from pathlib import Path
 
 from regard.careful import member, read_json
@@ -20,20 +19,6 @@ PATTERNS = [
 ]
 PICKLED_PATTERNS = ["pytorch_model*.bin", "model.pt"]
 WAIT = 3.0  # seconds for the hub to answer, where the model runs without it too
-NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
-
-
-def is_hub_name(path: str | Path) -> bool:
-    """Whether this reads like "owner/name" of the hub and cannot be a folder of this machine.
-
-    A name whose first part is a folder here is a path with a typo, not a name of the hub.
-    """
-    text = str(path)
-    return (
-        NAME.fullmatch(text) is not None
-        and not Path(text).exists()
-        and not Path(text).parent.is_dir()
-    )
 
 
 def fetch(name: str, allow_pickle: bool = False) -> Path:

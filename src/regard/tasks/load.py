@@ -22,7 +22,8 @@ from regard.model.device import choose_device
 from regard.model.transformer import Transformer
 from regard.tasks.engines import Asked, Engines
 from regard.tasks.home import best_step, home_of_run, parts_of_run
-from regard.tasks.hub import fetch, is_hub_name
+from regard.tasks.hub import fetch
+from regard.tasks.hub_name import is_hub_name
 from regard.tasks.logits import raw_logits
 from regard.tasks.published import Published, open_published
 from regard.tasks.run import Run, open_run

@@ -16,7 +16,8 @@ from regard.checkpoint.llama2c import load_llama2c, tokenizer_beside
 from regard.checkpoint.published import MAX_CONFIG, family_of, load_published, read_config
 from regard.errors import MisuseError
 from regard.model.transformer import Transformer
-from regard.tasks.hub import fetch, is_hub_name
+from regard.tasks.hub import fetch
+from regard.tasks.hub_name import is_hub_name
 from regard.tasks.load import load_run
 from regard.tasks.run import Run
 
