@@ -208,5 +208,5 @@ def test_what_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(MisuseError, match="no such folder"):
         open_run(tmp_path / "nothing")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(CheckpointError, match=r"it has no run\.json"):
+    with pytest.raises(CheckpointError, match=r"no run\.json"):
         open_run(tmp_path / "empty")
