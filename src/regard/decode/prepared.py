@@ -103,7 +103,7 @@ class PreparedLayer:
         self, x: Tensor, norm: Callable[[Tensor], Tensor], part: Callable[[Tensor], Tensor]
     ) -> Tensor:
         """Add & norm around a sub-layer."""
-        return x + part(norm(x)) if self.norm_first else norm(x + part(x))
+        return part(norm(x)).add_(x) if self.norm_first else norm(part(x).add_(x))
 
 
 class PreparedStack:
@@ -143,17 +143,17 @@ class Prepared:
     def encode(
         self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"]
     ) -> Float[Tensor, "N 2 B H rounded K"]:
-        """Keys and values of every cross-attention for these sentences, S rounded up to W."""
-        length = rounded(source.shape[1])
-        more = length - source.shape[1]
+        """Keys and values of every cross-attention for these sentences; W is S, at least FEW."""
+        length = max(FEW, source.shape[1])
+        more, hides = length - source.shape[1], rounded(length) - length
         x = F.pad(self._embedded(self.source_embedding, source, None), (0, 0, 0, more))
-        bias = hidden(F.pad(real, (0, more)), self.dtype)[:, None, None]
+        bias = hidden(F.pad(real, (0, more + hides)), self.dtype)[:, None, None]
         stack = self.encoder
         rotation = None
         if stack.rotary is not None:
             rotation = stack.rotary(torch.arange(length, device=source.device)[None])
         if stack.relative is not None:
-            bias = bias + stack.relative(length, length).to(self.dtype)
+            bias = bias + F.pad(stack.relative(length, length), (0, hides)).to(self.dtype)
         for layer in stack.layers:
 
             def look(y: Tensor, layer: PreparedLayer = layer) -> Tensor:
@@ -161,6 +161,7 @@ class Prepared:
                 q, k, v = own.split(layer.projection(y)).chunk(3, dim=1)
                 if rotation is not None:
                     q, k = rotated(q, rotation), rotated(k, rotation)
+                k, v = F.pad(k, (0, 0, 0, hides)), F.pad(v, (0, 0, 0, hides))
                 heads, _ = attend(q, k, v, bias)
                 return own.output(heads.transpose(1, 2).flatten(2))
 

@@ -26,7 +26,7 @@ from regard.decode.prepared import FEW, Prepared, PreparedLayer, attend, hidden,
 from regard.model.relative import buckets
 from regard.model.rotary import Rotation, rotated
 
-PLACES = 64  # of a new cache; it doubles when an output needs more
+PLACES = 32  # of a new cache; it doubles when an output needs more
 
 
 class Slots:
@@ -43,6 +43,7 @@ class Slots:
         self.lengths = self.ages.new_ones(count)  # of the sources
         self._tokens = self.ages.new_zeros(count, width, PLACES)
         self._origin = self.ages.new_zeros(count, width, PLACES)
+        self._each = torch.arange(count, device=model.device)
         self.attention: Tensor | None = None  # of the last layer's cross-attention, (B, w, S)
 
     def __len__(self) -> int:
@@ -101,9 +102,9 @@ class Slots:
             self._tokens, self._origin = (
                 torch.nn.functional.pad(x, (0, seen)) for x in (self._tokens, self._origin)
             )
-        each = torch.arange(len(self), device=tokens.device)
-        self._tokens[each, :, self.ages] = tokens
-        self._origin[each, :, self.ages] = torch.arange(self.width, device=tokens.device)
+        self._each = torch.arange(len(self), device=tokens.device)
+        self._tokens[self._each, :, self.ages] = tokens
+        self._origin[self._each, :, self.ages] = torch.arange(self.width, device=tokens.device)
         positions = self.ages.repeat_interleave(self.width)
         stack = self.model.decoder
         bias = self._bias(seen)
@@ -126,26 +127,26 @@ class Slots:
         past, memory = self._past[number], self._memory[number]
         own, cross = layer.attention, layer.cross
         assert cross is not None and layer.cross_norm is not None
-        each, w = torch.arange(len(self), device=x.device), self.width
-        rows, seen = len(each) * w, bias.shape[-1] // w
+        count, w = len(self), self.width
+        rows, seen = count * w, bias.shape[-1] // w
 
-        def split(y: Float[Tensor, "filled HK"]) -> Float[Tensor, "B H w K"]:
-            return y[:rows].view(len(self), w, -1, own.size).transpose(1, 2)
+        # Shapes are in words here: as types they would be built again at every step.
+        def split(y: Tensor) -> Tensor:
+            """(filled, H·K) → (B, H, w, K)"""
+            return y[:rows].view(count, w, -1, own.size).transpose(1, 2)
 
-        def merged(heads: Float[Tensor, "B H w K"]) -> Float[Tensor, "filled HK"]:
+        def merged(heads: Tensor) -> Tensor:
+            """(B, H, w, K) → (filled, H·K)"""
             return _filled_up(heads.transpose(1, 2).reshape(rows, -1))
 
         def look_back(y: Tensor) -> Tensor:
-            q, k, v = layer.projection(y).chunk(3, dim=1)
+            q, k, v = layer.projection(y)[:rows].view(rows, 3, -1, 1, own.size).unbind(1)
             if rotation is not None:
-                q, k = (
-                    rotated(z[:rows].view(rows, -1, 1, own.size), rotation).flatten(1)
-                    for z in (q, k)
-                )
-            past[0, each, :, self.ages] = split(k)
-            past[1, each, :, self.ages] = split(v)
+                q, k = rotated(q, rotation), rotated(k, rotation)
+            new = torch.stack((k, v)).view(2, count, w, -1, own.size).transpose(2, 3)
+            past[:, self._each, :, self.ages] = new.transpose(0, 1)
             keys, values = past[:, :, :, :seen].flatten(3, 4)
-            return own.output(merged(attend(split(q), keys, values, bias)[0]))
+            return own.output(merged(attend(split(q.flatten(1)), keys, values, bias)[0]))
 
         def look_across(y: Tensor) -> Tensor:
             longest = rounded(int(self.lengths.max()))

@@ -162,7 +162,7 @@ def load_run(path: str | Path, device: str = "auto", asked: Asked = TORCH) -> Mo
         )
     run = open_run(Path(path))
     spec, tokenizer, search = parts_of_run(run)
-    transformer = Transformer(spec)
+    transformer = Transformer(spec, seed=None)
     load_into(transformer, _weights(run, transformer))
     transformer.to(choose_device(device)).eval()
     return Model(transformer, tokenizer, search, run, asked)
