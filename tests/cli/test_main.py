@@ -78,3 +78,18 @@ def test_mistakes_end_in_a_sentence(
     assert got.returncode == code
     assert "Traceback" not in got.stderr
     assert not (tmp_path / "runs").exists()
+
+
+def test_an_interrupt_waits_for_no_thread(tmp_path: Path) -> None:
+    """Python itself would wait here for the thread: half a minute."""
+    code = (
+        "import time\nfrom concurrent.futures import ThreadPoolExecutor\n"
+        "from regard.cli import main\n"
+        "def interrupted(**_):\n    raise KeyboardInterrupt\n"
+        "ThreadPoolExecutor().submit(time.sleep, 30)\nmain.group = interrupted\n"
+        "print('an answer')\nmain.main()"
+    )
+    got = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=20
+    )
+    assert (got.returncode, got.stdout, got.stderr) == (130, "an answer\n", "\nStopped.\n")

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import regard
+from regard.cli.lines import arriving
 from regard.cli.main import group
 from regard.decode.hypothesis import Search
 from regard.errors import DataError, MisuseError
@@ -115,7 +116,7 @@ def test_check_batch(toy_run: Path) -> None:
     assert "batches of 8" in kept.stdout and "shuffled" in kept.stdout
     assert kept.stdout.rstrip().endswith("log p per token within 1e-5): kept")
     row = json.loads(call("translate", toy_run, "red", "--check-batch", "--json").stdout)
-    assert row["kept"] and [way["holds"] for way in row["ways"]] == [True] * 3
+    assert row["kept"] and [way["holds"] for way in row["ways"]] == [True] * 4
     with pytest.raises(MisuseError, match="leave out --temperature"):
         call("translate", toy_run, "red", "--check-batch", "--temperature", 1)
     with pytest.raises(MisuseError, match="blank lines only"):
@@ -167,3 +168,31 @@ def test_help_is_in_sections() -> None:
     heads = ["Search:", "Length and repetition:", "Lines:", "Engine:", "Output:", "Examples:"]
     places = [shown.index(head) for head in heads]
     assert places == sorted(places)
+
+
+def test_lines_stay_lines(toy_run: Path) -> None:
+    torch = ("--engine", "torch", "--max-length", 5)
+    shown = call("translate", toy_run, "red\ncat", "--pairs", *torch).stdout
+    assert shown.startswith("red cat\t") and shown.count("\n") == 1
+    alone = call("translate", toy_run, "red", "--n-best", 2, *torch).stdout.splitlines()
+    several = call("translate", toy_run, "--n-best", 2, *torch, text="red\nred\n").stdout
+    assert several.splitlines() == [f"{n}\t{line}" for n in (1, 2) for line in alone]
+
+
+def test_an_empty_prefix_is_none(toy_run: Path) -> None:
+    """It neither changes the answer nor keeps the other engine, which lacks prefixes, away."""
+    call("translate", toy_run, TEXT)  # prepares the engine, which is said once
+    empty = call("translate", toy_run, TEXT, "--verbose", "--prefix", "")
+    plain = call("translate", toy_run, TEXT, "--verbose")
+    assert (empty.stdout, empty.stderr) == (plain.stdout, plain.stderr)
+
+
+def test_a_missing_file_is_named_before_anything_is_prepared(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="none.txt: cannot be read: No such file"):
+        call("translate", tmp_path / "no-run", "--file", tmp_path / "none.txt")
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_a_mark_of_the_encoding_is_no_text(tmp_path: Path, end: bytes) -> None:
+    (tmp_path / "a").write_bytes(b"\xef\xbb\xbfred" + end)
+    assert list(arriving(tmp_path / "a")) == [["red"]]

@@ -237,3 +237,22 @@ def test_a_longer_output_is_preferred_as_alpha_grows() -> None:
     paper = Search(alpha=0.6, length_norm="paper")
     assert paper.score(*short) > paper.score(*long)  # (9 / 7)^α reaches 1.3 at α ≈ 1.04
     assert replace(paper, alpha=1.05).score(*short) < replace(paper, alpha=1.05).score(*long)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("beam='4'", "beam: got '4', expected a whole number"),
+        ("beam=2.5", "beam: got 2.5, expected a whole number"),
+        ("beam=None", "beam: got None, expected a whole number"),
+        ("n_best=True", "n_best: got True, expected a whole number"),
+        ("max_length=3.5", "max_length: got 3.5, expected a whole number"),
+        ("seed=1.5, beam=1, temperature=1", "seed: got 1.5, expected a whole number"),
+        ("temperature='1'", "temperature: got '1', expected a number"),
+        ("length_norm=[]", "length_norm: got [], expected one of paper, power"),
+    ],
+)
+def test_wrong_types_are_named(wrong: str, message: str) -> None:
+    code = f"from regard.decode.hypothesis import Search; Search({wrong})"
+    got = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert f"ConfigError: {message}" in got.stderr

@@ -6,7 +6,7 @@ import pytest
 
 from regard.decode.engine import Layout, Pending, Row
 from regard.decode.hypothesis import Hypothesis, Search
-from regard.tasks.check_batch import check_batch
+from regard.tasks.check_batch import WAYS, check_batch
 
 ROWS = [[n, n + 1, 2] for n in range(300)]
 
@@ -55,6 +55,23 @@ def test_the_promise_of_each_engine(engine: Moody, kept: bool) -> None:
     done: list[int] = []
     verdict = check_batch(engine, ROWS, Search(), done.append)
     assert verdict.kept == kept
-    assert sum(done) == 4 * len(ROWS)
+    assert sum(done) == len(WAYS) * len(ROWS)
     assert all(way.different == tuple(range(engine._wrong + 1)) for way in verdict.ways)
     assert all(way.largest == pytest.approx(engine._shift) for way in verdict.ways)
+
+
+def test_batches_are_as_large_as_they_say() -> None:
+    """An engine divides what it is given among its workers."""
+
+    class Counting(Moody):
+        def submit(
+            self, sources: Sequence[Row], search: Search, prefixes: Sequence[Row] = ()
+        ) -> Pending:
+            sizes.add(len(sources) // self.layout.workers if len(sources) > 1 else 1)
+            return super().submit(sources, search, prefixes)
+
+    sizes: set[int] = set()
+    engine = Counting("torch")
+    engine.layout = Layout(workers=2)
+    check_batch(engine, ROWS[:256], Search())
+    assert sizes == {1, 8, 64, 128}

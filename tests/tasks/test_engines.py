@@ -287,3 +287,53 @@ def test_layouts_make_up_the_cores() -> None:
         found = layouts_for(count)
         assert all(workers * threads == count for workers, threads in found)
         assert len(set(found)) == sum(count % n == 0 for n in range(1, count + 1))
+
+
+WRONG = {
+    "layouts": [[], {"torch fp32": 1}],
+    "machine": [3, {"cpu": 1, "cores": 2}],
+    "limit": ["9", -1, True, [1]],
+    "vocabulary": ["8000", None],
+    "versions": [3, None, []],
+    "stamps": [3, {}],
+    "checks": [3, {"ctranslate2 fp32": 1}],
+    "speeds": [[]],
+    "engine": [[], {}],
+    "weights": [None],
+}
+
+
+def test_a_choice_of_another_shape_is_none(run: Path) -> None:
+    """In a process of its own: here the type checker of the tests would answer first."""
+    code = (
+        "import json, sys; from pathlib import Path; from regard.tasks.choice import read_choice\n"
+        "run = Path(sys.argv[1]); file = run / 'engines/choice.json'\n"
+        "good = json.loads(file.read_text())\n"
+        "assert read_choice(run, [run / 'model.safetensors']) is not None\n"
+        "for name, values in json.loads(sys.argv[2]).items():\n"
+        "    for value in values:\n"
+        "        file.write_text(json.dumps(good | {name: value}))\n"
+        "        found = read_choice(run, [run / 'model.safetensors'])\n"
+        "        assert found is None, (name, value)\n"
+    )
+    command = [sys.executable, "-c", code, str(run), json.dumps(WRONG)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("left", [0, 5, 1000, -1])
+def test_a_truncated_file_is_made_again(run: Path, left: int) -> None:
+    file = run / "engines/ctranslate2-fp32/model.bin"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:left])
+    taken = Engines(open_home(run, "cpu"), Asked(engine="ctranslate2", precision="fp32"))
+    assert taken.take(GREEDY).name == "ctranslate2"
+    assert file.read_bytes() == whole
+
+
+def test_without_a_probe_torch_is_taken(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = open_home(run, "cpu")
+    monkeypatch.setattr(settle, "_rows", lambda home: [])
+    made = settle.settle(opened)
+    assert made.engine == "torch" and "no sentence on which" in made.reason
+    assert made.layouts["torch fp32"].workers == choice.cores()

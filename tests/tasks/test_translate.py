@@ -198,3 +198,10 @@ def test_the_beam_follows_what_is_asked_for() -> None:
     with pytest.raises(MisuseError, match='did you mean "prefix"'):
         search_with(Search(), "translate", perfix="a")
     assert Reading().split
+
+
+def test_of_equal_texts_the_best_stays_at_its_place() -> None:
+    scores = {"A": -1.0, "B": -2.0}
+    row = [Translation(t, s, s, True, ()) for t, s in (("A", -1.0), ("B", -2.0), ("A", -3.0))]
+    found = joined(["", "x", ""], [row], Search(n_best=3))
+    assert [(answer.text, answer.score) for answer in found] == list(scores.items())

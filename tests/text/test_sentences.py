@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from regard.errors import MisuseError
 from regard.text.sentences import WINDOW, split_sentences
 
 
@@ -54,3 +55,11 @@ def test_a_megabyte_is_split_at_once(unit: str) -> None:
     """Open quotation marks took the library 35 seconds a megabyte before there were windows."""
     text = unit * (1_000_000 // len(unit))
     assert "".join(split_sentences(text)) == text
+
+
+def test_a_language_is_a_code() -> None:
+    text = "Das kostet z. B. 3,50 Euro. Das ist viel."
+    assert split_sentences(text, "DE") == split_sentences(text, "de")
+    for code in ("", "d", "german", "de-AT", "e1"):
+        with pytest.raises(MisuseError, match=f"language: got '{code.lower()}', expected a code"):
+            split_sentences(text, code)

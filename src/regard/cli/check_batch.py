@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from regard.tasks.engines import Engines
     from regard.tasks.translate import Translator
 
-LISTED = 20  # lines that differ, at most
-
 
 def show_check(
     translator: "Translator",
@@ -40,7 +38,12 @@ def show_check(
     with progress_bar("checking", len(rows) * len(WAYS)) as bar:
         verdict = check_batch(engine, rows, search, bar.advance)
     if as_json:
-        ways = [asdict(way) | {"holds": verdict.holds(way)} for way in verdict.ways]
+        ways = [
+            asdict(way)
+            | {"different": [sentences[n].text for n in way.different]}
+            | {"holds": verdict.holds(way)}
+            for way in verdict.ways
+        ]
         row = {"engine": verdict.engine, "kept": verdict.kept, "ways": ways}
         click.echo(json.dumps(row, ensure_ascii=False))
     else:
@@ -56,7 +59,7 @@ def _print(verdict: "Verdict", beam: int, texts: Sequence[str]) -> None:
     for way in verdict.ways:
         share = f"{way.same:,} of {way.sentences:,}"
         click.echo(f"{way.name:24} {share:>13} {way.largest:15.1e}")
-    for number in sorted({n for way in verdict.ways for n in way.different})[:LISTED]:
+    for number in sorted({n for way in verdict.ways for n in way.different}):
         click.echo(f"  differs: {texts[number]}")
     most = f"{TOLERANCE:.0e}".replace("e-0", "e-")
     promise = (

@@ -48,8 +48,20 @@ def arriving(file: Path | None) -> Iterator[list[str]]:
             if whole:
                 yield [_decoded(line, name, number + i) for i, line in enumerate(whole, start=1)]
             number += len(whole)
+        if number == 0:
+            rest = rest.removeprefix(codecs.BOM_UTF8)
         if rest:
             yield [_decoded(rest, name, number + 1)]
+
+
+def check_there(file: Path) -> None:
+    """Say that a file is missing before anything slow begins; a pipe could not be opened twice."""
+    from regard.errors import DataError
+
+    try:
+        file.stat()
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read: {error.strerror}") from None
 
 
 def _decoded(line: bytes, name: str, number: int) -> str:

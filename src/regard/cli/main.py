@@ -3,7 +3,9 @@
 So `regard --help` answers at once and without torch.
 """
 
+import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 import click
@@ -68,6 +70,18 @@ def group() -> None:
     """The Transformer of "Attention Is All You Need": train it, use it, look inside."""
 
 
+def _leave_at_once() -> None:
+    """End without waiting for threads that still have work, which may take half a minute.
+
+    What must be kept is written by then: a training saves before its interrupt comes this far.
+    """
+    with suppress(OSError):  # nobody may be listening any more
+        click.echo("\nStopped.", err=True)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(130)
+
+
 def main() -> None:
     """The entry point: errors of ours end in one sentence and their exit code."""
     try:
@@ -76,8 +90,7 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("\nStopped.", err=True)
-        sys.exit(130)
+        _leave_at_once()
     except RegardError as error:
         click.echo(f"regard: {error}", err=True)
         sys.exit(error.exit_code)

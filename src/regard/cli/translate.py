@@ -4,13 +4,14 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from regard.cli.engine_options import asked_of, engine_facts, engine_options
-from regard.cli.lines import arriving, one_line
+from regard.cli.lines import arriving, check_there, one_line
 from regard.cli.sections import SectionedCommand, section
 
 if TYPE_CHECKING:
@@ -85,9 +86,13 @@ def command(
 
     if text and file:
         raise click.UsageError("expected TEXT or --file, not both")
+    if file:
+        check_there(file)
     device = options.pop("device")
     asked = asked_of(options)
     chosen = {name: value for name, value in options.items() if value is not None}
+    if chosen.get("prefix") == "":
+        del chosen["prefix"]
     if no_split:
         chosen["split"] = False
     home = open_home(run, device)
@@ -105,7 +110,7 @@ def command(
         sys.exit(0 if good else 1)
     engine = engines.take(search, "prefix" in chosen)
     _say_notes(engines, verbose)
-    as_text = _write_scored if search.n_best > 1 else _write_text
+    as_text = _scored_writer(len(text) != 1) if search.n_best > 1 else _write_text
     write = _json_writer(engine) if as_json else _write_pairs if pairs else as_text
     _translate_all(translator, text, file, chosen, write)
     engines.close()
@@ -178,14 +183,22 @@ def _write_text(source: str, found: "list[Translation]") -> None:
     click.echo(one_line(found[0].text))
 
 
-def _write_scored(source: str, found: "list[Translation]") -> None:
-    for answer in found:
-        click.echo(f"{answer.score:8.4f}\t{one_line(answer.text)}")
+def _scored_writer(numbered: bool) -> Write:
+    """Several answers a line; where there are several lines, their numbers say which is whose."""
+    numbers = count(1)
+
+    def write(source: str, found: "list[Translation]") -> None:
+        number = next(numbers)
+        for answer in found:
+            line = f"{answer.score:8.4f}\t{one_line(answer.text)}"
+            click.echo(f"{number}\t{line}" if numbered else line)
+
+    return write
 
 
 def _write_pairs(source: str, found: "list[Translation]") -> None:
     for answer in found:
-        click.echo(f"{source}\t{one_line(answer.text)}")
+        click.echo(f"{one_line(source)}\t{one_line(answer.text)}")
 
 
 def _json_writer(engine: "Engine") -> Write:

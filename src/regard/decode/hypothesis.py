@@ -15,6 +15,8 @@ LENGTH_NORMS: dict[str, Callable[[int, float], float]] = {
     "power": lambda n, alpha: float(n**alpha),  # alpha = 1 is the mean log-probability per token
 }
 
+OPTIONAL = ("max_length", "top_k", "top_p", "seed")  # options of a search that may be None
+
 
 @dataclass(frozen=True)
 class Hypothesis:
@@ -55,6 +57,7 @@ class Search:
         return self.temperature > 0
 
     def __post_init__(self) -> None:
+        self._check_types()
         for name in ("beam", "n_best", "max_length", "top_k"):
             value = vars(self)[name]
             if value is not None and value < 1:
@@ -79,10 +82,19 @@ class Search:
             )
         if not -10 <= self.alpha <= 10:  # NaN fails too
             raise ConfigError(f"alpha: got {self.alpha}, expected a number from -10 to 10")
-        for name, choices in (("length_norm", LENGTH_NORMS), ("stop", get_args(Stop))):
+        for name, choices in (("length_norm", tuple(LENGTH_NORMS)), ("stop", get_args(Stop))):
             if vars(self)[name] not in choices:
                 listed = ", ".join(choices)
                 raise ConfigError(f"{name}: got {vars(self)[name]!r}, expected one of {listed}")
+
+    def _check_types(self) -> None:
+        for name, value in vars(self).items():
+            if name in ("length_norm", "stop") or (value is None and name in OPTIONAL):
+                continue
+            number = name in ("alpha", "coverage", "repetition_penalty", "temperature", "top_p")
+            if isinstance(value, bool) or not isinstance(value, (int, float) if number else int):
+                expected = "a number" if number else "a whole number"
+                raise ConfigError(f"{name}: got {value!r}, expected {expected}")
 
     def _check_sampling(self) -> None:
         if not 0 <= self.temperature <= 100:

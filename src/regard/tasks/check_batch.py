@@ -13,7 +13,14 @@ from regard.decode.hypothesis import Hypothesis, Search
 
 TOLERANCE = 1e-5
 SHARE = 0.995
-WAYS = {"alone": 1, "batches of 8": 8, "batches of 64": 64, "shuffled, batches of 64": 64}
+ALL = 0  # hand over everything at once, as `translate` does
+WAYS = {
+    "alone": 1,
+    "batches of 8": 8,
+    "batches of 64": 64,
+    "all at once": ALL,
+    "shuffled, batches of 64": 64,
+}
 
 
 @dataclass(frozen=True)
@@ -61,8 +68,10 @@ def check_batch(
         if name.startswith("shuffled"):
             random.Random(seed).shuffle(order)
         answers: dict[int, Hypothesis] = {}
-        for first in range(0, len(order), size):
-            numbers = order[first : first + size]
+        # An engine divides what it is given among its workers.
+        step = {1: 1, ALL: len(order)}.get(size, size * engine.layout.workers)
+        for first in range(0, len(order), step):
+            numbers = order[first : first + step]
             outputs = engine.submit([rows[i] for i in numbers], search)()
             answers |= {i: best[0] for i, best in zip(numbers, outputs, strict=True)}
             advance(len(numbers))

@@ -122,12 +122,12 @@ def read_choice(folder: Path, weights: Sequence[Path]) -> Choice | None:
         return None
     try:
         choice = _choice(read_json(path, MAX_BYTES))
-    except (CheckpointError, KeyError, TypeError, ValueError):
+    except (CheckpointError, AttributeError, KeyError, TypeError, ValueError):
         return None
-    if choice is None or dict(choice.versions) != versions():
+    if choice is None or choice.versions != versions():
         return None
     now = stamps(weights)
-    if now == [list(stamp) for stamp in choice.stamps]:
+    if now == choice.stamps:
         return choice
     if digest(weights) != choice.weights:
         return None
@@ -148,7 +148,22 @@ def _choice(values: dict[str, Any]) -> Choice | None:
     machine = Machine(**values.pop("machine"))
     choice = Choice(layouts=layouts, machine=machine, **values)
     known = choice.engine in ("torch", "ctranslate2") and choice.precision in ("fp32", "int8")
-    return choice if known else None
+    return choice if known and _fits(choice) else None
+
+
+def _fits(choice: Choice) -> bool:
+    """Whether all that is used later has its type: a file may say anything."""
+    return (
+        all(isinstance(text, str) for text in (choice.reason, choice.weights, choice.machine.cpu))
+        and type(choice.machine.cores) is int
+        and (choice.limit is None or (type(choice.limit) is int and choice.limit > 0))
+        and type(choice.vocabulary) is int
+        and all(isinstance(table, dict) for table in (choice.versions, choice.speeds))
+        and isinstance(choice.stamps, list)
+        and isinstance(choice.checks, dict)
+        and all(isinstance(check, dict) for check in choice.checks.values())
+        and all(layout.precision in ("fp32", "int8") for layout in choice.layouts.values())
+    )
 
 
 @contextmanager

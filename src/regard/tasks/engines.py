@@ -82,6 +82,8 @@ class Engines:
         """The engine that says how likely an output is: the reference, unless another is named."""
         if self.asked.engine == "ctranslate2":
             return self.take(Search(beam=1))
+        if self.asked.precision == "bf16":
+            raise MisuseError("precision: scores are computed in fp32; leave out bf16")
         return self._torch()
 
     def close(self) -> None:

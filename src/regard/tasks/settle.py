@@ -14,7 +14,7 @@ from statistics import median
 
 from regard.decode.engine import Engine, Layout
 from regard.decode.hypothesis import Hypothesis, Search
-from regard.errors import MisuseError, RegardError
+from regard.errors import CheckpointError, MisuseError, RegardError
 from regard.tasks.choice import (
     ENGINES,
     Choice,
@@ -120,6 +120,8 @@ def _checks(
         finally:
             engine.close()
 
+    if not rows:
+        return {}, "there is no sentence on which ctranslate2 could be compared with torch"
     step = max(1, len(rows) // COMPARED)
     try:
         single = outputs(with_library, default_layout("fp32"), rows)
@@ -201,7 +203,7 @@ def _measured(
             engine = make(layout)
             speed = _speed(engine, rows, search, speeds.get(name, 0.0))
             engine.close()
-            if speed > speeds.get(name, 0.0):
+            if name not in speeds or speed > speeds[name]:
                 layouts[name], speeds[name] = layout, speed
     return layouts, speeds
 
@@ -211,6 +213,8 @@ def _speed(engine: Engine, rows: Sequence[Sequence[int]], search: Search, best: 
 
     A layout that is hopeless beside the `best` so far is not measured again.
     """
+    if not rows:  # then the usual layout, which comes first, is as good as any
+        return 0.0
     first = rows[:FIRST]
     seconds, tokens = _timed(engine, first, search)
     if seconds > SECONDS * 3 or tokens / seconds < best / 3:
@@ -236,11 +240,18 @@ def converted_engine(home: Home, weights: str, layout: Layout, shortlist: bool =
     folder = home.folder / ENGINES / f"ctranslate2-{layout.precision}"
     if not is_fresh(folder, weights, layout.precision, home.rules.never):
         _convert(home, folder, weights, layout.precision)
-    if shortlist and not (folder / SHORTLIST).is_file():
-        _learn_shortlist(home, folder)
-    return CTranslate2Engine(
-        folder, home.codec.frame, home.rules, layout, home.limit, shortlist=shortlist
-    )
+
+    def opened() -> Engine:
+        if shortlist and not (folder / SHORTLIST).is_file():
+            _learn_shortlist(home, folder)
+        frame, rules = home.codec.frame, home.rules
+        return CTranslate2Engine(folder, frame, rules, layout, home.limit, shortlist=shortlist)
+
+    try:
+        return opened()
+    except CheckpointError:  # a damaged file: it can be made again, once
+        _convert(home, folder, weights, layout.precision)
+        return opened()
 
 
 def _convert(home: Home, folder: Path, weights: str, precision: str) -> None:

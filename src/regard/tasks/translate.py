@@ -261,7 +261,10 @@ def joined(
     results = [_whole(parts, chain, score) for score, _, chain in chains]
     if search.draws:
         return results
-    return list({answer.text: answer for answer in reversed(results)}.values())[::-1]
+    distinct: dict[str, Translation] = {}
+    for answer in results:  # of equal texts the best, at its place
+        distinct.setdefault(answer.text, answer)
+    return list(distinct.values())
 
 
 def _whole(parts: Sequence[str], chain: Any, score: float) -> Translation:

@@ -5,9 +5,12 @@ of many scripts. It looks for the other end of every quotation mark, which takes
 with the square of the text; so a long text is handed to it in windows.
 """
 
+import re
 from collections.abc import Iterator
 
 from sentencex import segment
+
+from regard.errors import MisuseError
 
 WINDOW = 4_000  # characters; the longest of real sentences are far shorter
 
@@ -15,9 +18,17 @@ WINDOW = 4_000  # characters; the longest of real sentences are far shorter
 def split_sentences(text: str, language: str = "en") -> list[str]:
     """Whitespace, sentence, whitespace, …, whitespace: joined again they are the text.
 
+    `language` is a code of two or three letters. The library does not tell which ones it knows, and
+    splits by its general rules where it does not know one.
+
     >>> split_sentences("Dr. No is ill.  Call him! ")
     ['', 'Dr. No is ill.', '  ', 'Call him!', ' ']
     """
+    language = language.lower()
+    if not re.fullmatch("[a-z]{2,3}", language):
+        raise MisuseError(
+            f"language: got {language!r}, expected a code of two or three letters, for example de"
+        )
     parts = [""]
     for piece in _cut(text, language):
         sentence = piece.strip()

@@ -161,13 +161,15 @@ class CTranslate2Engine:
         """Start one batch; `everything` asks for all outputs that a cut-off search can have."""
         search = asked.search
         times = 2 if everything and search.beam > 1 else 1
+        # The best output is enough where only it is wanted and it keeps its own limit.
+        wanted = 1 if search.n_best == 1 and not everything else times * search.beam
         running = self._library().translate_batch(
             [self._spelled(asked.sources[i]) for i in rows],
             [self._spelled(asked.prefixes[i]) for i in rows] if asked.prefixes else None,
             asynchronous=True,
             beam_size=search.beam,
             patience=times,
-            num_hypotheses=times * search.beam,
+            num_hypotheses=wanted,
             # A single path needs no norm; its score is log p then.
             length_penalty=(search.beam > 1 and search.alpha) or ALMOST_ZERO,
             repetition_penalty=search.repetition_penalty,

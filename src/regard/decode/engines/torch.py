@@ -19,7 +19,7 @@ from regard.decode.prepared import Prepared
 from regard.decode.rules import NO_RULES, Rules
 from regard.decode.score import score_pairs
 from regard.decode.seats import Sentence
-from regard.errors import MisuseError
+from regard.errors import DataError, MisuseError
 from regard.model.transformer import Transformer
 
 PRECISIONS = {"fp32": None, "bf16": torch.bfloat16}  # None: as the weights are
@@ -85,6 +85,11 @@ class TorchEngine:
         for number, source in enumerate(sources):
             prefix = tuple(prefixes[number]) if prefixes else ()
             limit = search.limit(len(source), self._model.spec.position_limit)
+            if len(prefix) >= limit:
+                raise DataError(
+                    f"prefix: {len(prefix)} tokens, the output may have {limit}; "
+                    "shorten the prefix or raise max_length"
+                )
             for draw in range(search.n_best if search.draws else 1):
                 sentences.append(Sentence(number, tuple(source), limit, prefix, draw))
         job = Job(sentences, len(sources), search)
