@@ -63,7 +63,9 @@ def test_json_and_n_best(toy_run: Path) -> None:
 def test_n_best_has_a_score_on_every_line(toy_run: Path) -> None:
     text = "red cat\n\nblue dog\n"
     lines = call("translate", toy_run, "--n-best", 2, text=text).stdout.split("\n")
-    assert all(line.count("\t") == 1 for line in lines[:-1]) and len(lines) == 6
+    rows = [line.split("\t") for line in lines[:-1]]  # line, score, text
+    assert [number for number, _, _ in rows] == ["1", "1", "2", "3", "3"]
+    assert all(float(score) <= 0 for _, score, _ in rows)
 
 
 def test_pairs_and_max_length(toy_run: Path) -> None:
