@@ -74,6 +74,8 @@ def from_preset(
         "train", "--source", source, "--target", target, "--run", run,
         f"model.preset={preset}", "model.norm_order=post", f"tokenizer.size={pieces}",
         "train.steps=1", "train.bleu_sentences=0", "train.factor=0", "train.token_budget=256",
+        # Few and short: outputs of random weights never end, and engines are compared on them.
+        "data.validation=50", f"decode.max_length={max_length}",
     )  # fmt: skip
     return _export(preset, "random", run, max_length)
 

@@ -1,8 +1,8 @@
 """The key–value cache: what attention has projected before is kept, not computed again.
 
 `Cache` is handed to the decoder as an argument and holds, for each layer, the keys and values of
-the output so far (growing by one position a step) and those of the memory (projected once). Beam
-search reorders its rows; finished sentences are dropped from it.
+the output so far (growing by one position a step) and those of the memory (projected once). Its rows
+can be reordered or dropped. (The torch engine has a cache of its own: decode/slots.py.)
 """
 
 from jaxtyping import Float, Int
