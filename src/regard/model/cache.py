@@ -1,7 +1,7 @@
 """The key–value cache: what attention has projected before is kept, not computed again.
 
 `Cache` is handed to the decoder as an argument and holds, for each layer, the keys and values of
-the output so far (growing by one position a step) and those of the memory (projected once). Its rows
+the output so far (growing by one position a step) and those of the memory (projected once). Rows
 can be reordered or dropped. (The torch engine has a cache of its own: decode/slots.py.)
 """
 
