@@ -12,7 +12,7 @@ bin := $(VENV)/bin
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo demo-hi docs refresh-docs bench-decode test test-long check format clean
+.PHONY: help demo demo-hi docs refresh-docs bench-decode bench-train test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
@@ -20,6 +20,7 @@ help:
 	@echo "make docs       build the pages of docs/ as a site into site/"
 	@echo "make refresh-docs RUN=… HINDI=…  run the commands of the pages again"
 	@echo "make bench-decode RUN=…  decoding speed beside CTranslate2 and transformers (needs Multi30k)"
+	@echo "make bench-train  training speed beside torch.nn.Transformer and transformers (needs Multi30k)"
 	@echo "make test       make check, then every test"
 	@echo "make test-long  the tests that take long"
 	@echo "make check      formatting, lint, types, import order"
@@ -79,6 +80,10 @@ refresh-docs: $(VENV)/.dev
 # RUN: a run that was trained on Multi30k; without it the sizes small and base, both with random weights.
 bench-decode: $(VENV)/.bench
 	$(bin)/python bench/decode.py $(if $(filter-out file,$(origin RUN)),--run $(RUN) --preset base) $(BENCH)
+
+# All of tiny, small and base; of these only some: make bench-train BENCH="--preset small"
+bench-train: $(VENV)/.bench
+	$(bin)/python bench/train.py $(BENCH)
 
 test: check
 	$(bin)/python -m pytest -m "not long"

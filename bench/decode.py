@@ -13,15 +13,12 @@ by themselves: all outputs have the same fixed length, and there is no BLEU.
 """
 
 import argparse
-import os
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-REPOSITORY = Path(__file__).parent.parent
-SHARED = Path(os.environ.get("REGARD_SHARED", REPOSITORY.parent / "shared"))
-DATA = SHARED / "data/multi30k"
+from needs import DATA, insist_on_libraries, say, stop
+
 NEEDED = ("ctranslate2", "transformers", "psutil", "torch")
 RANDOM_LENGTH = 24  # about what a sentence of Multi30k has
 
@@ -48,25 +45,19 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     asked = arguments()
     _insist(asked)
-    from contenders import BEAMS, contenders
-    from models import CommandFailed, from_preset, from_run, settle
-    from report import Measured, as_json, machine, show
-    from rich.console import Console
-    from rounds import Plan, Row, cold_starts, run_rounds
+    from decoding.contenders import BEAMS, contenders
+    from decoding.models import CommandFailed, from_preset, from_run, settle
+    from decoding.report import LIBRARIES, Measured, as_json, show
+    from decoding.rounds import Plan, Row, cold_starts, run_rounds
+    from printed import machine, show_machine, wide_console
 
     from regard.tasks.choice import cores
 
-    def say(line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
-
-    console = Console()
-    console = console if console.width >= 120 else Console(width=120)
+    console = wide_console()
     sources = asked.source.read_text(encoding="utf-8").splitlines()[: asked.sentences]
     references = asked.reference.read_text(encoding="utf-8").splitlines()[: asked.sentences]
     plan = Plan(asked.source.resolve(), len(sources), singles=asked.singles, rounds=asked.rounds)
-    console.print(
-        " · ".join(f"{k} {v}" for k, v in machine().items()), highlight=False, soft_wrap=True
-    )
+    show_machine(console, machine(LIBRARIES))
     beams = sorted(asked.beam or BEAMS)
     corpus = (DATA / "train.en.gz", DATA / "train.de.gz")
     done = []
@@ -92,22 +83,15 @@ def main() -> None:
 
 def _insist(asked: argparse.Namespace) -> None:
     """Say what is missing before anything is measured."""
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        _stop(f"{', '.join(missing)}: not installed; install with `pip install 'regard[bench]'`")
+    insist_on_libraries(NEEDED)
     for file in (asked.source, asked.reference):
         if not file.is_file():
-            _stop(
+            stop(
                 f"{file}: no such file; set REGARD_SHARED to the folder with data/multi30k in it, "
                 "or give --source and --reference"
             )
     if not (asked.run and not asked.preset) and not DATA.is_dir():
-        _stop(f"{DATA}: no such folder; a preset needs Multi30k. Set REGARD_SHARED, or give --run")
-
-
-def _stop(sentence: str) -> None:
-    print(sentence, file=sys.stderr)
-    raise SystemExit(2)
+        stop(f"{DATA}: no such folder; a preset needs Multi30k. Set REGARD_SHARED, or give --run")
 
 
 if __name__ == "__main__":

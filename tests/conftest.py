@@ -1,5 +1,7 @@
 """Shapes in signatures are checked while tests run; each test starts from the same random state."""
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,19 @@ def _same_chance() -> None:
 @pytest.fixture(scope="session")
 def repository() -> Path:
     return Path(__file__).parent.parent
+
+
+@pytest.fixture
+def bench(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder bench/, whose modules can be imported meanwhile, as its scripts do."""
+    folder = repository / "bench"
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.syspath_prepend(str(folder / "peers"))
+    before = set(sys.modules)
+    yield folder
+    for name in set(sys.modules) - before:
+        if str(vars(sys.modules[name]).get("__file__")).startswith(str(folder)):
+            del sys.modules[name]
 
 
 @pytest.fixture(scope="session")

@@ -18,22 +18,18 @@ missing = [name for name in PEERS if find_spec(name) is None]
 
 
 @pytest.fixture
-def report(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The module bench/report.py, imported as the script does."""
-    monkeypatch.syspath_prepend(str(BENCH))
-    monkeypatch.syspath_prepend(str(BENCH / "peers"))
-    import report
+def report(bench: Path) -> Any:
+    """The module bench/decoding/report.py, imported as the script does."""
+    from decoding import report
 
-    yield report
-    for name in ("report", "rounds", "models", "contenders", "job"):
-        sys.modules.pop(name, None)
+    return report
 
 
 def measured(report: Any, speeds: dict[str, list[float]], latencies: dict[str, float]) -> Any:
     """Rows of beam 1 whose rounds took one second each; outputs differ in one word."""
-    from contenders import contenders
+    from decoding.contenders import contenders
+    from decoding.rounds import Row
     from job import Result
-    from rounds import Row
 
     rows = []
     for one in contenders(cores=2):

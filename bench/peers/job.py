@@ -2,7 +2,9 @@
 
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+JobType = TypeVar("JobType")
 
 
 @dataclass(frozen=True)
@@ -22,15 +24,6 @@ class Job:
     batch: int
     singles: int  # sentences whose latency is measured one by one
 
-    def to_json(self) -> dict[str, Any]:
-        return {k: str(v) if isinstance(v, Path) else v for k, v in asdict(self).items()}
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> "Job":
-        paths = {f.name for f in fields(cls) if f.type is Path}
-        made: dict[str, Any] = {k: Path(v) if k in paths else v for k, v in values.items()}
-        return cls(**made)
-
 
 @dataclass(frozen=True)
 class Result:
@@ -44,6 +37,18 @@ class Result:
     latencies: list[float] = field(default_factory=list)  # milliseconds
     megabytes: float = 0.0
     failure: str = ""
+
+
+def to_json(job: Any) -> dict[str, Any]:
+    """A job's fields, paths as text."""
+    return {k: str(v) if isinstance(v, Path) else v for k, v in asdict(job).items()}
+
+
+def from_json(cls: type[JobType], values: dict[str, Any]) -> JobType:
+    """The job that `to_json` wrote."""
+    paths = {f.name for f in fields(cls) if f.type is Path}
+    made: dict[str, Any] = {k: Path(v) if k in paths else v for k, v in values.items()}
+    return cls(**made)
 
 
 def spelled(settings: dict[str, Any]) -> str:

@@ -7,7 +7,6 @@ Every time is end to end: from text to text, tokenization and detokenization inc
 """
 
 import json
-import resource
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -15,8 +14,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Protocol
 
-import psutil
-from job import Job, Output, Result
+from job import Job, Output, Result, from_json
+from memory import peak_megabytes
 
 
 class Peer(Protocol):
@@ -87,25 +86,7 @@ def measure(job: Job) -> Result:
     )
 
 
-def peak_megabytes() -> float:
-    """The most memory so far: this process, and those it has started, each at its own peak."""
-    here = psutil.Process()
-    return sum(_peak(process.pid) for process in [here, *here.children(recursive=True)])
-
-
-def _peak(pid: int) -> float:
-    status = Path(f"/proc/{pid}/status")
-    if status.exists():
-        # Not ru_maxrss: a new program inherits there what its parent held.
-        lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
-        return int(lines["VmHWM"].split()[0]) / 1024
-    if pid == psutil.Process().pid:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak / (1024**2 if sys.platform == "darwin" else 1024)
-    return float(psutil.Process(pid).memory_info().rss / 1024**2)
-
-
 if __name__ == "__main__":
     asked, answer = map(Path, sys.argv[1:])
-    found = measure(Job.from_json(json.loads(asked.read_text(encoding="utf-8"))))
+    found = measure(from_json(Job, json.loads(asked.read_text(encoding="utf-8"))))
     answer.write_text(json.dumps(asdict(found)), encoding="utf-8")

@@ -1,19 +1,10 @@
 """Who runs, with which settings, and which ratios are the goals: all of it data."""
 
 from dataclasses import dataclass
-from typing import Any
+
+from contender import Contender
 
 BEAMS = {1: "greedy", 4: "beam 4"}
-
-
-@dataclass(frozen=True)
-class Contender:
-    """One row of the table; `peer` is a key of peers/measure.py."""
-
-    key: str
-    name: str
-    peer: str
-    options: dict[str, Any]
 
 
 def contenders(cores: int) -> list[Contender]:

@@ -4,22 +4,19 @@ A round runs every contender once; so a minute in which the machine was slower t
 and the ratio of a round is of neighbours in time.
 """
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from contenders import BEAMS, COLD_GOALS, Contender
-from models import ENVIRONMENT, RULES, Prepared, last_line
-
-PEERS = Path(__file__).parent / "peers"
-sys.path.insert(0, str(PEERS))
-from job import Job, Result  # noqa: E402
+from child import ENVIRONMENT, ask, last_line
+from contender import Contender
+from decoding.contenders import BEAMS, COLD_GOALS
+from decoding.models import RULES, Prepared
+from job import Job, Result, to_json
 
 Say = Callable[[str], None]
 
@@ -97,14 +94,7 @@ def _one(model: Prepared, row: Row, plan: Plan) -> Result:
         batch=plan.batch,
         singles=plan.singles,
     )
-    with TemporaryDirectory() as folder:
-        asked, answer = Path(folder) / "job.json", Path(folder) / "result.json"
-        asked.write_text(json.dumps(job.to_json()), encoding="utf-8")
-        command = [sys.executable, str(PEERS / "measure.py"), str(asked), str(answer)]
-        done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
-        if done.returncode:
-            return Result(failure=last_line(done.stderr))
-        return Result(**json.loads(answer.read_text(encoding="utf-8")))
+    return Result(**ask("measure.py", to_json(job)))
 
 
 def cold_starts(model: Prepared, sentence: str, repeats: int, say: Say) -> dict[str, list[float]]:

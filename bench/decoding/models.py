@@ -1,19 +1,13 @@
 """The weights that all contenders share: a trained run, or a preset with random weights."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-# Threads are the contender's own choice, not that of the shell that started us.
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in THREAD_VARIABLES} | {
-    "TOKENIZERS_PARALLELISM": "true",
-    "HF_HUB_OFFLINE": "1",
-}
+from child import ENVIRONMENT, last_line
 
 
 @dataclass(frozen=True)
@@ -48,11 +42,6 @@ def regard(*arguments: str | Path) -> str:
     if done.returncode:
         raise CommandFailed(last_line(done.stderr))
     return done.stdout
-
-
-def last_line(text: str) -> str:
-    """The last line that says something: of an error, its message."""
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no word")
 
 
 def from_run(run: Path, work: Path, max_length: int) -> Prepared:

@@ -1,23 +1,20 @@
 """The rows as a table for people, as goals reached or not, and as JSON."""
 
 import json
-import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from statistics import median
 from typing import Any
 
-from contenders import BEAMS, BLEU_GOAL, COLD_GOALS, GOALS, Goal
-from models import Prepared, size_of
-from rich.box import SIMPLE_HEAD
+from decoding.contenders import BEAMS, BLEU_GOAL, COLD_GOALS, GOALS, Goal
+from decoding.models import Prepared, size_of
+from decoding.rounds import Plan, Row
+from goals import Verdict, ratio
+from printed import machine, new_table, show_goals
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from rounds import Plan, Row
 from sacrebleu.metrics.bleu import BLEU
-
-from regard.tasks.choice import this_machine
 
 LIBRARIES = ("regard", "torch", "ctranslate2", "transformers", "tokenizers")
 COMPARED = {
@@ -26,16 +23,6 @@ COMPARED = {
     "transformers": "÷ trans-\nformers",
 }
 REFERENCE = "torch"  # whose texts and BLEU the others are held against
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """A goal with what was reached."""
-
-    goal: str
-    bound: str
-    reached: str
-    holds: bool | None  # None: one of the two did not run
 
 
 @dataclass(frozen=True)
@@ -71,55 +58,32 @@ class Measured:
         return sum(map(str.__eq__, row.texts, reference.texts)) if reference else None
 
 
-def machine() -> dict[str, Any]:
-    """Processor and versions."""
-    here = this_machine()
-    return {
-        "processor": here.cpu,
-        "cores": here.cores,
-        "python": platform.python_version(),
-        **{library: version(library) for library in LIBRARIES},
-    }
-
-
 def show(console: Console, measured: Measured) -> None:
     """Table, settings, cold start, goals."""
     console.print()
     console.print(_table(measured))
     _settings(console, measured)
     _cold(console, measured)
-    console.print("[bold]Goals[/] [dim](ratio of medians; in brackets the rounds)[/]")
-    for verdict in verdicts(measured):
-        mark = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[dim]–[/]"}[verdict.holds]
-        console.print(
-            f"  {mark} {verdict.goal:<66} goal {verdict.bound:<8} reached {verdict.reached}"
-        )
+    show_goals(console, verdicts(measured))
 
 
 def _table(measured: Measured) -> Table:
     model, plan = measured.model, measured.plan
     noted = "" if model.is_trained else f"; outputs of {model.max_length} tokens, no BLEU"
-    table = Table(
-        title=f"[bold]{model.name}[/] ({size_of(model.run)}; {model.weights} weights{noted})\n"
+    table = new_table(
+        f"[bold]{model.name}[/] ({size_of(model.run)}; {model.weights} weights{noted})\n"
         f"{plan.sentences:,} sentences, batches of {plan.batch}, text in, text out; "
         f"every round ({plan.rounds}) in a new process",
-        title_justify="left",
-        title_style="",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        collapse_padding=True,
+        (
+            "tokens/s\n(median)",
+            "\nmin–max",
+            *COMPARED.values(),
+            "latency\nms",
+            "memory\nMB",
+            "\nBLEU",
+            f"same as\n{REFERENCE}",
+        ),
     )
-    table.add_column("", no_wrap=True)
-    for column in (
-        "tokens/s\n(median)",
-        "\nmin–max",
-        *COMPARED.values(),
-        "latency\nms",
-        "memory\nMB",
-        "\nBLEU",
-        f"same as\n{REFERENCE}",
-    ):
-        table.add_column(column, justify="right", no_wrap=True)
     for beam in measured.beams:
         table.add_row(f"[bold]{BEAMS[beam]}[/]")
         for row in (row for row in measured.rows if row.beam == beam):
@@ -200,23 +164,15 @@ def verdicts(measured: Measured) -> list[Verdict]:
 
 
 def _ratio(measured: Measured, goal: Goal, beam: int) -> Verdict:
-    bound = goal.bounds[beam]
     is_speed = goal.of == "speed"
     name = f"{goal.ours} ÷ {goal.label}, {'tokens/s' if is_speed else 'latency'}, {BEAMS[beam]}"
-    limit = f"{'≥' if is_speed else '≤'} {bound}×"
-    ours = measured.row(goal.ours, beam)
-    theirs = [row for key in goal.theirs if (row := measured.row(key, beam))]
-    if not ours or not theirs:
-        return Verdict(name, limit, "–", None)
 
     def value(row: Row) -> list[float]:
         return row.speeds if is_speed else row.latencies
 
-    best = (max if is_speed else min)(theirs, key=lambda row: median(value(row)))
-    ratio = median(value(ours)) / median(value(best))
-    by_round = [a / b for a, b in zip(value(ours), value(best), strict=True)]
-    holds = ratio >= bound if is_speed else ratio <= bound
-    return Verdict(name, limit, f"{ratio:.2f}× ({min(by_round):.2f}–{max(by_round):.2f})", holds)
+    ours = measured.row(goal.ours, beam)
+    theirs = [value(row) for key in goal.theirs if (row := measured.row(key, beam))]
+    return ratio(name, value(ours) if ours else [], theirs, goal.bounds[beam], is_speed)
 
 
 def _bleu(measured: Measured, key: str, beam: int) -> Verdict:
@@ -254,7 +210,8 @@ def as_json(measured: Sequence[Measured]) -> str:
                 "goals": [asdict(verdict) for verdict in verdicts(one)],
             }
         )
-    return json.dumps({"machine": machine(), "models": models}, ensure_ascii=False, indent=1) + "\n"
+    found = {"machine": machine(LIBRARIES), "models": models}
+    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
 
 
 def _numbers(measured: Measured, row: Row) -> dict[str, Any]:
