@@ -1,8 +1,11 @@
 """The benchmark of training: its arithmetic by hand, its peers against us, and one small run."""
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
@@ -162,6 +165,29 @@ def test_speeds_are_medians_of_windows_after_the_warm_up(bench: Path) -> None:
     assert one.share(one.row("plain")) is None
 
 
+def test_the_first_round_makes_all_steps_and_what_it_chose_is_kept(
+    bench: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from training import rounds
+
+    asked = []
+
+    def answer(script: str, question: dict[str, Any]) -> dict[str, Any]:
+        asked.append(question)
+        return {"seconds": [1.0] * question["steps"], "chosen": {"compute": "so"}}
+
+    monkeypatch.setattr(rounds, "ask", answer)
+    one = measured(bench)
+    ours = one.row("regard")
+    ours.results.clear()
+    one.rows[:] = [ours]
+    rounds.run_rounds(one, lambda line: None)
+    assert [q["steps"] for q in asked] == [9, 8, 8]  # all; then two to warm up and two windows
+    assert [q["is_validated"] for q in asked] == [True, False, False]
+    assert [q["options"] for q in asked] == [{}, {"compute": "so"}, {"compute": "so"}]
+    assert one.speeds(ours) == pytest.approx([100, 100, 100])
+
+
 def test_goals_are_held_against_the_best_peer(bench: Path) -> None:
     from training.report import verdicts
 
@@ -209,9 +235,38 @@ def test_the_machine_is_measured_in_both_precisions(bench: Path) -> None:
     assert 1e6 < found["fp32"] < 1e14
 
 
+@needs_peers
+def test_what_helpers_share_counts_once(bench: Path) -> None:
+    from memory import peak_megabytes
+
+    before = peak_megabytes()
+    code = "held = b'x' * 60_000_000; print('ready', flush=True); input()"
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as helper:
+        assert helper.stdout is not None and helper.stdout.readline() == b"ready\n"
+        more = peak_megabytes() - before
+        helper.communicate(b"\n")
+    assert 57 < more < 75  # 60 million bytes, and the interpreter's own
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Threads that wait for each other take very long while the machine does other work too."""
+    if sys.platform != "linux":
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 def run(bench: Path, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, str(bench / "train.py"), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True)
+    with one_core():
+        return subprocess.run(command, capture_output=True, text=True)
 
 
 @needs_peers
@@ -229,21 +284,21 @@ def test_a_small_run_fills_the_table(bench: Path, tmp_path: Path) -> None:
     valid_source, valid_target = toy.write(tmp_path / "valid", 40)
     out = tmp_path / "out.json"
     done = run(
-        bench, "--preset", "tiny", "--steps", "10", "--rounds", "2", "--only", "regard",
-        "--only", "torch", "--pieces", "320", "--token-budget", "256", "--matmul-seconds", "0.01",
+        bench, "--preset", "tiny", "--steps", "7", "--rounds", "1", "--only", "regard",
+        "--only", "torch", "--pieces", "320", "--token-budget", "256", "--matmul-seconds", "0",
         "--source", source, "--target", target, "--valid-source", valid_source,
         "--valid-target", valid_target, "--json", out,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = json.loads(out.read_text(encoding="utf-8"))
-    assert found["matrix_throughput"]["fp32"] > 1e8
+    assert found["matrix_throughput"] == {}
     (one,) = found["presets"]
     rows = {row["contender"]: row for row in one["rows"]}
     assert [row["failure"] for row in rows.values()] == ["", ""]
     for row in rows.values():
         assert row["name"] in done.stdout and row["layout"] in done.stdout.replace("\n", " ")
-        assert len(row["tokens_per_second"]) == 2 and min(row["tokens_per_second"]) > 0
-        assert row["memory_mb"] > 100 and row["share_of_machine"] > 0
+        assert len(row["tokens_per_second"]) == 1 and row["tokens_per_second"][0] > 0
+        assert row["memory_mb"] > 100 and row["operations_per_second"] > 1e6
         assert 2 < row["validation_loss"] < 8  # ln 320 is 5.8
     ours, theirs = rows["regard"], rows["torch"]
     assert ours["training_losses"][0] == pytest.approx(theirs["training_losses"][0], rel=0.1)

@@ -8,9 +8,13 @@ import psutil
 
 
 def peak_megabytes() -> float:
-    """The most memory so far: this process, and those it has started, each at its own peak."""
+    """The most memory so far: this process, and those it has started, each at its own peak.
+
+    Pages that a helper shares with others (libraries, weights in shared memory) count once.
+    """
     here = psutil.Process()
-    return sum(_peak(process.pid) for process in [here, *here.children(recursive=True)])
+    helpers = here.children(recursive=True)
+    return _peak(here.pid) + sum(_peak(one.pid) - _shared(one.pid) for one in helpers)
 
 
 def _peak(pid: int) -> float:
@@ -23,3 +27,11 @@ def _peak(pid: int) -> float:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak / (1024**2 if sys.platform == "darwin" else 1024)
     return float(psutil.Process(pid).memory_info().rss / 1024**2)
+
+
+def _shared(pid: int) -> float:
+    rollup = Path(f"/proc/{pid}/smaps_rollup")
+    if not rollup.exists():
+        return 0.0
+    rows = [line.split() for line in rollup.read_text().splitlines()]
+    return sum(int(row[1]) for row in rows if row[0] in ("Shared_Clean:", "Shared_Dirty:")) / 1024

@@ -1,33 +1,71 @@
-"""regard itself: the loop and the optimizer that `regard train` uses."""
+"""regard itself: crew, loop and optimizer as `regard train` uses them."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict
 from functools import partial
-from typing import Any
+from time import perf_counter
 
+import torch
+from plan import read_plan
 from train_job import TrainJob
 
+from regard.config import build
 from regard.data.batch import Batch
+from regard.model.kernels import plain_kernels
 from regard.model.transformer import Transformer
+from regard.tasks.pace import choose_compute
+from regard.tasks.recipe import TrainSection
+from regard.train.compute import Compute
+from regard.train.crew import Crew
 from regard.train.loop import training_steps
 from regard.train.objectives import translation_loss
 from regard.train.optimizer import make_adam
 
 
 class Own:
+    """Computes in the way that is given as option `compute`, else as its self-test chooses."""
+
     def __init__(self, job: TrainJob) -> None:
         self._job = job
         self._model = Transformer(job.spec, seed=job.seed)
-        self.layout, self.precision = "today", "fp32"
-        self.chosen: dict[str, Any] = {}
+        self._loss_of = partial(translation_loss, epsilon=job.smoothing)
+        if "compute" in job.options:
+            self._compute = build(Compute, job.options["compute"], "job")
+            self.layout = str(self._compute)
+        else:
+            self._compute, self.layout = self._chosen()
+        self.precision = self._compute.precision
+        self.chosen = {"compute": asdict(self._compute)}
+
+    def _chosen(self) -> tuple[Compute, str]:
+        """What `regard train` would choose before its first step, and how it came about."""
+        began = perf_counter()
+        batches = read_plan(self._job.plan, "train")
+        recipe = TrainSection(seed=self._job.seed, label_smoothing=self._job.smoothing)
+        pace = choose_compute(
+            self._model,
+            self._loss_of,
+            lambda: ([batch] for batch in batches),
+            recipe,
+            torch.device("cpu"),
+        )
+        tried = "".join(f"; {way}: {speed:,.0f}" for way, speed in pace.speeds.items())
+        taken = f"chosen in {perf_counter() - began:.0f} s{tried}"
+        return pace.compute, f"{pace.compute} ({taken})"
 
     def steps(self, batches: Sequence[Batch]) -> Iterator[float]:
-        loss_of = partial(translation_loss, self._model, epsilon=self._job.smoothing)
+        model, job = self._model, self._job
+        # What is not the crew's work may use all its cores, as in tasks/fit.py.
+        torch.set_num_threads(self._compute.workers * self._compute.threads)
         groups = ([batch] for batch in batches)
-        for step in training_steps(
-            self._model, make_adam(self._model), groups, loss_of, self._job.rate, self._job.clip
-        ):
-            yield step.loss
+        with closing(Crew(model, self._loss_of, self._compute, job.seed)) as crew:
+            for step in training_steps(
+                model, make_adam(model), groups, crew.gradients, job.rate, job.clip
+            ):
+                yield step.loss
 
     def loss(self, batch: Batch) -> float:
         self._model.eval()
-        return float(translation_loss(self._model, batch, epsilon=0.0).plain)
+        with plain_kernels():
+            return float(translation_loss(self._model, batch, epsilon=0.0).plain)

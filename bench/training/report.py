@@ -20,7 +20,7 @@ COLUMNS = (
     "windows\nmin–max",
     "regard\n÷ this",
     "valid.\nloss",
-    "÷ the\nbest",
+    "to best\npeer",
     "memory\nMB",
     "matrix\nGFLOP/s",
     "of the\nmachine",
@@ -50,11 +50,11 @@ def _table(measured: Measured) -> Table:
     plan, lessons = measured.plan, measured.lessons
     per_step = sum(lessons.tokens) / len(lessons.tokens)
     table = new_table(
-        f"[bold]{measured.preset}[/] ({size_of(measured)})\n"
-        f"Multi30k, {plan.steps} steps of {per_step:,.0f} real tokens "
-        f"({lessons.padding:.1%} padding), every round ({plan.rounds}) in a new process; speed in "
-        f"windows\nof {plan.window} steps, from step {plan.warm_up + 1} to {plan.timed}; loss on "
-        f"the validation pairs after step {plan.steps}",
+        f"[bold]{measured.preset}[/] ({size_of(measured)}); "
+        f"every round ({plan.rounds}) in a new process\n"
+        f"batches of {per_step:,.0f} real tokens ({lessons.padding:.1%} padding); speed in windows "
+        f"of {plan.window} steps, steps {plan.warm_up + 1} to {plan.timed}\n"
+        f"loss on the validation pairs after {plan.steps} steps from the same weights",
         COLUMNS,
     )
     for row in measured.rows:

@@ -28,9 +28,9 @@ class Plan:
 
     steps: int
     rounds: int = 3
-    warm_up: int = 5  # steps before the clock counts
-    window: int = 5  # steps that give one speed
-    windows: int = 4
+    warm_up: int = 3  # steps before the clock counts
+    window: int = 3  # steps that give one speed
+    windows: int = 5
     warmup: int = 400  # steps in which the learning rate rises
     clip: float = 1.0
     smoothing: float = 0.1
