@@ -32,7 +32,7 @@ def said(asked: Request) -> list[str]:
 def test_a_run_holds_everything(tmp_path: Path) -> None:
     lines = said(request(tmp_path))
     run = Run(tmp_path / "run")
-    assert run.read_info()["state"] == "finished" and run.read_info()["threads"] == 1
+    assert run.read_info()["state"] == "finished" and run.read_info()["compute"]["threads"] == 1
     assert steps_saved(run.checkpoints) == [20, 40]
     for path in (run.weights, run.recipe, run.spec, run.tokenizer, run.log, run.loss_curve):
         assert path.stat().st_size > 0, path
