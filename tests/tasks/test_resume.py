@@ -37,7 +37,6 @@ def digest(folder: Path) -> dict[str, str]:
     files = {
         "weights": last / "weights.safetensors",
         "optimizer": last / "optimizer.safetensors",
-        "random": last / "random.safetensors",
         "final": folder / "model.safetensors",
         "log": folder / "log.jsonl",
     }

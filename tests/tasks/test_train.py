@@ -32,7 +32,7 @@ def said(asked: Request) -> list[str]:
 def test_a_run_holds_everything(tmp_path: Path) -> None:
     lines = said(request(tmp_path))
     run = Run(tmp_path / "run")
-    assert run.read_info()["state"] == "finished" and run.read_info()["threads"] == 1
+    assert run.read_info()["state"] == "finished" and run.read_info()["compute"]["threads"] == 1
     assert steps_saved(run.checkpoints) == [20, 40]
     for path in (run.weights, run.recipe, run.spec, run.tokenizer, run.log, run.loss_curve):
         assert path.stat().st_size > 0, path
@@ -50,7 +50,7 @@ def test_a_run_holds_everything(tmp_path: Path) -> None:
 def test_it_learns_the_toy_language(tmp_path: Path) -> None:
     """A few hundred steps of a small model: most unseen sentences come out right."""
     asked = request(
-        tmp_path, "train.steps=300", "train.validate_every=150", "train.warmup=60",
+        tmp_path, "train.steps=400", "train.validate_every=200", "train.warmup=60",
         "train.factor=0.3", "model.dropout=0.0", "model.norm_order=pre",
         "train.token_budget=1024", pairs=1500,
     )  # fmt: skip

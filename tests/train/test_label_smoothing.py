@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from regard.train.label_smoothing import smoothed_cross_entropy
+from regard.train import label_smoothing
+from regard.train.label_smoothing import projected_cross_entropy, smoothed_cross_entropy
 
 
 def test_by_hand() -> None:
@@ -31,3 +32,41 @@ def test_loss_and_gradient_equal_torchs(epsilon: float) -> None:
     (expected / 5).backward()
     assert ours.grad is not None and theirs.grad is not None
     assert torch.allclose(ours.grad, theirs.grad, atol=1e-14)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("rows", [1, 3, 100])
+def test_in_pieces_it_equals_torchs_own(
+    epsilon: float, biased: bool, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many tokens a piece has, loss and gradients are those of the whole."""
+    monkeypatch.setattr(label_smoothing, "PIECE", rows * 4 * 13)
+    truth = torch.randint(0, 13, (7,))
+    x = torch.randn(7, 5, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(13, 5, dtype=torch.float64, requires_grad=True)
+    bias = torch.randn(13, dtype=torch.float64, requires_grad=True) if biased else None
+    given = [x, weight, *([] if bias is None else [bias])]
+    loss = projected_cross_entropy(x, weight, bias, truth, epsilon)
+    logits = F.linear(x, weight, bias)
+    expected = F.cross_entropy(logits, truth, label_smoothing=epsilon, reduction="sum")
+    plain = F.cross_entropy(logits, truth, reduction="sum")
+    assert float(loss.smoothed.detach()) == pytest.approx(float(expected.detach()), rel=1e-12)
+    assert float(loss.plain) == pytest.approx(float(plain.detach()), rel=1e-12)
+    got = torch.autograd.grad(loss.smoothed / 5, given)
+    wanted = torch.autograd.grad(expected / 5, given)
+    assert all(torch.allclose(a, b, atol=1e-13) for a, b in zip(got, wanted, strict=True))
+
+
+def test_far_logits_stay_finite() -> None:
+    """p(y) is e^-500, which single precision cannot hold; its logarithm can."""
+    x, weight = torch.tensor([[500.0]]), torch.tensor([[1.0], [0.0]])
+    loss = projected_cross_entropy(x, weight, None, torch.tensor([1]), 0.0)
+    assert float(loss.plain) == 500.0
+
+
+def test_without_gradients_none_are_made() -> None:
+    x, weight = torch.randn(4, 3), torch.randn(9, 3, requires_grad=True)
+    with torch.inference_mode():
+        loss = projected_cross_entropy(x, weight, None, torch.tensor([1, 2, 3, 4]), 0.1)
+    assert not loss.smoothed.requires_grad

@@ -9,6 +9,8 @@ from regard.data.batch import Batch, make_batch
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.text.special import Special
+from regard.train.compute import Compute
+from regard.train.crew import Crew
 from regard.train.loop import Step, training_steps
 from regard.train.objectives import translation_loss
 from regard.train.optimizer import make_adam
@@ -19,11 +21,12 @@ PAIRS = [([5, 6, 7], [8, 9]), ([5], [9, 8, 7, 6]), ([9, 9, 9, 9], [5]), ([6, 5],
 def run(groups: list[list[Batch]], clip: float = 0.0) -> tuple[list[Step], dict[str, torch.Tensor]]:
     model = Transformer(preset("tiny", 12, dropout=0.0), seed=3).double()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    crew = Crew(model, lambda model, batch: translation_loss(model, batch, 0.1), Compute(), seed=1)
     steps = training_steps(
         model,
         optimizer,
         iter(groups),
-        lambda batch: translation_loss(model, batch, 0.1),
+        crew.gradients,
         lambda step: 0.1 * step,
         clip,
     )
@@ -65,6 +68,7 @@ def test_a_small_model_learns_to_copy() -> None:
     """The whole chain learns something that it did not know: loss falls far below chance."""
     model = Transformer(preset("tiny", 14, encoder_layers=1, decoder_layers=1, dropout=0.0))
     optimizer = make_adam(model)
+    crew = Crew(model, lambda model, batch: translation_loss(model, batch, 0.0), Compute(), seed=1)
 
     def groups() -> Iterator[list[Batch]]:
         for _ in range(150):
@@ -75,7 +79,7 @@ def test_a_small_model_learns_to_copy() -> None:
         model,
         optimizer,
         groups(),
-        lambda b: translation_loss(model, b, 0.0),
+        crew.gradients,
         lambda step: 2e-3 * min(1, step / 30),
         1.0,
     )

@@ -4,7 +4,6 @@
       step-00001200/
         weights.safetensors     the model
         optimizer.safetensors   Adam's moments
-        random.safetensors      the state of the random generators
         state.json              step, place in the data, best score, patience
         manifest.json           SHA-256 of the other files: written last, checked first
 
@@ -39,7 +38,6 @@ class Checkpoint:
 
     weights: dict[str, Tensor]
     optimizer: dict[str, Tensor]
-    random: dict[str, Tensor]
     state: dict[str, Any]
 
 
@@ -50,7 +48,6 @@ def save_checkpoint(root: Path, step: int, content: Checkpoint) -> Path:
         files = {
             "weights.safetensors": save(_plain(content.weights)),
             "optimizer.safetensors": save(_plain(content.optimizer)),
-            "random.safetensors": save(_plain(content.random)),
             "state.json": _json(content.state),
         }
         digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
@@ -66,7 +63,6 @@ def load_checkpoint(root: Path, step: int, expected: Mapping[str, Tensor]) -> Ch
     return Checkpoint(
         weights=read_tensors(path / "weights.safetensors", expected),
         optimizer=read_tensors(path / "optimizer.safetensors"),
-        random=read_tensors(path / "random.safetensors"),
         state=read_json(path / "state.json"),
     )
 

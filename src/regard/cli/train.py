@@ -24,6 +24,11 @@ Examples:
 )
 @click.option("--run", "folder", type=click.Path(path_type=Path), help="Folder for the run.")
 @click.option("--resume", type=click.Path(path_type=Path), help="Continue this run.")
+@click.option(
+    "--inexact",
+    is_flag=True,
+    help="With --resume: go on even where the last bits will differ (another machine or torch).",
+)
 def command(
     arguments: tuple[str, ...],
     source: Path | None,
@@ -31,6 +36,7 @@ def command(
     minutes: float | None,
     folder: Path | None,
     resume: Path | None,
+    inexact: bool,
 ) -> None:
     """Train on a RECIPE (a TOML file), or on your own files without one.
 
@@ -52,6 +58,7 @@ def command(
             minutes=minutes,
             folder=folder,
             resume=resume,
+            inexact=inexact,
         ),
         say=click.echo,
     )

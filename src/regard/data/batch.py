@@ -56,6 +56,33 @@ class Batch:
         )
 
 
+def split_batch(batch: Batch, parts: int) -> list[Batch]:
+    """At most `parts` batches of about as many tokens each, rows in their order, each as narrow as
+    its own longest rows."""
+    if parts == 1 or len(batch.source) == 1:
+        return [batch]
+    sources, targets = batch.source_real.sum(dim=1), batch.target_real.sum(dim=1)
+    done = (sources + targets).cumsum(dim=0)
+    wanted = torch.arange(1, parts) * (int(done[-1]) / parts)
+    cuts = torch.searchsorted(done, wanted.to(done.device)) + 1
+    edges = sorted({0, len(done), *cuts.clamp(max=len(done)).tolist()})
+    found = []
+    for start, end in zip(edges, edges[1:], strict=False):
+        rows = slice(start, end)
+        s, t = int(sources[rows].max()), int(targets[rows].max())
+        found.append(
+            Batch(
+                batch.source[rows, :s],
+                batch.source_real[rows, :s],
+                batch.target_in[rows, :t],
+                batch.target_out[rows, :t],
+                batch.target_real[rows, :t],
+                batch.ids[rows],
+            )
+        )
+    return found
+
+
 def make_batch(pairs: Sequence[tuple[Ids, Ids]], special: Special, ids: Ids = ()) -> Batch:
     """Lay pairs of ids (without special tokens) out as one batch; B is the number of pairs."""
     assert pairs, "a batch needs at least one pair"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.model.dropout import dropout
+from regard.model.dropout import add_dropout
 from regard.model.spec import Spec
 from regard.model.trace import Trace
 
@@ -41,7 +41,7 @@ class AddAndNorm(nn.Module):
     ) -> Float[Tensor, "B L D"]:
         read = self.norm(x) if self.norm_first else x
         inside = sublayer(read)
-        added = x + dropout(inside, self.dropout, self.training)
+        added = add_dropout(x, inside, self.dropout, self.training)
         normed: Tensor = added if self.norm_first else self.norm(added)
         if trace:
             trace.record("input", read)  # what the sub-layer reads: x, or its norm in pre-norm

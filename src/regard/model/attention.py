@@ -16,8 +16,10 @@ from torch.nn import functional as F
 
 from regard.model.cache import KeyValues
 from regard.model.dropout import dropout
+from regard.model.kernels import fast_kernels
 from regard.model.masks import Mask
 from regard.model.rotary import Rotation, rotated
+from regard.model.short_attention import short_attention
 from regard.model.spec import Spec
 from regard.model.trace import Trace
 
@@ -138,16 +140,22 @@ class MultiHeadAttention(nn.Module):
         trace: Trace | None = None,
         rotation: Rotation | None = None,
     ) -> Float[Tensor, "B L D"]:
-        q = self._split(self.query(x))
-        if rotation is not None:
-            q = rotated(q, rotation)
-        k, v = self._keys_and_values(x, memory, cache, rotation)
+        learning = torch.is_grad_enabled() and cache is None and trace is None and fast_kernels()
+        if learning:
+            q, k, v = self._projected_at_once(x, memory, rotation)
+        else:
+            q = self._split(self.query(x))
+            if rotation is not None:
+                q = rotated(q, rotation)
+            k, v = self._keys_and_values(x, memory, cache, rotation)
         if self.groups != self.heads:  # each key/value head serves several query heads
             k = k.repeat_interleave(self.heads // self.groups, dim=1)
             v = v.repeat_interleave(self.heads // self.groups, dim=1)
         rate = self.dropout if self.training else 0.0
         short = torch.is_grad_enabled() and k.shape[2] <= EXPLICIT_UP_TO
-        if trace is not None or short:
+        if learning and short and not rate and mask.bias is None:
+            heads = short_attention(q, k, v, mask, self.size**-0.5 if self.scale else 1.0)
+        elif trace is not None or short:
             heads = explicit_attention(q, k, v, mask, rate, trace, self.scale)
         else:
             heads = fused_attention(q, k, v, mask, rate, self.scale)
@@ -173,6 +181,20 @@ class MultiHeadAttention(nn.Module):
         if rotation is not None:
             k = rotated(k, rotation)
         return (k, v) if cache is None else cache.append(k, v)
+
+    def _projected_at_once(
+        self, x: Tensor, memory: Tensor | None, rotation: Rotation | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Q, K and V by one product (cross-attention: K and V), which keeps the cores busier."""
+        maps = [self.key, self.value] if memory is not None else [self.query, self.key, self.value]
+        weight = torch.cat(tuple(m.weight for m in maps))
+        biases = tuple(m.bias for m in maps if m.bias is not None)
+        bias = torch.cat(biases) if biases else None
+        product = F.linear(x if memory is None else memory, weight, bias)
+        together = torch.split(product, [m.out_features for m in maps], dim=-1)
+        projected = together if memory is None else (self.query(x), *together)
+        q, k, v = (self._split(part) for part in projected)
+        return (q, k, v) if rotation is None else (rotated(q, rotation), rotated(k, rotation), v)
 
     def _split(self, x: Tensor) -> Tensor:
         """(B, L, H·K) → (B, H, L, K)"""

@@ -37,9 +37,13 @@ class Output(nn.Module):
         self.scale = 1 / math.sqrt(spec.d_model) if spec.output_scale else 1.0
 
     def forward(self, x: Float[Tensor, "*L D"]) -> Float[Tensor, "*L V"]:
+        return F.linear(self.prepared(x), self.weight, self.bias)
+
+    def prepared(self, x: Float[Tensor, "*L D"]) -> Float[Tensor, "*L D"]:
+        """What the last product with E is given."""
         if self.transform is not None and self.norm is not None:
             x = self.norm(self.activation(self.transform(x)))
-        return F.linear(x if self.scale == 1.0 else x * self.scale, self.weight, self.bias)
+        return x if self.scale == 1.0 else x * self.scale
 
 
 class Pooler(nn.Module):

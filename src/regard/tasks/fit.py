@@ -5,7 +5,7 @@ batches → steps → each step: log; now and then: validate, checkpoint → fin
 
 import platform
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import asdict, dataclass
 from time import monotonic
 
@@ -23,18 +23,21 @@ from regard.model.device import choose_device
 from regard.model.transformer import Transformer
 from regard.tasks.load import load_into
 from regard.tasks.log import Log
+from regard.tasks.pace import choose_compute
 from regard.tasks.prepare import Prepared
 from regard.tasks.recipe import Recipe
 from regard.tasks.run import Run, write_json
 from regard.tasks.static import Coverage, start_from
 from regard.tasks.stop import StopRequest
 from regard.tasks.validate import Validation, validate
+from regard.train.compute import Compute
+from regard.train.crew import Crew
 from regard.train.label_smoothing import Loss
 from regard.train.loop import Step, training_steps
 from regard.train.objectives import translation_loss
 from regard.train.optimizer import make_adam, optimizer_tensors, restore_optimizer
 from regard.train.schedule import noam
-from regard.train.state import Progress, random_state, restore_random_state
+from regard.train.state import Progress
 
 LOG_EVERY = 10  # steps between lines of the log
 
@@ -58,41 +61,47 @@ class Fit:
         self.model.to(self.device)
         self.optimizer = make_adam(self.model)
         self.progress = Progress()
+        self.compute = Compute()
         self.coverage: Coverage | None = None  # where the embedding starts from static vectors
         self._speed = 0.0  # tokens per second, smoothed for the eye
 
     def start(self) -> None:
         """Write down what this run is, before its first step."""
         self._start_embedding()
-        threads = self.recipe.train.threads or torch.get_num_threads()
-        torch.set_num_threads(threads)
-        torch.manual_seed(self.recipe.train.seed)
+        self._choose_compute()
         write_json(self.run.recipe, to_tables(self.recipe))
         write_json(self.run.spec, to_tables(self.model.spec))
         self.run.update_info(
             regard=__version__,
-            torch=torch.__version__,
             python=platform.python_version(),
             device=str(self.device),
-            threads=threads,
             state="training",
         )
 
-    def resume(self) -> None:
-        """Take up the last checkpoint: weights, optimizer, place in the data, chance, threads.
+    def _choose_compute(self) -> None:
+        """Measure how to compute a step, and write down what the last bits depend on."""
+        pace = choose_compute(self.model, self._loss, self._groups, self.recipe.train, self.device)
+        self.compute = pace.compute
+        self.progress = Progress()  # the self-test took batches
+        self.run.update_info(**pace.record())
 
-        The number of threads decides the order of sums, so the bits depend on it.
+    def resume(self, anew: bool = False) -> None:
+        """Take up the last checkpoint: weights, optimizer, place in the data, way to compute.
+
+        Precision, workers and threads decide the order of sums, so the bits depend on them; `anew`
+        chooses them again.
         """
         for folder in (self.run.checkpoints, self.run.folder):
             atomic.sweep(folder)
-        torch.set_num_threads(int(self.run.read_info()["threads"]))
-        torch.manual_seed(self.recipe.train.seed)
+        if anew:
+            self._choose_compute()
+        else:
+            self.compute = build(Compute, self.run.read_info()["compute"], str(self.run.info))
         steps = native.steps_saved(self.run.checkpoints)
         if steps:
             found = native.load_checkpoint(self.run.checkpoints, steps[-1], self._weights())
             load_into(self.model, found.weights)
             restore_optimizer(self.optimizer, self.model, found.optimizer)
-            restore_random_state(found.random)
             self.progress = build(Progress, found.state, f"step {steps[-1]}: state.json")
         else:  # stopped before its first checkpoint: it begins again
             self._start_embedding()
@@ -103,11 +112,23 @@ class Fit:
     ) -> Outcome:
         """Step until the recipe's end, early stopping or a request to stop; then say why."""
         first = self.progress.step + 1
+        # What is not the crew's work, optimizer and validation, may use all its cores.
+        torch.set_num_threads(self.compute.workers * self.compute.threads)
+        with closing(Crew(self.model, self._loss, self.compute, self.recipe.train.seed)) as crew:
+            return self._train(crew, first, stop, show)
+
+    def _train(
+        self,
+        crew: Crew,
+        first: int,
+        stop: StopRequest,
+        show: Callable[[int], AbstractContextManager[TrainingProgress]],
+    ) -> Outcome:
         steps = training_steps(
             self.model,
             self.optimizer,
             self._groups(),
-            self._loss,
+            crew.gradients,
             self._rate,
             self.recipe.train.clip,
             first,
@@ -185,10 +206,8 @@ class Fit:
         train = self.recipe.train
         return noam(step, self.model.spec.d_model, train.warmup, train.factor)
 
-    def _loss(self, batch: Batch) -> Loss:
-        return translation_loss(
-            self.model, batch.to(self.device), self.recipe.train.label_smoothing
-        )
+    def _loss(self, model: Transformer, batch: Batch) -> Loss:
+        return translation_loss(model, batch.to(self.device), self.recipe.train.label_smoothing)
 
     def _groups(self) -> Iterator[list[Batch]]:
         """Batches from the place where the run stands, `accumulate` of them for each step."""
@@ -254,7 +273,6 @@ class Fit:
         content = Checkpoint(
             self._weights(),
             optimizer_tensors(self.optimizer, self.model),
-            random_state(),
             asdict(self.progress),
         )
         native.save_checkpoint(root, step, content)

@@ -71,12 +71,17 @@ class TrainSection:
     embeddings: Path | None = None
     seed: int = 1
     threads: int = 0
+    workers: int = 0
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    kernels: Literal["fast", "plain"] = "fast"
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
 
     def __post_init__(self) -> None:
         at_least_1 = ("steps", "token_budget", "accumulate", "warmup", "validate_every", "average")
         _at_least(self, 1, at_least_1)
-        _at_least(self, 0, ("factor", "clip", "bleu_sentences", "patience", "seed", "threads"))
+        _at_least(
+            self, 0, ("factor", "clip", "bleu_sentences", "patience", "seed", "threads", "workers")
+        )
         if self.minutes is not None:
             _at_least(self, 0, ("minutes",))
         if not 0 <= self.label_smoothing < 1:

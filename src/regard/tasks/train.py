@@ -15,6 +15,7 @@ from regard.model.spec import Spec, parameter_count
 from regard.tasks.choose import chosen_tables
 from regard.tasks.fit import Fit, Outcome
 from regard.tasks.log import read_log
+from regard.tasks.pace import changed_since
 from regard.tasks.prepare import Corpus, Prepared, load_prepared, prepare, survey
 from regard.tasks.recipe import Recipe, TrainSection, make_recipe
 from regard.tasks.run import Run, free_folder, new_run, only_one, open_run, write_json
@@ -39,6 +40,7 @@ class Request:
     minutes: float | None = None
     folder: Path | None = None
     resume: Path | None = None
+    inexact: bool = False
 
 
 def train(request: Request, say: Say) -> Outcome:
@@ -146,17 +148,25 @@ def _resumed(run: Run, request: Request, say: Say) -> Fit:
     """An existing run, from its last checkpoint; only the length of training may be changed."""
     if request.recipe or request.source or request.target or request.folder:
         raise MisuseError("train: --resume takes everything from the run; leave the rest out")
-    allowed = ("train.steps=", "train.minutes=", "train.patience=")
+    allowed: tuple[str, ...] = ("train.steps=", "train.minutes=", "train.patience=")
+    if request.inexact:
+        allowed += ("train.workers=", "train.threads=", "train.precision=", "train.kernels=")
     for assignment in request.assignments:
         if not assignment.startswith(allowed):
             raise ConfigError(
                 f"override {assignment!r}: a resumed run goes on as it was; only "
                 f"{', '.join(key.rstrip('=') for key in allowed)} may change"
             )
+    changed = changed_since(run.read_info())
+    if changed and not request.inexact:
+        raise MisuseError(
+            f"{run.folder}: {changed}, so it would not go on with the same bits; add --inexact to "
+            "go on all the same"
+        )
     tables = override(read_json(run.recipe), request.assignments)
     recipe = make_recipe(tables, str(run.recipe))
     fit = Fit(run, recipe, load_prepared(run), device=run.read_info().get("device"))
-    fit.resume()
+    fit.resume(anew=request.inexact)
     if request.minutes is not None:  # so many more
         minutes = fit.progress.seconds / 60 + request.minutes
         fit.recipe = replace(recipe, train=replace(recipe.train, minutes=minutes))
@@ -185,7 +195,7 @@ def _plan(fit: Fit, corpus: Corpus, data: Prepared) -> list[str]:
         f"Model:      {describe(spec, recipe)}",
         *([f"Embedding:  {fit.coverage.sentence()}"] if fit.coverage else []),
         f"Training:   {' or '.join(until)}, about {train.token_budget * train.accumulate:,} "
-        f"tokens a step, on {fit.device} (threads: {fit.run.read_info()['threads']})",
+        f"tokens a step, on {fit.device} ({fit.compute})",
     ]
 
 

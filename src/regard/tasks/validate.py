@@ -10,6 +10,7 @@ from sacrebleu.metrics.bleu import BLEU
 from regard.data.batch import make_batch
 from regard.data.buckets import plan_epoch
 from regard.data.store import PairStore
+from regard.decode.engine import Layout
 from regard.decode.engines.torch import TorchEngine
 from regard.decode.hypothesis import Search
 from regard.model.transformer import Transformer
@@ -54,7 +55,7 @@ def validate(model: Transformer, data: Prepared, token_budget: int, sentences: i
 def greedy_texts(model: Transformer, tokenizer: Tokenizer, texts: Sequence[str]) -> list[str]:
     """The quick translation that validation uses, each text as it is."""
     codec = own_codec(tokenizer)
-    engine = TorchEngine(model, codec.frame)
+    engine = TorchEngine(model, codec.frame, layout=Layout(workers=torch.get_num_threads()))
     translator = Translator(codec, Search(beam=1), None, lambda search, prefixed: engine)
     try:
         return [found[0].text for found in translator.translations(texts, split=False)]

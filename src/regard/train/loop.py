@@ -13,7 +13,7 @@ from torch import nn
 
 from regard.data.batch import Batch
 from regard.errors import TrainingError
-from regard.train.label_smoothing import Loss
+from regard.train.crew import Sums
 
 
 @dataclass(frozen=True)
@@ -34,44 +34,37 @@ def training_steps(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
     batches: Iterator[Sequence[Batch]],
-    loss_of: Callable[[Batch], Loss],
+    gradients: Callable[[int, Sequence[Batch]], Sums],
     rate_at: Callable[[int], float],
     clip: float,
     first_step: int = 1,
 ) -> Iterator[Step]:
     """Yield steps `first_step`, `first_step + 1`, … for as long as there are batches.
 
-    Each item of `batches` is a group whose gradients are accumulated into one step: the loss is the
-    mean over all target tokens of the group, so a group equals one batch of its union.
+    Each item of `batches` is a group that makes one step: `gradients` fills the weights' `.grad`
+    with the gradient of the mean loss over all target tokens of the group (train/crew.py), so a
+    group equals one batch of its union.
     """
     number = first_step
     for group in batches:
         started = time.perf_counter()
-        model.train()
         rate = rate_at(number)
         for parameters in optimizer.param_groups:
             parameters["lr"] = rate
-        optimizer.zero_grad(set_to_none=True)
-        targets = sum(int(batch.target_real.sum()) for batch in group)
-        smoothed = plain = 0.0
-        for batch in group:
-            loss = loss_of(batch)
-            (loss.smoothed / targets).backward()  # type: ignore[no-untyped-call]
-            smoothed += float(loss.smoothed.detach()) / targets
-            plain += float(loss.plain) / targets
+        loss = gradients(number, group)
         norm = float(nn.utils.clip_grad_norm_(model.parameters(), clip if clip else torch.inf))
-        if not math.isfinite(smoothed + norm):  # before the step: the weights stay as they were
+        if not math.isfinite(loss.smoothed + norm):  # before the step: the weights stay
             raise TrainingError(
-                f"step {number}: the loss is {smoothed}, the gradient's norm {norm}; train again "
-                "with a lower train.factor or a longer train.warmup"
+                f"step {number}: the loss is {loss.smoothed}, the gradient's norm {norm}; train "
+                "again with a lower train.factor or a longer train.warmup"
             )
         optimizer.step()
         tokens = sum(batch.tokens for batch in group)
         cells = sum(batch.source.numel() + batch.target_in.numel() for batch in group)
         yield Step(
             number,
-            smoothed,
-            plain,
+            loss.smoothed,
+            loss.plain,
             rate,
             norm,
             tokens,

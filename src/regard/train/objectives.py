@@ -1,8 +1,9 @@
 """What a model is trained for: a batch in, a loss summed over its predicted tokens out."""
 
 from regard.data.batch import Batch
+from regard.model.kernels import fast_kernels
 from regard.model.transformer import Transformer
-from regard.train.label_smoothing import Loss, smoothed_cross_entropy
+from regard.train.label_smoothing import Loss, projected_cross_entropy, smoothed_cross_entropy
 
 
 def translation_loss(model: Transformer, batch: Batch, epsilon: float) -> Loss:
@@ -12,5 +13,9 @@ def translation_loss(model: Transformer, batch: Batch, epsilon: float) -> Loss:
     """
     memory = model.encode(batch.source, batch.source_real)
     x = model.decode(batch.target_in, memory, batch.source_real)
-    logits = model.token_logits(x[batch.target_real])
-    return smoothed_cross_entropy(logits, batch.target_out[batch.target_real], epsilon)
+    x, truth = x[batch.target_real], batch.target_out[batch.target_real]
+    output = model.output
+    if output is not None and fast_kernels():
+        x = output.prepared(x)
+        return projected_cross_entropy(x, output.weight, output.bias, truth, epsilon)
+    return smoothed_cross_entropy(model.token_logits(x), truth, epsilon)

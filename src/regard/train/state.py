@@ -1,9 +1,10 @@
-"""Where a run stands: everything besides weights and optimizer that exact resume needs."""
+"""Where a run stands: everything besides weights and optimizer that exact resume needs.
+
+Chance has no state to keep: order and dropout are drawn anew for each epoch and step, from the seed
+and its number.
+"""
 
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
 
 
 @dataclass
@@ -18,21 +19,3 @@ class Progress:
     best_loss: float | None = None
     best_step: int = 0
     since_best: int = 0  # validations without improvement
-
-
-def random_state() -> dict[str, Tensor]:
-    """The state of torch's default generators (dropout draws from them)."""
-    state = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        state["cuda"] = torch.cuda.get_rng_state()
-    if torch.backends.mps.is_available():
-        state["mps"] = torch.mps.get_rng_state()
-    return state
-
-
-def restore_random_state(state: dict[str, Tensor]) -> None:
-    torch.set_rng_state(state["cpu"])
-    if "cuda" in state and torch.cuda.is_available():
-        torch.cuda.set_rng_state(state["cuda"])
-    if "mps" in state and torch.backends.mps.is_available():
-        torch.mps.set_rng_state(state["mps"])

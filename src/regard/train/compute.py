@@ -1,0 +1,26 @@
+"""How a training step is computed: precision, workers, threads, kernels.
+
+A self-test chooses (tasks/pace.py); the choice is stored in the run, because the last bits of every
+sum depend on it: a run that is resumed in another way is another run.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Compute:
+    """`workers` × `threads` are the cores in use; a batch is divided among the workers."""
+
+    precision: Literal["fp32", "bf16"] = "fp32"
+    workers: int = 1
+    threads: int = 1  # of each worker
+    kernels: Literal["fast", "plain"] = "fast"
+
+    def __str__(self) -> str:
+        many = "worker" if self.workers == 1 else "workers"
+        threads = "thread" if self.threads == 1 else "threads"
+        return (
+            f"{self.precision}, {self.workers} {many} of {self.threads} {threads}, "
+            f"{self.kernels} kernels"
+        )

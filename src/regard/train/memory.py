@@ -1,0 +1,25 @@
+"""Let freed memory be used again instead of giving it back to the system after every operation.
+
+By default the C library asks the system for each large block and returns it when it is freed. A
+training step makes and frees thousands of them; each new page of each block is first filled with
+zeros by the kernel, which can cost more than the arithmetic that was asked for (decisions/0006).
+"""
+
+import ctypes
+
+# Names of <malloc.h>.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+
+
+def keep_freed_memory() -> bool:
+    """For the rest of this process, blocks below 1 GB come from memory that it already has.
+
+    False where the C library has no such switch (it is glibc's); nothing is changed then.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return False
+    # One arena: a second one would keep its own stock of free blocks for each worker.
+    wanted = {_MMAP_THRESHOLD: 1 << 30, _TRIM_THRESHOLD: 2**31 - 1, _ARENA_MAX: 1}
+    return all([mallopt(name, value) == 1 for name, value in wanted.items()])
