@@ -192,10 +192,10 @@ def test_goals_are_held_against_the_best_peer(bench: Path) -> None:
     from training.report import verdicts
 
     found = {verdict.goal: verdict for verdict in verdicts(measured(bench))}
-    speed = found["regard ÷ the best fp32 peer, tokens/s"]
+    speed = found["regard ÷ the best peer as people write it, tokens/s"]
     # Marian's median of 100, 500 and 250 is above torch's of 200, 400 and 200.
     assert (speed.bound, speed.reached, speed.holds) == ("≥ 2.5×", "4.00× (4.00–10.00)", True)
-    assert found["regard ÷ the best autocast peer, tokens/s"].holds is None
+    assert found["regard ÷ the best peer as experts write it, tokens/s"].holds is None
     loss = found["regard ÷ the lowest of the peers, validation loss"]
     assert (loss.reached, loss.holds) == ("1.01×", True)  # 4.04 / 4.00, and the bound is 1.01
     memory = found["regard ÷ the lowest of the peers, memory"]
