@@ -6,17 +6,19 @@ PYTHON ?= python3
 VENV ?= .venv
 TORCH_INDEX ?=
 # A new folder each time: a demo never overwrites an earlier one.
-RUN := $(or $(RUN),runs/$(firstword $(filter demo demo-hi,$(MAKECMDGOALS)) demo)-$(shell date +%Y%m%d-%H%M%S))
+recipes := demo demo-hi multi30k-tiny multi30k-quick
+RUN := $(or $(RUN),runs/$(firstword $(filter $(recipes),$(MAKECMDGOALS)) demo)-$(shell date +%Y%m%d-%H%M%S))
 
 bin := $(VENV)/bin
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo demo-hi docs refresh-docs bench-decode bench-train test test-long check format clean
+.PHONY: help demo demo-hi multi30k-tiny multi30k-quick docs refresh-docs bench-decode bench-train test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
 	@echo "make demo-hi    the same for English→Hindi; draws the dot grid of the ice-cream sentence"
+	@echo "make multi30k-quick, multi30k-tiny  train on Multi30k (15 minutes, 2 hours) and score"
 	@echo "make docs       build the pages of docs/ as a site into site/"
 	@echo "make refresh-docs RUN=… HINDI=…  run the commands of the pages again"
 	@echo "make bench-decode RUN=…  decoding speed beside CTranslate2 and transformers (needs Multi30k)"
@@ -68,6 +70,21 @@ demo-hi: $(VENV)/.train
 	  "Apple makes great phones."
 	$(bin)/regard explain $(RUN) "I like eating ice cream." --as dots --svg $(RUN)/ice-cream.svg --png $(RUN)/ice-cream.png
 	@echo "Everything is in $(RUN): weights (model.safetensors), log (log.jsonl, tensorboard/), loss curve (loss.png), dot grid (ice-cream.svg, ice-cream.png)"
+
+MULTI30K ?= ../shared/data/multi30k
+test30k := $(MULTI30K)/test_2016_flickr
+
+multi30k-tiny: $(VENV)/.bench
+	$(bin)/regard train recipes/multi30k-tiny.toml --run $(RUN)
+	$(bin)/regard evaluate $(RUN) --source $(test30k).lc.norm.tok.en \
+	  --reference $(test30k).lc.norm.tok.de --tokenize none --output $(RUN)/test.de
+	@echo "The same on raw text, with capitals and without:"
+	$(bin)/python tools/raw_bleu.py $(RUN)/test.de $(test30k).de
+
+multi30k-quick: $(VENV)/.train
+	$(bin)/regard train recipes/multi30k-quick.toml --run $(RUN)
+	$(bin)/regard evaluate $(RUN) --source $(test30k).en --reference $(test30k).de
+	head -5 $(test30k).en | $(bin)/regard translate $(RUN) --pairs
 
 docs: $(VENV)/.dev
 	$(bin)/mkdocs build --quiet

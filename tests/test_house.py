@@ -48,7 +48,7 @@ def test_modules_are_one_level_deep_with_few_arguments(path: Path) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
             bases = [ast.unparse(base) for base in node.bases]
-            assert bases in ([], ["nn.Module"]), (node.name, bases)
+            assert bases in ([], ["nn.Module"], ["torch.autograd.Function"]), (node.name, bases)
     for function in functions(tree):
         assert len(function.args.args) <= 8, function.name
         if path.name != "presets.py":

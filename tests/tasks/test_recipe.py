@@ -45,7 +45,8 @@ def test_the_demo_recipe_lists_every_key(repository: Path) -> None:
         assert set(found[section]) - {"preset"} == expected, section
 
 
-RECIPES = {"demo": 20, "phrasebook-hi": 5}  # with the least number of defaults stated in each
+# With the least number of defaults stated in each.
+RECIPES = {"demo": 20, "phrasebook-hi": 5, "multi30k-tiny": 0, "multi30k-quick": 0}
 
 
 @pytest.mark.parametrize(("name", "least"), RECIPES.items())
@@ -58,7 +59,7 @@ def test_stated_defaults_are_the_defaults(repository: Path, name: str, least: in
             if stated := re.search(r"\(default ([\d.e-]+)\)", comment):
                 assert float(stated[1]) == defaults[key], (section, key)
                 checked += 1
-    assert checked > least
+    assert checked >= least
 
 
 @pytest.mark.parametrize("name", RECIPES)

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     epilog="""\b
 Examples:
   regard evaluate runs/demo --slices
-  regard evaluate runs/mine --source test.en --reference test.de --json"""
+  regard evaluate runs/mine --source test.en --reference test.de --json
+  regard evaluate runs/mine --source test.tok.en --reference test.tok.de --tokenize none"""
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--source", type=click.Path(path_type=Path), help="Sentences to translate.")
@@ -25,6 +26,14 @@ Examples:
 @click.option("--slices", is_flag=True, help="Also score each slice (runs on the phrasebook).")
 @click.option("--beam", type=click.IntRange(min=1), help="Beam size; 1 is greedy.")
 @click.option("--alpha", type=float, help="Exponent of the length norm.")
+@click.option(
+    "--tokenize",
+    type=click.Choice(["13a", "none", "intl", "char", "zh", "ja-mecab", "ko-mecab"]),
+    default="13a",
+    show_default=True,
+    help="How BLEU finds words; none: the text is tokenised already.",
+)
+@click.option("--lowercase", is_flag=True, help="Score without regard to capitals.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write the translations here.")
 @engine_options(default="torch", shortlist=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -33,6 +42,8 @@ def command(
     source: Path | None,
     reference: Path | None,
     slices: bool,
+    tokenize: str,
+    lowercase: bool,
     output: Path | None,
     as_json: bool,
     **options: Any,
@@ -61,7 +72,7 @@ def command(
     search = search_with(model.search, "evaluate", **chosen)
     with progress_bar("translating", len(pairs.sources)) as bar:
         outputs = translate_all(model, pairs.sources, search, bar.advance)
-    scores = score(outputs, pairs.references)
+    scores = score(outputs, pairs.references, tokenize, lowercase)
     rows = score_slices(pairs.entries, outputs) if slices else []
     notes, slips = score_notes(model, search) if slices else ([], [])
     if output:

@@ -1,10 +1,10 @@
 """Dropout: each number is zeroed with probability `rate`, the rest is scaled by 1/(1 - rate).
 
-One function for the whole model. torch's own dropout draws one random number per element; drawing
-64 random bits for four elements is several times cheaper on a CPU (decisions/0006) and gives rates
-exact to 1/65536. The bits come from torch's default generator, or from the one that
-`drawing_from` names: training seeds one for each part of each step, so that the masks depend on
-the step alone, not on who computes it or what was drawn before.
+One place for the whole model. torch's own dropout draws one random number per element; drawing 64
+random bits for four elements is many times cheaper on a CPU and gives rates exact to 1/65536
+(docs/decisions/0006-training-speed.md). The bits come from torch's default generator, or from the
+one that `drawing_from` names: training seeds one for each part of each step, so that masks depend
+on the step alone, not on who computes it or what was drawn before.
 """
 
 from collections.abc import Iterator

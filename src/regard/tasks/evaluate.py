@@ -48,9 +48,15 @@ class Slip:
     expected: str
 
 
-def score(outputs: Sequence[str], references: Sequence[str]) -> Scores:
-    """Scores of outputs against one reference each."""
-    bleu, chrf = BLEU(), CHRF()
+def score(
+    outputs: Sequence[str],
+    references: Sequence[str],
+    tokenize: str = "13a",
+    lowercase: bool = False,
+) -> Scores:
+    """Scores of outputs against one reference each; `tokenize` is sacreBLEU's name for how BLEU
+    finds words ("none": the text is tokenised already)."""
+    bleu, chrf = BLEU(lowercase, tokenize=tokenize, force=True), CHRF(lowercase=lowercase)
     return Scores(
         sentences=len(outputs),
         bleu=bleu.corpus_score(list(outputs), [list(references)]).score,

@@ -49,7 +49,7 @@ def validate(model: Transformer, data: Prepared, token_budget: int, sentences: i
         return Validation(loss, None)
     outputs = greedy_texts(model, data.tokenizer, [source for source, _ in chosen])
     references = [target for _, target in chosen]
-    return Validation(loss, BLEU().corpus_score(outputs, [references]).score)
+    return Validation(loss, BLEU(force=True).corpus_score(outputs, [references]).score)
 
 
 def greedy_texts(model: Transformer, tokenizer: Tokenizer, texts: Sequence[str]) -> list[str]:

@@ -2,7 +2,8 @@
 
 By default the C library asks the system for each large block and returns it when it is freed. A
 training step makes and frees thousands of them; each new page of each block is first filled with
-zeros by the kernel, which can cost more than the arithmetic that was asked for (decisions/0006).
+zeros by the kernel, which can cost more than the arithmetic that was asked for
+(docs/decisions/0006-training-speed.md).
 """
 
 import ctypes
