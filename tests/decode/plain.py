@@ -4,9 +4,10 @@ Slow on purpose. What the engines do with prepared weights, slots and tensors mu
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import jaxtyping
 import torch
@@ -22,12 +23,22 @@ NEVER = -math.inf
 
 @contextmanager
 def unchecked() -> Iterator[None]:
-    """Without the checks of shapes, which take longer than a small model; others make them."""
-    before = jaxtyping.config.jaxtyping_disable
+    """Without the checks of shapes, which take longer than a small model; others make them.
+
+    Functions within functions are made anew at every call: they get no checks that are not used.
+    """
+    before, with_checks = jaxtyping.config.jaxtyping_disable, jaxtyping.jaxtyped
+
+    def without(typechecker: Any) -> Callable[[Any], Any]:
+        checked = with_checks(typechecker=typechecker)
+        return lambda made: made if "<locals>" in made.__qualname__ else checked(made)
+
     jaxtyping.config.update("jaxtyping_disable", True)
+    jaxtyping.jaxtyped = without
     try:
         yield
     finally:
+        jaxtyping.jaxtyped = with_checks
         jaxtyping.config.update("jaxtyping_disable", before)
 
 

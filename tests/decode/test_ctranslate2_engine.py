@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from decode.plain import unchecked
 from regard.checkpoint.to_ctranslate2 import write_ctranslate2
 from regard.decode.engine import Frame, Layout, Row
 from regard.decode.engines.ctranslate2 import CTranslate2Engine
@@ -81,7 +82,7 @@ def next_log_p(
     model: Transformer, source: Row, outputs: Sequence[Row], search: Search
 ) -> list[list[float]]:
     """By a full pass for outputs of one length; what the options change, token by token."""
-    with torch.no_grad():
+    with torch.no_grad(), unchecked():
         begun = torch.tensor([[START, *ids] for ids in outputs])
         logits = model(torch.tensor([source]).expand(len(begun), -1), begun)[:, -1].clone()
     n, factor = search.no_repeat_ngram, search.repetition_penalty

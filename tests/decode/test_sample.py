@@ -1,6 +1,7 @@
 """Drawing tokens: repeatable, independent of neighbours, and as often as p says."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -71,11 +72,11 @@ def test_the_numbers_of_a_draw() -> None:
 def test_a_seed_repeats_and_another_differs() -> None:
     model = make("pre")
     rows = sentences(12, 64)
-    one, again = (search_with(model, rows, DRAW) for _ in range(2))
-    other = search_with(model, rows, Search(beam=1, temperature=1.0, seed=8, max_length=8))
-    free = [
-        search_with(model, rows, Search(beam=1, temperature=1.0, max_length=8)) for _ in range(2)
-    ]
+    anyhow = Search(beam=1, temperature=1.0, max_length=8)
+    with unchecked():
+        one, again = (search_with(model, rows, DRAW) for _ in range(2))
+        other = search_with(model, rows, replace(DRAW, seed=8))
+        free = [search_with(model, rows, anyhow) for _ in range(2)]
     assert one == again
     assert one != other and free[0] != free[1] and one != free[0]
 
@@ -83,7 +84,7 @@ def test_a_seed_repeats_and_another_differs() -> None:
 @pytest.mark.parametrize("batch", [1, 3, 64])
 def test_neighbours_order_and_number_of_draws_do_not_matter(batch: int) -> None:
     model = make("pre")
-    rows = sentences(14, 64)
+    rows = sentences(9, 64)
     with unchecked():
         plain = search_with(model, rows, DRAW)
     order = list(range(len(rows)))
@@ -92,7 +93,7 @@ def test_neighbours_order_and_number_of_draws_do_not_matter(batch: int) -> None:
     with unchecked():
         found = search_with(model, [rows[i] for i in order], DRAW, layout=layout)
     assert [h[0].ids for h in found] == [plain[i][0].ids for i in order]
-    search = Search(beam=1, temperature=1.0, seed=7, max_length=8, n_best=4)
+    search = Search(beam=1, temperature=1.0, seed=7, max_length=8, n_best=3)
     with unchecked():
         many = search_with(model, rows, search, layout=layout)
     for one, several in zip(plain, many, strict=True):

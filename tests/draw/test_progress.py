@@ -141,6 +141,17 @@ def test_work_of_unknown_length_counts() -> None:
     assert file.getvalue() == "read  1,234  0:00:05 elapsed\n"
 
 
+def test_work_whose_length_is_found_out_on_the_way() -> None:
+    """16 of 40 in 4 s: the other 24 take 6 s."""
+    console, file = log()
+    watch = Watch()
+    with progress_bar("compare", None, console=console, clock=watch) as bar:
+        watch.now += 4
+        bar.advance(16)
+        bar.expect(40)
+    assert file.getvalue() == "compare   40%  16/40  0:00:04 elapsed  0:00:06 left\n"
+
+
 def test_work_that_hangs_appears_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "QUIET_SECONDS", 0.02)
     file = Terminal()

@@ -194,6 +194,10 @@ class WorkProgress:
         if self._clock() - self._began >= QUIET_SECONDS:
             self._display.tick()
 
+    def expect(self, total: int) -> None:
+        """The whole work turns out to be `total` units."""
+        self._total = total
+
     def _show(self) -> None:
         """Called by a timer when the quiet time is over: work that hangs must show too."""
         with self._lock:
