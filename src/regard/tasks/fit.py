@@ -112,8 +112,8 @@ class Fit:
     ) -> Outcome:
         """Step until the recipe's end, early stopping or a request to stop; then say why."""
         first = self.progress.step + 1
-        # What is not the crew's work, optimizer and validation, may use all its cores.
-        torch.set_num_threads(self.compute.workers * self.compute.threads)
+        # The optimizer too: threads that meet for moments only spin where the crew wants to work.
+        torch.set_num_threads(self.compute.threads)
         with closing(Crew(self.model, self._loss, self.compute, self.recipe.train.seed)) as crew:
             return self._train(crew, first, stop, show)
 
@@ -179,7 +179,7 @@ class Fit:
         scored: dict[str, Validation] = {}
         for name, weights in candidates.items():
             load_into(self.model, weights)
-            scored[name] = validate(self.model, self.data, train.token_budget, train.bleu_sentences)
+            scored[name] = self._validation()
         chosen = min(scored, key=lambda name: scored[name].loss)
         load_into(self.model, candidates[chosen])
         native.save_weights(self.run.weights, self._weights())
@@ -248,8 +248,8 @@ class Fit:
         )
 
     def _validate(self, log: Log, bar: TrainingProgress) -> None:
-        train, progress = self.recipe.train, self.progress
-        found = validate(self.model, self.data, train.token_budget, train.bleu_sentences)
+        progress = self.progress
+        found = self._validation()
         log.write(
             "validation",
             progress.step,
@@ -266,6 +266,15 @@ class Fit:
         else:
             progress.since_best += 1
         bar.say(f"step {progress.step:,}: {found.sentence()}")
+
+    def _validation(self) -> Validation:
+        """Loss and BLEU of the model as it is, by all cores of the crew."""
+        train, compute = self.recipe.train, self.compute
+        torch.set_num_threads(compute.workers * compute.threads)
+        try:
+            return validate(self.model, self.data, train.token_budget, train.bleu_sentences)
+        finally:
+            torch.set_num_threads(compute.threads)
 
     def _save(self) -> None:
         """A checkpoint; of the older ones, those that finish() may need are kept."""
