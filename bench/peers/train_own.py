@@ -56,7 +56,7 @@ class Own:
 
     def steps(self, batches: Sequence[Batch]) -> Iterator[float]:
         model, job = self._model, self._job
-        # What is not the crew's work may use all its cores, as in tasks/fit.py.
+        # The optimizer has the threads of one worker, as in tasks/fit.py.
         torch.set_num_threads(self._compute.threads)
         groups = ([batch] for batch in batches)
         with closing(Crew(model, self._loss_of, self._compute, job.seed)) as crew:

@@ -77,13 +77,17 @@ class Crew:
         for number in share:
             loss = self._loss(step, number, parts[number])
             found = torch.autograd.grad(loss.smoothed / targets, self._used, allow_unused=True)
-            total = [_sum(a, b) for a, b in zip(total, found, strict=True)]
+            wide = (
+                None if one is None else one.to(weight.dtype)  # sums of bf16 are kept in fp32
+                for one, weight in zip(found, self._weights, strict=True)
+            )
+            total = [_sum(a, b) for a, b in zip(total, wide, strict=True)]
             smoothed += float(loss.smoothed.detach()) / targets
             plain += float(loss.plain) / targets
         return total, (smoothed, plain)
 
     def _loss(self, step: int, number: int, part: Batch) -> Loss:
-        generator = torch.Generator(part.source.device)
+        generator = torch.Generator(self._weights[0].device)
         words = np.random.SeedSequence((self._seed, step, number)).generate_state(1)
         generator.manual_seed(int(words[0]))
         with drawing_from(generator):
@@ -96,8 +100,7 @@ class Crew:
         for i, weight in enumerate(self._weights):
             total: Tensor | None = None
             for gradients in found:
-                part = gradients[i]
-                total = _sum(total, None if part is None else part.to(weight.dtype))
+                total = _sum(total, gradients[i])
             weight.grad = total
 
     def close(self) -> None:
