@@ -63,3 +63,10 @@ def test_a_language_is_a_code() -> None:
     for code in ("", "d", "german", "de-AT", "e1"):
         with pytest.raises(MisuseError, match=f"language: got '{code.lower()}', expected a code"):
             split_sentences(text, code)
+
+
+@pytest.mark.parametrize("space", "\u00a0\u0085\u1680\u2009\u2028\u2029\u202f\u3000")
+def test_spaces_beyond_ascii_before_a_full_stop(space: str) -> None:
+    """With these the library itself panics."""
+    text = f"A{space}. Vraiment{space}! Oui."
+    assert "".join(split_sentences(text, "fr")) == text

@@ -7,11 +7,13 @@ with the square of the text; so a long text is handed to it in windows.
 
 import re
 from collections.abc import Iterator
+from itertools import accumulate, pairwise
 
 from sentencex import segment
 
 from regard.errors import MisuseError
 
+_SPACES = re.compile(r"[^\S\x00-\x7f]")  # white space beyond ASCII
 WINDOW = 4_000  # characters; the longest of real sentences are far shorter
 
 
@@ -44,11 +46,7 @@ def _cut(text: str, language: str) -> Iterator[str]:
     start, begun = 0, ""  # `begun`: a sentence that is longer than a window
     while start < len(text):
         end = min(start + WINDOW, len(text))
-        try:
-            pieces = segment(language, text[start:end])
-        except UnicodeEncodeError:  # half a character: whoever reads the text will say so
-            pieces = [text[start:end]]
-        assert sum(map(len, pieces)) == end - start, "the library changed the text"
+        pieces = _segmented(text[start:end], language)
         if end == len(text):
             yield begun + pieces[0]
             yield from pieces[1:]
@@ -61,3 +59,15 @@ def _cut(text: str, language: str) -> Iterator[str]:
         yield from pieces[1:-1]
         begun = ""
         start = end - len(pieces[-1])
+
+
+def _segmented(text: str, language: str) -> list[str]:
+    """The library's cutting. Spaces like those before a French mark would stop it with a panic when
+    they stand before a full stop, so it is shown plain ones."""
+    try:
+        lengths = [len(piece) for piece in segment(language, _SPACES.sub(" ", text))]
+    except UnicodeEncodeError:  # half a character: whoever reads the text will say so
+        return [text]
+    assert sum(lengths) == len(text), "the library changed the text"
+    ends = [0, *accumulate(lengths)]
+    return [text[start:end] for start, end in pairwise(ends)]
