@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict
-from functools import partial
 from time import perf_counter
 
 import torch
@@ -19,7 +18,7 @@ from regard.tasks.recipe import TrainSection
 from regard.train.compute import Compute
 from regard.train.crew import Crew
 from regard.train.loop import training_steps
-from regard.train.objectives import translation_loss
+from regard.train.objectives import Translation, translation_loss
 from regard.train.optimizer import make_adam
 
 
@@ -29,7 +28,7 @@ class Own:
     def __init__(self, job: TrainJob) -> None:
         self._job = job
         self._model = Transformer(job.spec, seed=job.seed)
-        self._loss_of = partial(translation_loss, epsilon=job.smoothing)
+        self._objective = Translation(job.smoothing)
         if "compute" in job.options:
             self._compute = build(Compute, job.options["compute"], "job")
             self.layout = str(self._compute)
@@ -45,7 +44,7 @@ class Own:
         recipe = TrainSection(seed=self._job.seed, label_smoothing=self._job.smoothing)
         pace = choose_compute(
             self._model,
-            self._loss_of,
+            self._objective,
             lambda: ([batch] for batch in batches),
             recipe,
             torch.device("cpu"),
@@ -56,10 +55,8 @@ class Own:
 
     def steps(self, batches: Sequence[Batch]) -> Iterator[float]:
         model, job = self._model, self._job
-        # The optimizer has the threads of one worker, as in tasks/fit.py.
-        torch.set_num_threads(self._compute.threads)
         groups = ([batch] for batch in batches)
-        with closing(Crew(model, self._loss_of, self._compute, job.seed)) as crew:
+        with closing(Crew(model, self._objective, self._compute, job.seed)) as crew:
             for step in training_steps(
                 model, make_adam(model), groups, crew.gradients, job.rate, job.clip
             ):

@@ -19,8 +19,7 @@ from regard.tasks.run import Run
 from regard.tasks.train import Request, train
 from regard.text.special import Special
 from regard.train.compute import Compute
-from regard.train.label_smoothing import Loss
-from regard.train.objectives import translation_loss
+from regard.train.objectives import Translation
 
 CPU = torch.device("cpu")
 
@@ -30,8 +29,7 @@ def groups() -> Iterator[list[Batch]]:
         yield [make_batch([([5, 6, 7], [8, 9])] * 4, Special())]
 
 
-def loss_of(model: Transformer, batch: Batch) -> Loss:
-    return translation_loss(model, batch, 0.1)
+loss_of = Translation(0.1)
 
 
 def chosen(section: TrainSection) -> Pace:

@@ -32,9 +32,8 @@ from regard.tasks.stop import StopRequest
 from regard.tasks.validate import Validation, validate
 from regard.train.compute import Compute
 from regard.train.crew import Crew
-from regard.train.label_smoothing import Loss
 from regard.train.loop import Step, training_steps
-from regard.train.objectives import translation_loss
+from regard.train.objectives import Translation
 from regard.train.optimizer import make_adam, optimizer_tensors, restore_optimizer
 from regard.train.schedule import noam
 from regard.train.state import Progress
@@ -61,6 +60,7 @@ class Fit:
         self.model.to(self.device)
         self.optimizer = make_adam(self.model)
         self.progress = Progress()
+        self.objective = Translation(recipe.train.label_smoothing)
         self.compute = Compute()
         self.coverage: Coverage | None = None  # where the embedding starts from static vectors
         self._speed = 0.0  # tokens per second, smoothed for the eye
@@ -80,7 +80,8 @@ class Fit:
 
     def _choose_compute(self) -> None:
         """Measure how to compute a step, and write down what the last bits depend on."""
-        pace = choose_compute(self.model, self._loss, self._groups, self.recipe.train, self.device)
+        train, device = self.recipe.train, self.device
+        pace = choose_compute(self.model, self.objective, self._groups, train, device)
         self.compute = pace.compute
         self.progress = Progress()  # the self-test took batches
         self.run.update_info(**pace.record())
@@ -112,9 +113,8 @@ class Fit:
     ) -> Outcome:
         """Step until the recipe's end, early stopping or a request to stop; then say why."""
         first = self.progress.step + 1
-        # The optimizer too: threads that meet for moments only spin where the crew wants to work.
-        torch.set_num_threads(self.compute.threads)
-        with closing(Crew(self.model, self._loss, self.compute, self.recipe.train.seed)) as crew:
+        seed = self.recipe.train.seed
+        with closing(Crew(self.model, self.objective, self.compute, seed)) as crew:
             return self._train(crew, first, stop, show)
 
     def _train(
@@ -205,9 +205,6 @@ class Fit:
     def _rate(self, step: int) -> float:
         train = self.recipe.train
         return noam(step, self.model.spec.d_model, train.warmup, train.factor)
-
-    def _loss(self, model: Transformer, batch: Batch) -> Loss:
-        return translation_loss(model, batch.to(self.device), self.recipe.train.label_smoothing)
 
     def _groups(self) -> Iterator[list[Batch]]:
         """Batches from the place where the run stands, `accumulate` of them for each step."""

@@ -22,7 +22,9 @@ from regard.tasks.choice import cores, this_machine
 from regard.tasks.recipe import TrainSection
 from regard.tasks.settle import layouts_for
 from regard.train.compute import Compute
-from regard.train.crew import Crew, LossOf
+from regard.train.crew import Crew
+from regard.train.shared import can_share
+from regard.train.worker import LossOf
 
 SECONDS = 3.0  # that one way to compute is measured for, at most one step longer
 STEPS = 5  # and so many steps
@@ -68,9 +70,10 @@ def choose_compute(
 ) -> Pace:
     """The fastest way to compute steps like these, within what the recipe fixes."""
     total = train.threads or cores()
-    if device.type == "cpu":
-        layouts = [pair for pair in layouts_for(total) if train.workers in (0, pair[0])]
-        layouts = layouts or [(train.workers, max(1, total // train.workers))]
+    if train.workers:
+        layouts = [(train.workers, max(1, total // train.workers))]
+    elif device.type == "cpu" and can_share():
+        layouts = layouts_for(total)
     else:
         layouts = [(1, total)]
     precision = "fp32" if train.precision == "auto" else train.precision
@@ -110,15 +113,16 @@ def _speed(
     model: Transformer, loss_of: LossOf, sample: Sequence[Sequence[Batch]], way: Compute, seed: int
 ) -> float:
     """Source and target tokens per second: the median of some steps after a first one."""
-    begun, found = time.perf_counter(), []
+    begun, found = 0.0, []
     with closing(Crew(model, loss_of, way, seed)) as crew:
         for number, group in enumerate(sample):
             started = time.perf_counter()
             crew.gradients(0, group)
+            now = time.perf_counter()
+            begun = begun or now  # the first step starts processes and fills caches
             if number or len(sample) == 1:
-                tokens = sum(batch.tokens for batch in group)
-                found.append(tokens / (time.perf_counter() - started))
-            if number and time.perf_counter() - begun > SECONDS:
+                found.append(sum(batch.tokens for batch in group) / (now - started))
+            if number and now - begun > SECONDS:
                 break
     model.zero_grad(set_to_none=True)
     return median(found)

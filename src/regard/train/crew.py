@@ -1,114 +1,84 @@
 """The gradient of a step, computed by several workers at once.
 
-    group of batches ─ split ─┬─ worker 1 ─ gradients ─┐
-                              └─ worker 2 ─ gradients ─┴─ sum ─ .grad of the weights
+    group of batches ─ split ─┬─ we          ─ gradients ─┐
+                              └─ a colleague ─ gradients ─┴─ sum ─ .grad of the weights
 
 On a CPU two workers of one thread are faster than one of two: nobody waits at the end of each small
-operation. torch lets go of Python's lock while it computes, so they are threads that share the
+operation. The first worker is this process, the others have one of their own; all see the same
 weights. Every part of a step has its own seed for dropout, and gradients are added in a fixed
 order: a step depends on the weights, its number and its examples, and on nothing that came before.
 """
 
-import copy
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from regard.data.batch import Batch, split_batch
-from regard.model.dropout import drawing_from
-from regard.model.kernels import plain_kernels
+from regard.errors import MisuseError
 from regard.model.transformer import Transformer
+from regard.train.colleague import Colleague, use_shared
 from regard.train.compute import Compute
-from regard.train.label_smoothing import Loss
 from regard.train.memory import keep_freed_memory
-
-LossOf = Callable[[Transformer, Batch], Loss]
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Of a whole group: both losses, mean per target token."""
-
-    smoothed: float
-    plain: float
+from regard.train.objectives import Translation
+from regard.train.shared import SharedTensors, can_share
+from regard.train.worker import LossOf, Share, Sums, Worker, added
 
 
 class Crew:
     """The workers; `gradients` fills `.grad` of the model's weights, `close` sends them home."""
 
     def __init__(self, model: Transformer, loss_of: LossOf, compute: Compute, seed: int) -> None:
-        self.compute = compute
-        self._loss_of, self._seed = loss_of, seed
+        self.compute, self._model = compute, model
         self._weights = list(model.parameters())
-        self._model = model if compute.precision == "fp32" else copy.deepcopy(model).bfloat16()
-        self._used = list(self._model.parameters())  # the weights themselves, or their copies
+        self._colleagues: list[Colleague] = []
         keep_freed_memory()
-        self._pool = ThreadPoolExecutor(
-            compute.workers, "train", torch.set_num_threads, (compute.threads,)
-        )
+        # The optimizer too: threads that meet for moments only spin where colleagues want to work.
+        torch.set_num_threads(compute.threads)
+        if compute.workers > 1:
+            self._hire(loss_of, seed)
+        self._own = Worker(model, loss_of, compute, seed)
+
+    def _hire(self, loss_of: LossOf, seed: int) -> None:
+        if not can_share() or not isinstance(loss_of, Translation):
+            raise MisuseError(
+                "train.workers: several workers are for translation on Linux; set it to 1"
+            )
+        self._memory = memory = SharedTensors(self._weights)
+        with torch.no_grad():
+            for place, weight in zip(memory.tensors, self._weights, strict=True):
+                place.copy_(weight)
+        use_shared(self._model, memory.tensors)
+        self._colleagues = [
+            Colleague(self._model.spec, loss_of, self.compute, seed, memory)
+            for _ in range(self.compute.workers - 1)
+        ]
 
     def gradients(self, step: int, group: Sequence[Batch]) -> Sums:
         """The gradient of the mean loss per target token over the group, and that loss."""
-        self._model.train()
-        if self._used[0] is not self._weights[0]:
-            with torch.no_grad():  # one cast per step instead of one per use
-                torch._foreach_copy_(tuple(self._used), tuple(self._weights))
         targets = sum(int(batch.target_real.sum()) for batch in group)
-        parts = [part for batch in group for part in split_batch(batch, self.compute.workers)]
-        shares = [range(i, len(parts), self.compute.workers) for i in range(self.compute.workers)]
-        jobs = [
-            self._pool.submit(self._work, step, parts, share, targets) for share in shares if share
+        workers = self.compute.workers
+        parts = [part for batch in group for part in split_batch(batch, workers)]
+        shares = [
+            Share(step, targets, tuple(range(i, len(parts), workers)), parts[i::workers])
+            for i in range(workers)
         ]
-        done = [job.result() for job in jobs]
-        self._add_up([gradients for gradients, _ in done])
-        losses = np.sum([losses for _, losses in done], axis=0)
-        return Sums(*(float(loss) for loss in losses))
-
-    def _work(
-        self, step: int, parts: Sequence[Batch], share: range, targets: int
-    ) -> tuple[list[Tensor | None], tuple[float, float]]:
-        """The summed gradients and losses of one worker's share of the parts."""
-        total: list[Tensor | None] = [None] * len(self._used)
-        smoothed = plain = 0.0
-        for number in share:
-            loss = self._loss(step, number, parts[number])
-            found = torch.autograd.grad(loss.smoothed / targets, self._used, allow_unused=True)
-            wide = (
-                None if one is None else one.to(weight.dtype)  # sums of bf16 are kept in fp32
-                for one, weight in zip(found, self._weights, strict=True)
-            )
-            total = [_sum(a, b) for a, b in zip(total, wide, strict=True)]
-            smoothed += float(loss.smoothed.detach()) / targets
-            plain += float(loss.plain) / targets
-        return total, (smoothed, plain)
-
-    def _loss(self, step: int, number: int, part: Batch) -> Loss:
-        generator = torch.Generator(self._weights[0].device)
-        words = np.random.SeedSequence((self._seed, step, number)).generate_state(1)
-        generator.manual_seed(int(words[0]))
-        with drawing_from(generator):
-            if self.compute.kernels == "fast":
-                return self._loss_of(self._model, part)
-            with plain_kernels():
-                return self._loss_of(self._model, part)
-
-    def _add_up(self, found: list[list[Tensor | None]]) -> None:
-        for i, weight in enumerate(self._weights):
-            total: Tensor | None = None
-            for gradients in found:
-                total = _sum(total, gradients[i])
-            weight.grad = total
+        asked = [(c, s) for c, s in zip(self._colleagues, shares[1:], strict=True) if s.parts]
+        for colleague, share in asked:
+            colleague.ask(share)
+        total, sums = self._own.gradients(shares[0])
+        for colleague, _ in asked:
+            gradients, more = colleague.answer()
+            total = [added(a, b) for a, b in zip(total, gradients, strict=True)]
+            sums += more
+        for weight, gradient in zip(self._weights, total, strict=True):
+            weight.grad = gradient
+        return sums
 
     def close(self) -> None:
-        self._pool.shutdown()
-
-
-def _sum(a: Tensor | None, b: Tensor | None) -> Tensor | None:
-    """a + b into a's memory; None is nothing."""
-    if a is None or b is None:
-        return b if a is None else a
-    return a.add_(b)
+        """The weights become this process's own again."""
+        for colleague in self._colleagues:
+            colleague.close()
+        if self._colleagues:
+            use_shared(self._model, [weight.detach().clone() for weight in self._weights])
+            self._memory.close()
+            self._colleagues = []

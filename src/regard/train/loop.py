@@ -13,7 +13,7 @@ from torch import nn
 
 from regard.data.batch import Batch
 from regard.errors import TrainingError
-from regard.train.crew import Sums
+from regard.train.worker import Sums
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,21 @@
 """What a model is trained for: a batch in, a loss summed over its predicted tokens out."""
 
+from dataclasses import dataclass
+
 from regard.data.batch import Batch
 from regard.model.kernels import fast_kernels
 from regard.model.transformer import Transformer
 from regard.train.label_smoothing import Loss, projected_cross_entropy, smoothed_cross_entropy
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The objective as data, which can be told to another process."""
+
+    smoothing: float = 0.0
+
+    def __call__(self, model: Transformer, batch: Batch) -> Loss:
+        return translation_loss(model, batch, self.smoothing)
 
 
 def translation_loss(model: Transformer, batch: Batch, epsilon: float) -> Loss:

@@ -1,0 +1,148 @@
+"""A worker in a process of its own, and how one talks with it.
+
+    we    ── share: step, numbers, parts (safetensors) ──▸    colleague
+    we    ◂── losses, or what went wrong (JSON) ──            colleague
+
+Weights and gradients are in memory that both see. Threads of one process would be simpler, but take
+turns at Python's lock: with small batches half of their time (docs/decisions/0006). A colleague
+ignores signals, which are for us to answer, and ends when we do.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import asdict
+from multiprocessing.connection import Connection
+
+import torch
+from safetensors.torch import load, save
+from torch import Tensor
+
+from regard.config import build, to_tables
+from regard.data.batch import Batch
+from regard.errors import TrainingError
+from regard.model.spec import Spec
+from regard.model.transformer import Transformer
+from regard.train.compute import Compute
+from regard.train.memory import keep_freed_memory
+from regard.train.objectives import Translation
+from regard.train.shared import SharedTensors
+from regard.train.worker import Share, Sums, Worker
+
+_PARTS = ("source", "source_real", "target_in", "target_out", "target_real")
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
+
+
+class Colleague:
+    """The other process, seen from ours."""
+
+    def __init__(
+        self,
+        spec: Spec,
+        objective: Translation,
+        compute: Compute,
+        seed: int,
+        weights: SharedTensors,
+    ) -> None:
+        self._gradients = SharedTensors(weights.tensors)
+        ours, theirs = socket.socketpair()
+        files = (weights.descriptor, self._gradients.descriptor, theirs.fileno())
+        code = f"from regard.train.colleague import serve; serve{files}"
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            pass_fds=files,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        )
+        theirs.close()
+        self._line = Connection(ours.detach())
+        about = {
+            "spec": to_tables(spec),
+            "double": weights.tensors[0].dtype == torch.float64,
+            "objective": asdict(objective),
+            "compute": asdict(compute),
+            "seed": seed,
+        }
+        self._line.send_bytes(json.dumps(about).encode())
+
+    def ask(self, share: Share) -> None:
+        """Hand a share over; `answer` waits for it."""
+        tensors = {"step": torch.tensor([share.step, share.targets, *share.numbers])}
+        for i, part in enumerate(share.parts):
+            tensors |= {f"{i}.{name}": vars(part)[name].contiguous() for name in _PARTS}
+        self._line.send_bytes(save(tensors))
+
+    def answer(self) -> tuple[list[Tensor | None], Sums]:
+        """Its gradients, in the shared memory, and losses."""
+        try:
+            said = json.loads(self._line.recv_bytes())
+        except (EOFError, ConnectionResetError):
+            code = self._process.wait()
+            raise TrainingError(
+                f"a worker process ended with code {code} (-9: killed, often because memory ran "
+                "out); resume the run, with a smaller train.token_budget for a new one"
+            ) from None
+        if "error" in said:
+            raise TrainingError(f"a worker process failed:\n{said['error']}")
+        missing = set(said["missing"])
+        tensors = enumerate(self._gradients.tensors)
+        gradients = [None if i in missing else tensor for i, tensor in tensors]
+        return gradients, Sums(*said["sums"])
+
+    def close(self) -> None:
+        self._line.close()
+        self._process.wait()
+        self._gradients.close()
+
+
+def serve(weights: int, gradients: int, line: int) -> None:
+    """The colleague's own side: answer shares until the line is closed."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+        signal.signal(number, signal.SIG_IGN)
+    ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+    keep_freed_memory()
+    talk = Connection(line)
+    try:
+        about = json.loads(talk.recv_bytes())
+        compute = build(Compute, about["compute"], "compute")
+        torch.set_num_threads(compute.threads)
+        model = Transformer(build(Spec, about["spec"], "spec"), seed=None)
+        model = model.double() if about["double"] else model
+        use_shared(model, SharedTensors(list(model.parameters()), weights).tensors)
+        found = SharedTensors(list(model.parameters()), gradients).tensors
+        worker = Worker(model, Translation(**about["objective"]), compute, about["seed"])
+        while True:
+            talk.send_bytes(_answered(worker, talk.recv_bytes(), found))
+    except (EOFError, ConnectionResetError, BrokenPipeError):
+        return
+
+
+def _answered(worker: Worker, question: bytes, into: Sequence[Tensor]) -> bytes:
+    try:
+        tensors = load(question)
+        step, targets, *numbers = tensors["step"].tolist()
+        parts = [
+            Batch(**{name: tensors[f"{i}.{name}"] for name in _PARTS}, ids=())
+            for i in range(len(numbers))
+        ]
+        gradients, sums = worker.gradients(Share(step, targets, tuple(numbers), parts))
+        missing = []
+        for i, (gradient, place) in enumerate(zip(gradients, into, strict=True)):
+            if gradient is None:
+                missing.append(i)
+            else:
+                place.copy_(gradient)
+        return json.dumps({"sums": [sums.smoothed, sums.plain], "missing": missing}).encode()
+    except Exception:  # whatever it is, the other side has to know
+        return json.dumps({"error": traceback.format_exc()}).encode()
+
+
+def use_shared(model: Transformer, tensors: Sequence[Tensor]) -> None:
+    """Let the model's weights be these tensors; their values are left as they are."""
+    for weight, tensor in zip(model.parameters(), tensors, strict=True):
+        weight.data = tensor
