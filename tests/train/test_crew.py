@@ -160,6 +160,18 @@ def test_a_colleagues_error_reaches_us_and_the_crew_can_go_on() -> None:
         assert crew.gradients(1, [good]).plain > 0
 
 
+def test_after_an_error_of_ours_no_old_answer_is_taken() -> None:
+    """The token beyond the vocabulary is in our half; the colleague answers all the same."""
+    good = make_batch(pairs(), Special())
+    bad = make_batch([([39999], [5]), *pairs()[1:]], Special())
+    one = model()
+    with closing(Crew(one, loss_of, Compute(workers=2), seed=7)) as crew:
+        with pytest.raises(IndexError):
+            crew.gradients(1, [bad])
+        after = crew.gradients(3, [good])
+    assert after == gradients(one, Compute(workers=2), [good], step=3)[0]
+
+
 def test_a_colleague_that_was_killed_is_named() -> None:
     one, before = model(), set(psutil.Process().children())  # other tests may leave some
     with closing(Crew(one, loss_of, Compute(workers=2), seed=1)) as crew:

@@ -4,8 +4,8 @@
     we    ◂── losses, or what went wrong (JSON) ──            colleague
 
 Weights and gradients are in memory that both see. Threads of one process would be simpler, but take
-turns at Python's lock: with small batches half of their time (docs/decisions/0006). A colleague
-ignores signals, which are for us to answer, and ends when we do.
+turns at Python's lock (docs/decisions/0006-training-speed.md). A colleague ignores signals, which
+are for us to answer, and ends when we do.
 """
 
 import ctypes
@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import asdict
 from multiprocessing.connection import Connection
+from typing import Any
 
 import torch
 from safetensors.torch import load, save
@@ -71,22 +72,31 @@ class Colleague:
         self._line.send_bytes(json.dumps(about).encode())
 
     def ask(self, share: Share) -> None:
-        """Hand a share over; `answer` waits for it."""
+        """Hand a share over; `listen` waits for the answer."""
         tensors = {"step": torch.tensor([share.step, share.targets, *share.numbers])}
         for i, part in enumerate(share.parts):
             tensors |= {f"{i}.{name}": vars(part)[name].contiguous() for name in _PARTS}
-        self._line.send_bytes(save(tensors))
-
-    def answer(self) -> tuple[list[Tensor | None], Sums]:
-        """Its gradients, in the shared memory, and losses."""
         try:
-            said = json.loads(self._line.recv_bytes())
+            self._line.send_bytes(save(tensors))
+        except (BrokenPipeError, ConnectionResetError):
+            raise self._gone() from None
+
+    def listen(self) -> dict[str, Any]:
+        """What it says to the share that it was asked for."""
+        try:
+            said: dict[str, Any] = json.loads(self._line.recv_bytes())
         except (EOFError, ConnectionResetError):
-            code = self._process.wait()
-            raise TrainingError(
-                f"a worker process ended with code {code} (-9: killed, often because memory ran "
-                "out); resume the run, with a smaller train.token_budget for a new one"
-            ) from None
+            raise self._gone() from None
+        return said
+
+    def _gone(self) -> TrainingError:
+        return TrainingError(
+            f"a worker process ended with code {self._process.wait()} (-9: killed, often because "
+            "memory ran out); resume the run, with a smaller train.token_budget for a new one"
+        )
+
+    def gradients(self, said: dict[str, Any]) -> tuple[list[Tensor | None], Sums]:
+        """Its gradients, in the shared memory, and losses."""
         if "error" in said:
             raise TrainingError(f"a worker process failed:\n{said['error']}")
         missing = set(said["missing"])

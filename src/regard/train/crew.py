@@ -39,9 +39,11 @@ class Crew:
         self._own = Worker(model, loss_of, compute, seed)
 
     def _hire(self, loss_of: LossOf, seed: int) -> None:
-        if not can_share() or not isinstance(loss_of, Translation):
+        on_cpu = self._weights[0].device.type == "cpu"
+        if not (can_share() and on_cpu and isinstance(loss_of, Translation)):
             raise MisuseError(
-                "train.workers: several workers are for translation on Linux; set it to 1"
+                "train.workers: several workers are for translation on a CPU under Linux; set it "
+                "to 1"
             )
         self._memory = memory = SharedTensors(self._weights)
         with torch.no_grad():
@@ -65,9 +67,12 @@ class Crew:
         asked = [(c, s) for c, s in zip(self._colleagues, shares[1:], strict=True) if s.parts]
         for colleague, share in asked:
             colleague.ask(share)
-        total, sums = self._own.gradients(shares[0])
-        for colleague, _ in asked:
-            gradients, more = colleague.answer()
+        try:
+            total, sums = self._own.gradients(shares[0])
+        finally:  # even if ours failed: no answer may be left for the next step
+            said = [colleague.listen() for colleague, _ in asked]
+        for (colleague, _), answer in zip(asked, said, strict=True):
+            gradients, more = colleague.gradients(answer)
             total = [added(a, b) for a, b in zip(total, gradients, strict=True)]
             sums += more
         for weight, gradient in zip(self._weights, total, strict=True):
