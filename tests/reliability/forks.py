@@ -53,7 +53,7 @@ class Child:
 
     def __init__(self, server: "subprocess.Popen[str]", pid: int, output: Path, gate: str) -> None:
         self.pid, self._server, self._output = pid, server, output
-        self._waits = False
+        self._waits = self.is_over = False
         self._said = open(f"{gate}.said", encoding="utf-8") if gate else None  # noqa: SIM115
         self._go = open(f"{gate}.go", "w", encoding="utf-8") if gate else None  # noqa: SIM115
 
@@ -88,6 +88,7 @@ class Child:
                 for _ in self.words():  # whatever gates are left
                     pass
             code = json.loads(self._server.stdout.readline())["code"]
+            self.is_over = True
         finally:
             timer.cancel()
             for pipe in (self._said, self._go):
@@ -102,6 +103,7 @@ class Trainings:
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="regard-forks-")
+        self._last: Child | None = None
         self._count = 0
         self._server = subprocess.Popen(
             [sys.executable, __file__],
@@ -112,6 +114,9 @@ class Trainings:
         )
 
     def start(self, *arguments: str, **faults: Any) -> Child:
+        if self._last is not None and not self._last.is_over:  # a test that failed left it
+            self._last.kill()
+            self._last.wait()
         self._count += 1
         place = Path(self._folder.name) / str(self._count)
         gate = str(place) if faults.get("gate_at") else ""
@@ -127,7 +132,8 @@ class Trainings:
         self._server.stdin.write(json.dumps(order) + "\n")
         self._server.stdin.flush()
         pid = json.loads(self._server.stdout.readline())["pid"]
-        return Child(self._server, pid, Path(f"{place}.out"), gate)
+        self._last = Child(self._server, pid, Path(f"{place}.out"), gate)
+        return self._last
 
     def run(self, *arguments: str, **faults: Any) -> Done:
         return self.start(*arguments, **faults).wait()
@@ -143,9 +149,9 @@ class Trainings:
 
 
 def serve() -> None:
+    import matplotlib.backends.backend_agg  # noqa: F401
     from torch.utils import tensorboard  # noqa: F401
 
-    import regard.draw.plot
     import regard.tasks.train  # noqa: F401
 
     for line in sys.stdin:

@@ -25,7 +25,13 @@ from regard.tasks.log import read_log
 from regard.tasks.run import Run
 from regard.tasks.train import Request
 
-SHORT = ("train.steps=30", "train.validate_every=6", "train.bleu_sentences=4", "train.patience=0")
+SHORT = (
+    "train.steps=30",
+    "train.validate_every=6",
+    "train.bleu_sentences=4",
+    "train.patience=0",
+    "train.minutes=",  # a run that ends by the clock never ends twice at the same step
+)
 KILLS = 3
 WAIT = 0.002  # seconds between two looks at the log
 MOMENT = 0.05  # seconds; a kill comes within them, anywhere in a step or a checkpoint
@@ -65,7 +71,8 @@ def prove(request: Request, say: Callable[[str], None]) -> Proof:
         raise MisuseError("train: --prove-resume takes a recipe or own files and KEY=VALUE only")
     folder = Path(tempfile.mkdtemp(prefix="regard-prove-"))
     straight, killed = Run(folder / "straight"), Run(folder / "killed")
-    _train([*_asked(request), *SHORT, *request.assignments, "--run", str(straight.folder)])
+    with progress_bar("the straight run", None):
+        _train([*_asked(request), *SHORT, *request.assignments, "--run", str(straight.folder)])
     train = read_json(straight.recipe)["train"]
     say(
         f"A short run: {train['steps']} steps, a checkpoint every {train['validate_every']}, "
