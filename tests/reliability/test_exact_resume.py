@@ -25,7 +25,7 @@ def kill_at_step(trainings: Trainings, arguments: list[str], step: int, examples
     assert child.wait().code == -9
 
 
-def epochs(place: Path, straight: dict[str, str]) -> int:
+def first_epoch(straight: dict[str, str]) -> int:
     """Steps of the first epoch: until an example comes for the second time."""
     seen: set[int] = set()
     for step, times in sorted(toys.examples(Path(straight["examples"])).items()):
@@ -47,7 +47,7 @@ def test_no_bit_and_no_example_differs(
     loaders: int,
     kills: int,
 ) -> None:
-    epoch = epochs(tmp_path, straight)
+    epoch = first_epoch(straight)
     assert 2 * toys.EVERY < epoch < toys.STEPS - toys.EVERY
     chance = random.Random()
     twice = [toys.EVERY + 2, 2 * toys.EVERY + 2]  # in the first epoch, with progress between

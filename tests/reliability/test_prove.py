@@ -33,16 +33,16 @@ def test_the_command_proves_a_users_own_files(tmp_path: Path) -> None:
 
 
 def test_other_bits_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The killed run gets another seed for its dropout: the proof must fail."""
+    """The killed run learns from another loss: the proof must fail."""
     copy = proving._copy_start
 
-    def other_seed(straight: Run, killed: Run) -> None:
+    def other_loss(straight: Run, killed: Run) -> None:
         copy(straight, killed)
         text = killed.recipe.read_text()
         assert '"label_smoothing": 0.1' in text
         killed.recipe.write_text(text.replace('"label_smoothing": 0.1', '"label_smoothing": 0.2'))
 
-    monkeypatch.setattr(proving, "_copy_start", other_seed)
+    monkeypatch.setattr(proving, "_copy_start", other_loss)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     source, target = toy.write(tmp_path, 200)
     said: list[str] = []

@@ -85,7 +85,7 @@ def test_a_step_that_is_objected_to_changes_no_weight() -> None:
     (second,) = training_steps(
         model, optimizer, iter([group]), broken, lambda step: 0.1, 1.0, 2, judge
     )
-    assert second.number == 2 and second.objection is not None and second.group == group
+    assert second.number == 2 and second.objection is not None and second.group is group
     assert all(torch.equal(weight, before[name]) for name, weight in model.named_parameters())
     (third,) = training_steps(model, optimizer, iter([group]), broken, lambda step: 0.1, 1.0, 3)
     assert third.objection is None

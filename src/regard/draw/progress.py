@@ -67,13 +67,13 @@ class _Display:
 
     def say(self, line: str) -> None:
         """A line that stays: above the live line, or in the log."""
-        with suppress(OSError):  # the terminal was closed: the work goes on
+        with suppress(OSError, SystemExit):  # closed terminal, or pipe: rich would end the work
             self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def stop(self) -> None:
         """End with the last state on the screen or in the log."""
         if self._live is not None:
-            with suppress(OSError):
+            with suppress(OSError, SystemExit):
                 self._live.stop()
             self._live = None
         elif not self.live_mode:

@@ -52,10 +52,10 @@ class Proof:
 
     def lines(self) -> list[str]:
         """The table and the verdict."""
-        rows = [("", "straight", "killed and resumed", "")]
+        rows = [("SHA-256", "straight", "killed and resumed", "")]
         for name, (a, b) in self.sums.items():
             rows.append((name, a[:SHOWN], b[:SHOWN], "same" if a == b else "DIFFERENT"))
-        table = [f"{n:14}{a:18}{b:20}{same}".rstrip() for n, a, b, same in rows]
+        table = [f"{n:16}{a:18}{b:20}{same}".rstrip() for n, a, b, same in rows]
         if not self.kills:
             verdict = "Not proved: the run was over before a kill reached it; add train.steps=300"
         elif self.holds:
@@ -70,7 +70,18 @@ def prove(request: Request, say: Callable[[str], None]) -> Proof:
     if request.resume or request.folder or request.minutes:
         raise MisuseError("train: --prove-resume takes a recipe or own files and KEY=VALUE only")
     folder = Path(tempfile.mkdtemp(prefix="regard-prove-"))
-    straight, killed = Run(folder / "straight"), Run(folder / "killed")
+    proof: Proof | None = None
+    try:
+        proof = _proof(request, Run(folder / "straight"), Run(folder / "killed"), say)
+    finally:
+        if proof is None or proof.holds:
+            shutil.rmtree(folder, ignore_errors=True)
+    if not proof.holds:
+        say(f"Both runs are left for you to look at in {folder}.")
+    return proof
+
+
+def _proof(request: Request, straight: Run, killed: Run, say: Callable[[str], None]) -> Proof:
     with progress_bar("the straight run", None):
         _train([*_asked(request), *SHORT, *request.assignments, "--run", str(straight.folder)])
     train = read_json(straight.recipe)["train"]
@@ -88,10 +99,6 @@ def prove(request: Request, say: Callable[[str], None]) -> Proof:
             bar.advance()
         _train(["--resume", str(killed.folder)])
     proof.sums.update(_sums(straight, killed, train["steps"]))
-    if proof.holds:
-        shutil.rmtree(folder)
-    else:
-        say(f"Both runs are left for you to look at in {folder}.")
     return proof
 
 
