@@ -8,6 +8,7 @@ At a gate a training says what it is about to do and waits until the test lets i
 kill lands exactly there.
 """
 
+import faulthandler
 import json
 import os
 import signal
@@ -174,6 +175,7 @@ def _train(order: dict[str, Any]) -> None:
         sys.stdout = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        faulthandler.dump_traceback_later(100, file=2)  # where a training hangs that should not
         _install(Faults(**order["faults"]))
         sys.argv = ["regard", "train", *order["arguments"]]
         from regard.cli.main import main

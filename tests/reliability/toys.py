@@ -8,7 +8,13 @@ import toy
 from regard.checkpoint.native import folder_name
 
 STEPS, EVERY = 60, 7
-SHORT = (*toy.SMALL, f"train.steps={STEPS}", f"train.validate_every={EVERY}", "train.average=3")
+SHORT = (
+    *toy.SMALL,
+    f"train.steps={STEPS}",
+    f"train.validate_every={EVERY}",
+    "train.average=3",
+    "train.bleu_sentences=0",
+)
 
 
 def new(place: Path, *changes: str) -> list[str]:

@@ -29,9 +29,9 @@ def newest_whole(
         except DamageError as error:
             damaged.append((step, error))
             continue
-        for broken, error in damaged:
+        for broken, why in damaged:
             aside = put_aside(root, broken)
-            say(f"Warning: {error}.")
+            say(f"Warning: {why}.")
             say(f"  That checkpoint now lies in {aside}; taking the one of step {step:,}.")
         return step, found
     if damaged:

@@ -4,7 +4,7 @@ The folder is a run of ours, or a published model (config.json); or it is a name
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -182,7 +182,7 @@ def _weights(run: Run, transformer: Transformer) -> dict[str, Tensor]:
     return read_tensors(run.weights, expected)
 
 
-def _of_checkpoint(run: Run, step: int, expected: dict[str, Tensor]) -> dict[str, Tensor]:
+def _of_checkpoint(run: Run, step: int, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """A checkpoint's weights; if it is damaged, those of the newest whole one, with a warning."""
     for other in [step, *sorted({*steps_saved(run.checkpoints)} - {step}, reverse=True)]:
         try:
