@@ -28,6 +28,15 @@ def clean(
     return place, {step: times[0] for step, times in toys.examples(place / "examples").items()}
 
 
+def unique_from(examples: dict[int, tuple[int, ...]], first: int, count: int) -> int:
+    """The first of `count` steps in a row whose batches come nowhere else in the run."""
+    batches = list(examples.values())
+    for step in range(first, first + 8):
+        if all(batches.count(examples[s]) == 1 for s in range(step, step + count)):
+            return step
+    raise AssertionError("all batches come twice")
+
+
 def last_loss(place: Path) -> float:
     checks = [r for r in read_log(place / "run/log.jsonl") if r["kind"] == "validation"]
     assert checks[-1]["step"] == STEPS
@@ -38,11 +47,12 @@ def test_one_spike_is_skipped(
     trainings: Trainings, tmp_path: Path, clean: tuple[Path, dict[int, tuple[int, ...]]]
 ) -> None:
     place, examples = clean
-    done = trainings.run(*toys.new(tmp_path, *CHANGES), spikes=[examples[130]])
+    step = unique_from(examples, 125, 1)
+    done = trainings.run(*toys.new(tmp_path, *CHANGES), spikes=[examples[step]])
     assert done.code == 0, done.output
     (record,) = [r for r in read_log(tmp_path / "run/log.jsonl") if r["kind"] == "skipped"]
-    assert record["step"] == 130 and "jumped" in record["reason"] and record["loss"] > 50
-    assert tuple(record["examples"]) == examples[130]
+    assert record["step"] == step and "jumped" in record["reason"] and record["loss"] > 50
+    assert tuple(record["examples"]) == examples[step]
     assert last_loss(tmp_path) == pytest.approx(last_loss(place), rel=0.05)
 
 
@@ -62,7 +72,8 @@ def test_three_in_a_row_lead_back_and_kills_change_no_bit(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     place, examples = clean
-    spikes = [examples[step] for step in (128, 129, 130)]
+    bad = unique_from(examples, 126, 3)  # 126 to 133: after a checkpoint at 120, before 140
+    spikes = [examples[step] for step in range(bad, bad + 3)]
     for name in ("straight", "killed"):
         (tmp_path / name).mkdir()
     seen = tmp_path / "examples"
@@ -70,16 +81,16 @@ def test_three_in_a_row_lead_back_and_kills_change_no_bit(
         *toys.new(tmp_path / "straight", *CHANGES), spikes=spikes, examples=str(seen)
     )
     assert done.code == 0, done.output
-    assert "step 130: back to the weights of step 120" in done.output
+    assert f"step {bad + 2}: back to the weights of step 120" in done.output
     records = read_log(tmp_path / "straight/run/log.jsonl")
     assert [r["to"] for r in records if r["kind"] == "rollback"] == [120]
     used = toys.examples(seen)
-    assert used[121][1] == examples[131]  # past the trouble, not into it again
+    assert used[121][1] == examples[bad + 3]  # past the trouble, not into it again
     assert last_loss(tmp_path / "straight") == pytest.approx(last_loss(place), rel=0.1)
 
     arguments = toys.new(tmp_path / "killed", *CHANGES)
     # before the spikes; between them, politely; after the return, by force and politely; later
-    for stop, step in ((9, 125), (15, 129), (9, 123), (15, 124), (9, 150)):
+    for stop, step in ((9, 125), (15, bad + 1), (9, 123), (15, 124), (9, 150)):
         child = trainings.start(*arguments, spikes=spikes, gate_at=["step"])
         for word in child.words():
             if word == f"step {step}":
