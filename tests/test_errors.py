@@ -9,6 +9,8 @@ def test_misuse_exits_with_2_and_failure_with_1() -> None:
     assert errors.DataError("x").exit_code == 1
     assert errors.CheckpointError("x").exit_code == 1
     assert errors.TrainingError("x").exit_code == 1
+    assert errors.DamageError("x").exit_code == 1
+    assert errors.DivergedError("x").exit_code == 3
 
 
 def test_nearest_name_or_all_of_them() -> None:

@@ -54,20 +54,25 @@ def new_folder(path: Path) -> Iterator[Path]:
             with file.open("rb") as handle:
                 os.fsync(handle.fileno())
         sync_folder(temporary)
-        if path.exists():  # an older folder of that name, for example from before a resume
-            remove_folder(path)
+        older = _doomed(path)  # of that name, for example from before a resume
+        if path.exists():
+            path.rename(older)
         temporary.rename(path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     sync_folder(path.parent)
+    shutil.rmtree(older, ignore_errors=True)
 
 
 def remove_folder(path: Path) -> None:
     """Remove a folder so that no half-removed one is left under its name."""
-    doomed = path.with_name(f"{PREFIX}removed-{path.name}-{os.getpid()}")
-    path.rename(doomed)
-    shutil.rmtree(doomed, ignore_errors=True)
+    shutil.rmtree(path.rename(_doomed(path)), ignore_errors=True)
+
+
+def _doomed(path: Path) -> Path:
+    """The name under which a folder is removed."""
+    return path.with_name(f"{PREFIX}removed-{path.name}-{os.getpid()}")
 
 
 def sweep(folder: Path) -> None:

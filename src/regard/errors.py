@@ -6,7 +6,9 @@
     ├── DataError               a corpus, tokenizer or text file is not usable        exit 1
     │   └── PhrasebookError     a table or pattern of the embedded corpus is wrong    exit 1
     ├── CheckpointError         a run or a file of weights is not usable              exit 1
+    │   └── DamageError         its bytes are not those that were written             exit 1
     └── TrainingError           training cannot go on                                 exit 1
+        └── DivergedError       step after step is not worth taking                   exit 3
 
 A message says what, what was got, what was expected and what to do; it reads well in a terminal and
 in an HTTP body. Programmer's mistakes are asserts, not these.
@@ -40,8 +42,18 @@ class CheckpointError(RegardError):
     """A run folder or a file of weights that cannot be used."""
 
 
+class DamageError(CheckpointError):
+    """A file of a checkpoint that is missing or differs from its checksum."""
+
+
 class TrainingError(RegardError):
     """Training cannot go on."""
+
+
+class DivergedError(TrainingError):
+    """Loss or gradient went wrong so often that training was given up."""
+
+    exit_code = 3
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -1,6 +1,6 @@
 """The loop: accumulation equals one large batch, clipping, and what a step reports."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 import torch
@@ -10,10 +10,11 @@ from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.text.special import Special
 from regard.train.compute import Compute
-from regard.train.crew import Crew
+from regard.train.crew import Crew, Sums
 from regard.train.loop import Step, training_steps
 from regard.train.objectives import translation_loss
 from regard.train.optimizer import make_adam
+from regard.train.watch import Objection
 
 PAIRS = [([5, 6, 7], [8, 9]), ([5], [9, 8, 7, 6]), ([9, 9, 9, 9], [5]), ([6, 5], [4, 4, 4])]
 
@@ -62,6 +63,33 @@ def test_clipping_bounds_the_step() -> None:
     assert free[0].gradient_norm > 1
     assert moved == pytest.approx(0.1 * 0.5, rel=1e-4)
     assert any(not torch.equal(far[n], near[n]) for n in far)
+
+
+def test_a_step_that_is_objected_to_changes_no_weight() -> None:
+    """A loss that is no number, by default; or what the caller finds wrong."""
+    model = Transformer(preset("tiny", 12, dropout=0.0), seed=3)
+    before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    crew = Crew(model, lambda model, batch: translation_loss(model, batch, 0.1), Compute(), seed=1)
+
+    def broken(step: int, group: Sequence[Batch]) -> Sums:
+        sums = crew.gradients(step, group)
+        return Sums(float("nan"), float("nan")) if step == 1 else sums
+
+    def judge(loss: float, norm: float) -> Objection | None:
+        return Objection("too loud", is_spike=True) if norm > 0 else None
+
+    group = [batch(PAIRS)]
+    optimizer = make_adam(model)
+    (first,) = training_steps(model, optimizer, iter([group]), broken, lambda step: 0.1, 1.0)
+    assert first.objection is not None and first.objection.reason == "the loss is nan"
+    (second,) = training_steps(
+        model, optimizer, iter([group]), broken, lambda step: 0.1, 1.0, 2, judge
+    )
+    assert second.number == 2 and second.objection is not None and second.group is group
+    assert all(torch.equal(weight, before[name]) for name, weight in model.named_parameters())
+    (third,) = training_steps(model, optimizer, iter([group]), broken, lambda step: 0.1, 1.0, 3)
+    assert third.objection is None
+    assert any(not torch.equal(weight, before[name]) for name, weight in model.named_parameters())
 
 
 def test_a_small_model_learns_to_copy() -> None:

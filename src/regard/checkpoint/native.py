@@ -5,7 +5,7 @@
         weights.safetensors     the model
         optimizer.safetensors   Adam's moments
         state.json              step, place in the data, best score, patience
-        manifest.json           SHA-256 of the other files: written last, checked first
+        manifest.json           SHA-256 of the other files and its own: written last, checked first
 
 A folder appears under its name only when it is complete (atomic.py).
 """
@@ -26,9 +26,10 @@ from regard.checkpoint.files import read_json as read_json
 from regard.checkpoint.files import sha256 as sha256
 from regard.checkpoint.files import steps_saved as steps_saved
 from regard.checkpoint.guard import read_tensors
-from regard.errors import CheckpointError
+from regard.errors import CheckpointError, DamageError
 
 MANIFEST = "manifest.json"
+OWN = "manifest"  # the key of the manifest's own checksum
 FORMAT = 1  # of the folder; a change that older code cannot read raises it
 
 
@@ -51,7 +52,9 @@ def save_checkpoint(root: Path, step: int, content: Checkpoint) -> Path:
             "state.json": _json(content.state),
         }
         digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
-        for name, data in {**files, MANIFEST: _json({"format": FORMAT, "sha256": digests})}.items():
+        stated = {"format": FORMAT, "sha256": digests}
+        manifest = _json({**stated, OWN: _digest(stated)})
+        for name, data in {**files, MANIFEST: manifest}.items():
             (temporary / name).write_bytes(data)
     return path
 
@@ -75,21 +78,47 @@ def load_weights(root: Path, step: int, expected: Mapping[str, Tensor]) -> dict[
 
 
 def verify(path: Path) -> None:
-    """Compare each file of a checkpoint with its checksum."""
-    manifest = read_json(path / MANIFEST)
+    """Compare each file of a checkpoint, the manifest before all others, with its checksum."""
+    stated = _manifest(path / MANIFEST)
+    for name, digest in stated.items():
+        file = path / Path(name).name
+        try:
+            found = sha256(file)
+        except PermissionError:
+            raise CheckpointError(f"{file}: may not be read; change its permissions") from None
+        except OSError as error:
+            raise DamageError(f"{file}: cannot be read: {error.strerror}") from None
+        if found != digest:
+            raise DamageError(f"{file}: differs from its checksum: the file was damaged or changed")
+
+
+def _manifest(file: Path) -> dict[str, str]:
+    """The checksums that a manifest states, if its bytes are those that were written."""
+    try:
+        text = file.read_bytes()
+        manifest = json.loads(text)
+    except PermissionError:
+        raise CheckpointError(f"{file}: may not be read; change its permissions") from None
+    except OSError as error:
+        raise DamageError(f"{file}: cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise DamageError(f"{file}: is no JSON any more: the file was damaged") from None
+    if not isinstance(manifest, dict) or text != _json(manifest):
+        raise DamageError(f"{file}: is not as it was written: the file was damaged or changed")
+    own = manifest.pop(OWN, None)  # the first runs have none
+    if (
+        own is None
+        and set(manifest) != {"format", "sha256"}
+        or own not in (None, _digest(manifest))
+    ):
+        raise DamageError(f"{file}: differs from its own checksum: it was damaged or changed")
     stated = manifest.get("sha256")
     if manifest.get("format") != FORMAT or not isinstance(stated, dict):
         raise CheckpointError(
-            f"{path}: a checkpoint of format {manifest.get('format')}, this regard reads {FORMAT}; "
+            f"{file}: of format {manifest.get('format')}, this regard reads {FORMAT}; "
             "use the version of regard that run.json names"
         )
-    for name, digest in stated.items():
-        file = path / Path(name).name
-        if not file.is_file() or sha256(file) != digest:
-            raise CheckpointError(
-                f"{file}: differs from its checksum: the file was damaged or changed; "
-                "delete this checkpoint folder to go on from the one before"
-            )
+    return stated
 
 
 def average_weights(
@@ -109,6 +138,10 @@ def average_weights(
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
     """One safetensors file, atomically."""
     atomic.write_bytes(path, save(_plain(weights)))
+
+
+def _digest(stated: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_json(stated)).hexdigest()
 
 
 def _json(value: Mapping[str, Any]) -> bytes:

@@ -1,6 +1,7 @@
 """`regard train`: a recipe, or two files, to a run folder with a trained model."""
 
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -12,7 +13,8 @@ Examples:
   regard train recipes/demo.toml
   regard train recipes/demo.toml train.steps=500 model.dropout=0.2
   regard train --source a.en --target a.de --minutes 30
-  regard train --resume runs/demo"""
+  regard train --resume runs/demo
+  regard train recipes/demo.toml --prove-resume"""
 )
 @click.argument("arguments", nargs=-1, metavar="[RECIPE] [KEY=VALUE]...")
 @click.option("--source", type=click.Path(path_type=Path), help="Own text: one sentence a line.")
@@ -25,6 +27,11 @@ Examples:
 @click.option("--run", "folder", type=click.Path(path_type=Path), help="Folder for the run.")
 @click.option("--resume", type=click.Path(path_type=Path), help="Continue this run.")
 @click.option(
+    "--prove-resume",
+    is_flag=True,
+    help="Kill and resume a short run of this recipe, and compare every bit.",
+)
+@click.option(
     "--inexact",
     is_flag=True,
     help="With --resume: go on even where the last bits will differ (another machine or torch).",
@@ -36,6 +43,7 @@ def command(
     minutes: float | None,
     folder: Path | None,
     resume: Path | None,
+    prove_resume: bool,
     inexact: bool,
 ) -> None:
     """Train on a RECIPE (a TOML file), or on your own files without one.
@@ -49,18 +57,31 @@ def command(
     recipes = [argument for argument in arguments if "=" not in argument]
     if len(recipes) > 1:
         raise click.UsageError(f"expected one recipe, got {', '.join(recipes)}")
-    outcome = train(
-        Request(
-            recipe=Path(recipes[0]) if recipes else None,
-            assignments=tuple(argument for argument in arguments if "=" in argument),
-            source=source,
-            target=target,
-            minutes=minutes,
-            folder=folder,
-            resume=resume,
-            inexact=inexact,
-        ),
-        say=click.echo,
+    request = Request(
+        recipe=Path(recipes[0]) if recipes else None,
+        assignments=tuple(argument for argument in arguments if "=" in argument),
+        source=source,
+        target=target,
+        minutes=minutes,
+        folder=folder,
+        resume=resume,
+        inexact=inexact,
     )
+    if prove_resume:
+        from regard.tasks.prove import prove
+
+        proof = prove(request, say=click.echo)
+        for line in proof.lines():
+            click.echo(line)
+        raise SystemExit(0 if proof.holds else 1)
+    outcome = train(request, say=_say)
     if outcome.signal is not None:
         raise SystemExit(128 + signal.Signals(outcome.signal).value)
+    if outcome.unsaved:
+        raise SystemExit(1)
+
+
+def _say(line: str) -> None:
+    """To a terminal that may have been closed, or a file on a full disk: training goes on."""
+    with suppress(OSError):
+        click.echo(line)

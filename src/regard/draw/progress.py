@@ -9,7 +9,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 
 from rich.console import Console
@@ -67,12 +67,14 @@ class _Display:
 
     def say(self, line: str) -> None:
         """A line that stays: above the live line, or in the log."""
-        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        with suppress(OSError, SystemExit):  # closed terminal, or pipe: rich would end the work
+            self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def stop(self) -> None:
         """End with the last state on the screen or in the log."""
         if self._live is not None:
-            self._live.stop()
+            with suppress(OSError, SystemExit):
+                self._live.stop()
             self._live = None
         elif not self.live_mode:
             self.print_line()

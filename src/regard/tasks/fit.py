@@ -15,20 +15,26 @@ from torch import Tensor
 from regard import __version__, atomic
 from regard.checkpoint import native
 from regard.checkpoint.native import Checkpoint
+from regard.checkpoint.whole import newest_whole
 from regard.config import build, to_tables
+from regard.data.ahead import ahead
 from regard.data.batch import Batch, make_batch
-from regard.data.buckets import BatchOrder
+from regard.data.buckets import BatchOrder, PlannedBatch
 from regard.draw.progress import TrainingProgress
 from regard.model.device import choose_device
 from regard.model.transformer import Transformer
+from regard.tasks.final import choose_final, final_candidates
+from regard.tasks.keep import Keeper
 from regard.tasks.load import load_into
 from regard.tasks.log import Log
 from regard.tasks.pace import choose_compute
 from regard.tasks.prepare import Prepared
 from regard.tasks.recipe import Recipe
+from regard.tasks.report import Reporter
 from regard.tasks.run import Run, write_json
 from regard.tasks.static import Coverage, start_from
-from regard.tasks.stop import StopRequest
+from regard.tasks.stop import Stopped, StopRequest
+from regard.tasks.trouble import is_hopeless
 from regard.tasks.validate import Validation, validate
 from regard.train.compute import Compute
 from regard.train.crew import Crew
@@ -37,17 +43,20 @@ from regard.train.objectives import Translation
 from regard.train.optimizer import make_adam, optimizer_tensors, restore_optimizer
 from regard.train.schedule import noam
 from regard.train.state import Progress
-
-LOG_EVERY = 10  # steps between lines of the log
+from regard.train.watch import go_on_from, objection
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How training ended: `reason` is a clause for a person; `signal` is set if it was asked to."""
+    """How training ended: `reason` is a clause for a person; `signal` is set if it was asked to.
+
+    `unsaved` says why the last checkpoint could not be written.
+    """
 
     step: int
     reason: str
     signal: int | None
+    unsaved: str = ""
 
 
 class Fit:
@@ -61,9 +70,10 @@ class Fit:
         self.optimizer = make_adam(self.model)
         self.progress = Progress()
         self.objective = Translation(recipe.train.label_smoothing)
+        self.keeper = Keeper(run)
         self.compute = Compute()
         self.coverage: Coverage | None = None  # where the embedding starts from static vectors
-        self._speed = 0.0  # tokens per second, smoothed for the eye
+        self._reporter = Reporter()
 
     def start(self) -> None:
         """Write down what this run is, before its first step."""
@@ -86,8 +96,8 @@ class Fit:
         self.progress = Progress()  # the self-test took batches
         self.run.update_info(**pace.record())
 
-    def resume(self, anew: bool = False) -> None:
-        """Take up the last checkpoint: weights, optimizer, place in the data, way to compute.
+    def resume(self, say: Callable[[str], None], anew: bool = False) -> None:
+        """Take up the last whole checkpoint: weights, optimizer, place in the data, way to compute.
 
         Precision, workers and threads decide the order of sums, so the bits depend on them; `anew`
         chooses them again.
@@ -98,102 +108,111 @@ class Fit:
             self._choose_compute()
         else:
             self.compute = build(Compute, self.run.read_info()["compute"], str(self.run.info))
-        steps = native.steps_saved(self.run.checkpoints)
-        if steps:
-            found = native.load_checkpoint(self.run.checkpoints, steps[-1], self._weights())
-            load_into(self.model, found.weights)
-            restore_optimizer(self.optimizer, self.model, found.optimizer)
-            self.progress = build(Progress, found.state, f"step {steps[-1]}: state.json")
-        else:  # stopped before its first checkpoint: it begins again
-            self._start_embedding()
+        if not self._take_up(native.steps_saved(self.run.checkpoints), say):
+            self._start_embedding()  # stopped before its first checkpoint: it begins again
         self.run.update_info(state="training")
+
+    def _take_up(self, steps: list[int], say: Callable[[str], None]) -> bool:
+        """Stand where the last whole one of these checkpoints stood; False if there is none."""
+        newest = newest_whole(self.run.checkpoints, steps, self._weights(), say)
+        if newest is None:
+            return False
+        step, found = newest
+        load_into(self.model, found.weights)
+        restore_optimizer(self.optimizer, self.model, found.optimizer)
+        self.progress = build(Progress, found.state, f"step {step}: state.json")
+        return True
 
     def train(
         self, stop: StopRequest, show: Callable[[int], AbstractContextManager[TrainingProgress]]
     ) -> Outcome:
         """Step until the recipe's end, early stopping or a request to stop; then say why."""
-        first = self.progress.step + 1
         seed = self.recipe.train.seed
         with closing(Crew(self.model, self.objective, self.compute, seed)) as crew:
-            return self._train(crew, first, stop, show)
+            return self._train(crew, stop, show)
 
     def _train(
         self,
         crew: Crew,
-        first: int,
         stop: StopRequest,
         show: Callable[[int], AbstractContextManager[TrainingProgress]],
     ) -> Outcome:
-        steps = training_steps(
+        begun, steps = self.progress, self._steps(crew)
+        with (
+            Log(self.run.log, self.run.tensorboard, begun.step, begun.logged) as log,
+            show(begun.step) as bar,
+        ):
+            started = monotonic() - self.progress.seconds
+            if self.coverage is not None:
+                log.write("embeddings", 0, **asdict(self.coverage))
+            if self.progress.validate_first:
+                self._validate(log, bar, stop)
+                self._save(log, bar)
+            reason = self._ended() or self._no_better()
+            while reason is None and not self.progress.validate_first:
+                step = next(steps)
+                self.progress.step = step.number
+                self.progress.tokens += step.tokens
+                self.progress.seconds = monotonic() - started
+                self._reporter.tell(step, self.progress.epoch, log, bar)
+                if self._went_back(step, log, bar):
+                    steps = self._steps(crew)
+                    continue
+                reason = self._ended()
+                due = step.number % self.recipe.train.validate_every == 0
+                if due or reason:
+                    self._validate(log, bar, stop)
+                    reason = reason or self._no_better()
+                asked = stop.signal is not None
+                if due or reason or asked:
+                    self._save(log, bar)
+                if asked and reason is None:
+                    break
+        unsaved = self.keeper.unsaved
+        if reason is None or self.progress.validate_first:
+            self.keeper.note(state="stopped")
+            return Outcome(self.progress.step, "asked to stop", stop.signal, unsaved)
+        return Outcome(self.progress.step, reason, None, unsaved)
+
+    def _steps(self, crew: Crew) -> Iterator[Step]:
+        """The steps from where the run stands."""
+        return training_steps(
             self.model,
             self.optimizer,
             self._groups(),
             crew.gradients,
             self._rate,
             self.recipe.train.clip,
-            first,
+            self.progress.step + 1,
+            lambda loss, norm: objection(loss, norm, self.progress.recent),
         )
-        with (
-            Log(self.run.log, self.run.tensorboard, after_step=first - 1) as log,
-            show(first - 1) as bar,
-        ):
-            started = monotonic() - self.progress.seconds
-            if self.coverage is not None:
-                log.write("embeddings", 0, **asdict(self.coverage))
-            reason = self._ended() or self._no_better()
-            while reason is None:
-                step = next(steps)
-                self.progress.step = step.number
-                self.progress.tokens += step.tokens
-                self.progress.seconds = monotonic() - started
-                self._report(step, log, bar)
-                reason = self._ended()
-                asked = stop.signal is not None
-                due = step.number % self.recipe.train.validate_every == 0
-                if due or reason:
-                    self._validate(log, bar)
-                    reason = reason or self._no_better()
-                if due or reason or asked:
-                    self._save()
-                if asked and reason is None:
-                    self.run.update_info(state="stopped")
-                    return Outcome(step.number, "asked to stop", stop.signal)
-        return Outcome(self.progress.step, reason, None)
 
-    def finish(self) -> str:
-        """Choose the final weights, the best or the average; the sentence that says which.
+    def _went_back(self, step: Step, log: Log, bar: TrainingProgress) -> bool:
+        """Note how the step went; after several bad ones return to a checkpoint's weights.
 
-        Until the state is "finished", `load` takes the best checkpoint: a crash between the two
-        files leaves a run that works and can be resumed.
+        The place in the data stays: the batches on the way to the trouble are not used again.
         """
-        root, train = self.run.checkpoints, self.recipe.train
-        best = self.progress.best_step or native.steps_saved(root)[-1]
-        last = self._regular_steps()[-train.average :]
-        candidates = {
-            f"the best checkpoint (step {best:,})": native.load_weights(root, best, self._weights())
-        }
-        if len(last) > 1:
-            which = f"the last {len(last)} checkpoints (steps {last[0]:,} to {last[-1]:,})"
-            name = f"the average of {which}"
-            candidates[name] = native.average_weights(root, last, self._weights())
-        scored: dict[str, Validation] = {}
-        for name, weights in candidates.items():
-            load_into(self.model, weights)
-            scored[name] = self._validation()
-        chosen = min(scored, key=lambda name: scored[name].loss)
-        load_into(self.model, candidates[chosen])
-        native.save_weights(self.run.weights, self._weights())
-        write_json(
-            self.run.weights_info,
-            {
-                "from": chosen,
-                "loss": scored[chosen].loss,
-                "bleu": scored[chosen].bleu,
-                "sha256": native.sha256(self.run.weights),
-            },
+        left = self.progress
+        if not is_hopeless(step, left, self.keeper, self.data.tokenizer, log, bar.say):
+            return False
+        if not self._take_up(self.keeper.regular_steps(self.recipe.train), bar.say):
+            return False
+        go_on_from(self.progress, left)
+        log.write("rollback", step.number, to=self.progress.step)
+        bar.say(
+            f"step {step.number:,}: back to the weights of step {self.progress.step:,}; "
+            "the batches since then are left out"
         )
+        return True
+
+    def finish(self, say: Callable[[str], None]) -> str:
+        """Choose the final weights; the sentence that says which."""
+        candidates = final_candidates(
+            self.model, self.progress, self.keeper, self.recipe.train, say
+        )
+        sentence = choose_final(self.model, candidates, self._validation, self.run)
         self.run.update_info(state="finished", step=self.progress.step)
-        return f"Final weights: {chosen}; {scored[chosen].sentence()}"
+        return sentence
 
     def _start_embedding(self) -> None:
         path = self.recipe.train.embeddings
@@ -213,40 +232,29 @@ class Fit:
             pairs.source_lengths, pairs.target_lengths, train.token_budget, train.seed
         )
         group: list[Batch] = []
-        for place in order.start_at(self.progress.epoch, self.progress.batch):
-            chosen = [int(i) for i in place.examples]
-            group.append(
-                make_batch([pairs[i] for i in chosen], self.data.tokenizer.special, chosen)
-            )
+        places = order.start_at(self.progress.epoch, self.progress.batch)
+        for place, batch in ahead(self._batch, places, train.loaders):
+            group.append(batch)
             if len(group) == train.accumulate:
                 self.progress.epoch, self.progress.batch = place.epoch, place.number + 1
                 yield group
                 group = []
 
-    def _report(self, step: Step, log: Log, bar: TrainingProgress) -> None:
-        speed = step.tokens / step.seconds
-        self._speed = 0.95 * self._speed + 0.05 * speed if self._speed else speed
-        if step.number % LOG_EVERY == 0 or step.number == 1:
-            log.write(
-                "train",
-                step.number,
-                loss=step.loss,
-                plain_loss=step.plain_loss,
-                learning_rate=step.learning_rate,
-                gradient_norm=step.gradient_norm,
-                padding=step.padding,
-                epoch=self.progress.epoch,
-            )
-        bar.update(
-            step=step.number,
-            loss=step.plain_loss,  # what validation measures too
-            learning_rate=step.learning_rate,
-            tokens_per_second=self._speed,
-        )
+    def _batch(self, place: PlannedBatch) -> Batch:
+        chosen = [int(i) for i in place.examples]
+        pairs = [self.data.train[i] for i in chosen]
+        return make_batch(pairs, self.data.tokenizer.special, chosen)
 
-    def _validate(self, log: Log, bar: TrainingProgress) -> None:
+    def _validate(self, log: Log, bar: TrainingProgress, stop: StopRequest) -> None:
+        """Measure, unless asked to stop: then the resumed run begins with it."""
         progress = self.progress
-        found = self._validation()
+        progress.validate_first = True
+        try:
+            with stop.at_once():
+                found = self._validation()
+        except Stopped:
+            return
+        progress.validate_first = False
         log.write(
             "validation",
             progress.step,
@@ -273,25 +281,18 @@ class Fit:
         finally:
             torch.set_num_threads(compute.threads)
 
-    def _save(self) -> None:
+    def _save(self, log: Log, bar: TrainingProgress) -> None:
         """A checkpoint; of the older ones, those that finish() may need are kept."""
-        root, step = self.run.checkpoints, self.progress.step
+        log.sync()
+        self.progress.logged = log.records
+        if self.progress.step % self.recipe.train.validate_every == 0:
+            self.progress.rollbacks = 0  # they are counted for one checkpoint
         content = Checkpoint(
             self._weights(),
             optimizer_tensors(self.optimizer, self.model),
             asdict(self.progress),
         )
-        native.save_checkpoint(root, step, content)
-        self.run.update_info(step=step, best_step=self.progress.best_step)
-        keep = {*self._regular_steps()[-self.recipe.train.average :], self.progress.best_step, step}
-        for old in set(native.steps_saved(root)) - keep:
-            atomic.remove_folder(root / native.folder_name(old))
-
-    def _regular_steps(self) -> list[int]:
-        """Checkpoints that an uninterrupted run has too: not those written at a request to stop."""
-        every = self.recipe.train.validate_every
-        saved = native.steps_saved(self.run.checkpoints)
-        return [s for s in saved if s % every == 0 or s == self.recipe.train.steps]
+        self.keeper.save(content, self.progress, self.recipe.train, bar.say)
 
     def _ended(self) -> str | None:
         train, progress = self.recipe.train, self.progress

@@ -3,7 +3,8 @@
 The folder is a run of ours, or a published model (config.json); or it is a name of the hub.
 """
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,11 +14,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.checkpoint.files import is_published, read_json, sha256
+from regard.checkpoint.files import is_published, read_json, sha256, steps_saved
 from regard.checkpoint.guard import read_tensors
 from regard.checkpoint.native import load_weights
 from regard.decode.hypothesis import Search
-from regard.errors import CheckpointError, MisuseError
+from regard.errors import CheckpointError, DamageError, MisuseError
 from regard.model.device import choose_device
 from regard.model.transformer import Transformer
 from regard.tasks.engines import Asked, Engines
@@ -172,10 +173,27 @@ def _weights(run: Run, transformer: Transformer) -> dict[str, Tensor]:
     expected = dict(transformer.named_parameters())
     step = best_step(run)
     if step is not None:
-        return load_weights(run.checkpoints, step, expected)
+        return _of_checkpoint(run, step, expected)
     if sha256(run.weights) != read_json(run.weights_info).get("sha256"):
-        raise CheckpointError(f"{run.weights}: differs from its checksum; copy the run again")
+        raise CheckpointError(
+            f"{run.weights}: differs from its checksum; `regard train --resume {run.folder}` makes "
+            "it again from the checkpoints, or copy the run again"
+        )
     return read_tensors(run.weights, expected)
+
+
+def _of_checkpoint(run: Run, step: int, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """A checkpoint's weights; if it is damaged, those of the newest whole one, with a warning."""
+    for other in [step, *sorted({*steps_saved(run.checkpoints)} - {step}, reverse=True)]:
+        try:
+            weights = load_weights(run.checkpoints, other, expected)
+        except DamageError as error:
+            print(f"Warning: {error}; this checkpoint is not used.", file=sys.stderr)
+            continue
+        if other != step:
+            print(f"Warning: using the checkpoint of step {other:,} instead.", file=sys.stderr)
+        return weights
+    raise CheckpointError(f"{run.checkpoints}: no checkpoint is whole; copy the run again")
 
 
 @torch.no_grad()

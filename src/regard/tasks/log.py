@@ -1,6 +1,8 @@
 """The log of a run: JSON lines, and the same numbers for TensorBoard where it is installed."""
 
 import json
+import os
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -9,22 +11,53 @@ from regard import atomic
 
 
 class Log:
-    """Appends records to log.jsonl; a record has `step`, `kind` and numbers."""
+    """Appends records to log.jsonl; a record has `step`, `kind` and numbers.
 
-    def __init__(self, path: Path, tensorboard: Path, after_step: int = 0) -> None:
-        """On resume, records later than `after_step` are dropped: those steps are done again."""
-        kept = [r for r in read_log(path) if r["step"] <= after_step] if after_step else []
+    A full disk does not end a training: records wait in memory until there is room again.
+    """
+
+    def __init__(
+        self, path: Path, tensorboard: Path, after_step: int = 0, records: int = 0
+    ) -> None:
+        """On resume, records later than `after_step` are dropped: those steps are done again.
+
+        A run that went back to a checkpoint has such steps twice; then the number of `records`, as
+        the checkpoint remembers it, says where to cut.
+        """
+        kept = read_log(path) if after_step else []
+        kept = kept[:records] if records else [r for r in kept if r["step"] <= after_step]
         atomic.write_text(path, "".join(json.dumps(record) + "\n" for record in kept))
-        self._file = path.open("a", encoding="utf-8")
+        self.records = len(kept)
+        self._waiting = b""
+        self._file = path.open("ab", buffering=0)
         self._board = _summary_writer(tensorboard, after_step)
 
     def write(self, kind: str, step: int, **numbers: Any) -> None:
-        self._file.write(json.dumps({"kind": kind, "step": step, **numbers}) + "\n")
-        self._file.flush()
+        self.records += 1
+        self._waiting += json.dumps({"kind": kind, "step": step, **numbers}).encode() + b"\n"
+        self._write_waiting()
         if self._board is not None:
-            for name, value in numbers.items():
-                if isinstance(value, float | int):
-                    self._board.add_scalar(f"{kind}/{name}", value, step)
+            try:
+                for name, value in numbers.items():
+                    if isinstance(value, float | int):
+                        self._board.add_scalar(f"{kind}/{name}", value, step)
+            except OSError:  # its thread met a full disk and is no more; log.jsonl has it all
+                self._board = None
+
+    def sync(self) -> None:
+        """Everything to the disk: before a checkpoint that counts on it."""
+        self._write_waiting()
+        with suppress(OSError):
+            os.fsync(self._file.fileno())
+
+    def _write_waiting(self) -> None:
+        """A full disk takes a part of a line or nothing; the rest waits."""
+        while self._waiting:
+            try:
+                written = self._file.write(self._waiting)
+            except OSError:
+                return
+            self._waiting = self._waiting[written or 0 :]
 
     def __enter__(self) -> "Log":
         return self
@@ -35,9 +68,11 @@ class Log:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._write_waiting()
         self._file.close()
         if self._board is not None:
-            self._board.close()
+            with suppress(OSError):
+                self._board.close()
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
@@ -45,7 +80,7 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     records = []
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             records.append(json.loads(line))
         except ValueError:
@@ -59,4 +94,7 @@ def _summary_writer(folder: Path, after_step: int) -> Any:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         return None
-    return SummaryWriter(str(folder), purge_step=after_step + 1 if after_step else None)
+    try:
+        return SummaryWriter(str(folder), purge_step=after_step + 1 if after_step else None)
+    except OSError:  # a full disk
+        return None

@@ -72,6 +72,7 @@ class TrainSection:
     seed: int = 1
     threads: int = 0
     workers: int = 0
+    loaders: int = 0
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     kernels: Literal["fast", "plain"] = "fast"
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
@@ -82,6 +83,7 @@ class TrainSection:
         _at_least(
             self, 0, ("factor", "clip", "bleu_sentences", "patience", "seed", "threads", "workers")
         )
+        _at_least(self, 0, ("loaders",))
         if self.minutes is not None:
             _at_least(self, 0, ("minutes",))
         if not 0 <= self.label_smoothing < 1:

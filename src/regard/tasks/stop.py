@@ -1,28 +1,63 @@
-"""Ctrl-C and termination, made polite: the first signal asks the loop to stop after its step."""
+"""Signals made polite: the first one asks the loop to save and stop after its step.
+
+    SIGINT    Ctrl-C; a second one interrupts at once
+    SIGTERM   from `kill`, a container or a job manager that needs the machine
+    SIGUSR1   from a job manager whose time is nearly up (Slurm: --signal=USR1@90)
+    SIGHUP    the terminal was closed; left alone where it is ignored, as under nohup
+
+A closed terminal or a job manager may send several: only Ctrl-C is impatient the second time.
+"""
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+POLITE = ("SIGINT", "SIGTERM", "SIGUSR1", "SIGHUP")  # Windows has the first two
+
+
+class Stopped(Exception):
+    """Raised by a signal inside `StopRequest.at_once`."""
+
 
 class StopRequest:
     """Whether, and by which signal, the run was asked to stop."""
 
     signal: int | None = None
+    _urgent = False
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Inside, a request raises `Stopped` at once: for work that can be done again."""
+        if self.signal is not None:
+            raise Stopped
+        self._urgent = True
+        try:
+            yield
+        finally:
+            self._urgent = False
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self.signal is not None:
+            if number == signal.SIGINT:
+                raise KeyboardInterrupt
+            return
+        self.signal = number
+        if self._urgent:
+            self._urgent = False
+            raise Stopped
 
 
 @contextmanager
 def polite_stop() -> Iterator[StopRequest]:
-    """Inside, SIGINT and SIGTERM set the request; a second one interrupts at once."""
+    """Inside, these signals set the request."""
     request = StopRequest()
-
-    def on_signal(number: int, frame: FrameType | None) -> None:
-        if request.signal is not None:
-            raise KeyboardInterrupt
-        request.signal = number
-
-    old = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    known = [signal.Signals[name] for name in POLITE if name in signal.Signals.__members__]
+    old = {
+        number: signal.signal(number, request.on_signal)
+        for number in known
+        if number.name != "SIGHUP" or signal.getsignal(number) is not signal.SIG_IGN
+    }
     try:
         yield request
     finally:

@@ -10,7 +10,7 @@ from regard.checkpoint.native import read_json
 from regard.config import override, read_toml, to_tables
 from regard.draw.plot import MissingMatplotlib, loss_curve_png
 from regard.draw.progress import TrainingProgress
-from regard.errors import ConfigError, MisuseError
+from regard.errors import ConfigError, MisuseError, TrainingError
 from regard.model.spec import Spec, parameter_count
 from regard.tasks.choose import chosen_tables
 from regard.tasks.fit import Fit, Outcome
@@ -57,12 +57,22 @@ def train(request: Request, say: Say) -> Outcome:
 def _train(fit: Fit, say: Say) -> Outcome:
     with polite_stop() as stop:
         outcome = fit.train(stop, lambda done: _bar(fit, done))
+    if outcome.unsaved:
+        say(f"ERROR: the checkpoint of step {outcome.step:,} is not saved: {outcome.unsaved}.")
     if outcome.signal is not None:
-        say(f"Stopped after step {outcome.step:,}; everything is saved.")
+        saved = "" if outcome.unsaved else "; everything is saved"
+        say(f"Stopped after step {outcome.step:,}{saved}.")
         say(f"Go on with: regard train --resume {fit.run.folder}")
         return outcome
     say(f"Training ended: {outcome.reason}.")
-    say(fit.finish())
+    try:
+        say(fit.finish(say))
+    except OSError as error:
+        raise TrainingError(
+            f"{error.filename or fit.run.folder}: the final weights could not be written: "
+            f"{error.strerror or error}; free some space, then `regard train --resume "
+            f"{fit.run.folder}` writes them"
+        ) from None
     _draw(fit.run, say)
     say(f'Run folder: {fit.run.folder}   Try: regard translate {fit.run.folder} "…"')
     return outcome
@@ -165,8 +175,10 @@ def _resumed(run: Run, request: Request, say: Say) -> Fit:
         )
     tables = override(read_json(run.recipe), request.assignments)
     recipe = make_recipe(tables, str(run.recipe))
-    fit = Fit(run, recipe, load_prepared(run), device=run.read_info().get("device"))
-    fit.resume(anew=request.inexact)
+    data = load_prepared(run)
+    data.train.verify()  # a byte that changed on the disk would be trained on
+    fit = Fit(run, recipe, data, device=run.read_info().get("device"))
+    fit.resume(say, anew=request.inexact)
     if request.minutes is not None:  # so many more
         minutes = fit.progress.seconds / 60 + request.minutes
         fit.recipe = replace(recipe, train=replace(recipe.train, minutes=minutes))
@@ -224,5 +236,5 @@ def _draw(run: Run, say: Say) -> None:
             title=f"Training of {run.folder.name}",
         )
         say(f"Loss curve: {run.loss_curve}")
-    except MissingMatplotlib as error:
+    except (MissingMatplotlib, OSError) as error:
         say(f"No loss curve: {error}")

@@ -12,8 +12,10 @@ import torch
 from torch import nn
 
 from regard.data.batch import Batch
-from regard.errors import TrainingError
+from regard.train.watch import Objection, objection
 from regard.train.worker import Sums
+
+Judge = Callable[[float, float], Objection | None]  # of a loss and a gradient's norm
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,12 @@ class Step:
     tokens: int  # real source and target tokens
     padding: float  # share of the batch that was padding
     seconds: float
+    group: Sequence[Batch]  # what it was computed from
+    objection: Objection | None = None  # set: the weights were left as they are
+
+
+def _finite(loss: float, gradient_norm: float) -> Objection | None:
+    return objection(loss, gradient_norm, recent=())
 
 
 def training_steps(
@@ -38,12 +46,13 @@ def training_steps(
     rate_at: Callable[[int], float],
     clip: float,
     first_step: int = 1,
+    judge: Judge = _finite,
 ) -> Iterator[Step]:
     """Yield steps `first_step`, `first_step + 1`, … for as long as there are batches.
 
     Each item of `batches` is a group that makes one step: `gradients` fills the weights' `.grad`
     with the gradient of the mean loss over all target tokens of the group (train/crew.py), so a
-    group equals one batch of its union.
+    group equals one batch of its union. A step that `judge` objects to is counted but not taken.
     """
     number = first_step
     for group in batches:
@@ -53,12 +62,9 @@ def training_steps(
             parameters["lr"] = rate
         loss = gradients(number, group)
         norm = float(nn.utils.clip_grad_norm_(model.parameters(), clip if clip else torch.inf))
-        if not math.isfinite(loss.smoothed + norm):  # before the step: the weights stay
-            raise TrainingError(
-                f"step {number}: the loss is {loss.smoothed}, the gradient's norm {norm}; train "
-                "again with a lower train.factor or a longer train.warmup"
-            )
-        optimizer.step()
+        objected = judge(loss.plain if math.isfinite(loss.smoothed) else loss.smoothed, norm)
+        if objected is None:
+            optimizer.step()
         tokens = sum(batch.tokens for batch in group)
         cells = sum(batch.source.numel() + batch.target_in.numel() for batch in group)
         yield Step(
@@ -70,5 +76,7 @@ def training_steps(
             tokens,
             1 - tokens / cells,
             time.perf_counter() - started,
+            group,
+            objected,
         )
         number += 1

@@ -19,3 +19,11 @@ class Progress:
     best_loss: float | None = None
     best_step: int = 0
     since_best: int = 0  # validations without improvement
+    validate_first: bool = False  # the validation of this step was interrupted
+    logged: int = 0  # records of the log at this moment
+    # What train/watch.py needs to remember:
+    recent: tuple[float, ...] = ()  # losses of the last steps that were taken
+    skipped: int = 0  # steps that were not taken, of all
+    in_a_row: int = 0  # … and since the last one that was
+    spikes: int = 0  # … of these, losses far above the usual, without a break
+    rollbacks: int = 0  # to the same checkpoint

@@ -1,0 +1,72 @@
+"""The final weights of a run: the best checkpoint or the average of the last, by validation loss.
+
+Until the state is "finished", `load` takes the best checkpoint: a crash between the files that are
+written here leaves a run that works and can be resumed.
+"""
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from regard.checkpoint import native
+from regard.checkpoint.whole import whole_steps
+from regard.model.transformer import Transformer
+from regard.tasks.keep import Keeper
+from regard.tasks.load import load_into
+from regard.tasks.recipe import TrainSection
+from regard.tasks.run import Run, write_json
+from regard.tasks.validate import Validation
+from regard.train.state import Progress
+
+Candidates = dict[str, dict[str, Tensor]]
+
+
+def final_candidates(
+    model: Transformer,
+    progress: Progress,
+    keeper: Keeper,
+    train: TrainSection,
+    say: Callable[[str], None],
+) -> Candidates:
+    """Each set of weights that may be taken, under the words that name it."""
+    weights = dict(model.named_parameters())
+    saved = whole_steps(keeper.root, native.steps_saved(keeper.root), say)
+    found: Candidates = {}
+    if progress.step not in saved:  # the disk was full: they exist in memory only
+        now = {name: weight.detach().clone() for name, weight in weights.items()}
+        found[f"those of the last step ({progress.step:,})"] = now
+    if saved:
+        best = progress.best_step if progress.best_step in saved else saved[-1]
+        checkpoint = native.load_weights(keeper.root, best, weights)
+        found[f"the best checkpoint (step {best:,})"] = checkpoint
+    last = [step for step in keeper.regular_steps(train)[-train.average :] if step in saved]
+    if len(last) > 1:
+        which = f"the last {len(last)} checkpoints (steps {last[0]:,} to {last[-1]:,})"
+        found[f"the average of {which}"] = native.average_weights(keeper.root, last, weights)
+    return found
+
+
+def choose_final(
+    model: Transformer,
+    candidates: Candidates,
+    validation: Callable[[], Validation],
+    run: Run,
+) -> str:
+    """Write the candidate with the lowest validation loss; the sentence that says which it is."""
+    scored: dict[str, Validation] = {}
+    for name, weights in candidates.items():
+        load_into(model, weights)
+        scored[name] = validation()
+    chosen = min(scored, key=lambda name: scored[name].loss)
+    load_into(model, candidates[chosen])
+    native.save_weights(run.weights, candidates[chosen])
+    write_json(
+        run.weights_info,
+        {
+            "from": chosen,
+            "loss": scored[chosen].loss,
+            "bleu": scored[chosen].bleu,
+            "sha256": native.sha256(run.weights),
+        },
+    )
+    return f"Final weights: {chosen}; {scored[chosen].sentence()}"

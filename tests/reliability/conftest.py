@@ -1,0 +1,24 @@
+"""One server of trainings for all tests of this folder."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from reliability import toys
+from reliability.forks import Trainings
+
+
+@pytest.fixture(scope="session")
+def trainings() -> Iterator[Trainings]:
+    server = Trainings()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def straight(trainings: Trainings, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Checksums of the short run that nothing ever happened to."""
+    place = tmp_path_factory.mktemp("straight")
+    done = trainings.run(*toys.new(place), examples=str(place / "examples"))
+    assert done.code == 0, done.output
+    return toys.digest(place) | {"examples": str(place / "examples")}

@@ -1,0 +1,314 @@
+"""Trainings as processes that start at once, fail where they are told to, and can be killed.
+
+A server imports torch once and forks for every `regard train`. What a training is told about its
+faults (class Faults) is installed in its own process only; signals come from the process of the
+test, by the number of the forked one.
+
+At a gate a training says what it is about to do and waits until the test lets it go on, so that a
+kill lands exactly there.
+"""
+
+import faulthandler
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+PIECES = 8  # in which a watched file is written
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What goes wrong, and what is told."""
+
+    gate: str = ""  # path of the two pipes
+    gate_at: tuple[str, ...] = ()  # "step": each step; "save": each save; "disk": all it does then
+    examples: str = ""  # file that gets the examples of every step
+    nan: tuple[int, ...] = ()  # steps with a loss that is no number
+    infinite: tuple[int, ...] = ()  # steps with an infinite gradient
+    spikes: tuple[tuple[int, ...], ...] = ()  # examples of batches whose loss is very high
+    largest_file: int = 0  # bytes (RLIMIT_FSIZE)
+    slow_validation: float = 0.0  # seconds
+    ignore_hangup: bool = False  # as under nohup
+    broken_output: bool = False  # every write to the terminal fails
+
+
+@dataclass
+class Done:
+    code: int  # of the exit; -9 after SIGKILL
+    output: str
+
+
+class Child:
+    """A training that runs."""
+
+    def __init__(self, server: "subprocess.Popen[str]", pid: int, output: Path, gate: str) -> None:
+        self.pid, self._server, self._output = pid, server, output
+        self._waits = self.is_over = False
+        self._said = open(f"{gate}.said", encoding="utf-8") if gate else None  # noqa: SIM115
+        self._go = open(f"{gate}.go", "w", encoding="utf-8") if gate else None  # noqa: SIM115
+
+    def words(self) -> Iterator[str]:
+        """What it is about to do, one at a time; it waits until the next is asked for."""
+        assert self._said is not None
+        while line := self._said.readline():
+            self._waits = True
+            yield line.strip()
+            self.proceed()
+
+    def proceed(self) -> None:
+        """Let it go on from where it waits."""
+        assert self._go is not None
+        if self._waits:
+            self._waits = False
+            with suppress(BrokenPipeError):
+                self._go.write("\n")
+                self._go.flush()
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        os.kill(self.pid, number)
+
+    def wait(self, seconds: float = 120) -> Done:
+        """The end of it."""
+        assert self._server.stdout is not None
+        timer = threading.Timer(seconds, self.kill)
+        timer.start()
+        try:
+            if self._said is not None:
+                self.proceed()
+                for _ in self.words():  # whatever gates are left
+                    pass
+            code = json.loads(self._server.stdout.readline())["code"]
+            self.is_over = True
+        finally:
+            timer.cancel()
+            for pipe in (self._said, self._go):
+                with suppress(BrokenPipeError):
+                    if pipe is not None:
+                        pipe.close()
+        return Done(code, self._output.read_text(encoding="utf-8", errors="replace"))
+
+
+class Trainings:
+    """The server's other end."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="regard-forks-")
+        self._last: Child | None = None
+        self._count = 0
+        self._server = subprocess.Popen(
+            [sys.executable, __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+        )
+
+    def start(self, *arguments: str, **faults: Any) -> Child:
+        if self._last is not None and not self._last.is_over:  # a test that failed left it
+            self._last.kill()
+            self._last.wait()
+        self._count += 1
+        place = Path(self._folder.name) / str(self._count)
+        gate = str(place) if faults.get("gate_at") else ""
+        if gate:
+            os.mkfifo(f"{gate}.said")
+            os.mkfifo(f"{gate}.go")
+        order = {
+            "arguments": arguments,
+            "faults": asdict(Faults(**{**faults, "gate": gate})),
+            "output": f"{place}.out",
+        }
+        assert self._server.stdin is not None and self._server.stdout is not None
+        self._server.stdin.write(json.dumps(order) + "\n")
+        self._server.stdin.flush()
+        pid = json.loads(self._server.stdout.readline())["pid"]
+        self._last = Child(self._server, pid, Path(f"{place}.out"), gate)
+        return self._last
+
+    def run(self, *arguments: str, **faults: Any) -> Done:
+        return self.start(*arguments, **faults).wait()
+
+    def close(self) -> None:
+        assert self._server.stdin is not None
+        self._server.stdin.close()
+        self._server.wait(timeout=30)
+        self._folder.cleanup()
+
+
+# What follows runs in the server and its children.
+
+
+def serve() -> None:
+    import matplotlib.backends.backend_agg  # noqa: F401
+    from torch.utils import tensorboard  # noqa: F401
+
+    import regard.tasks.train  # noqa: F401
+
+    for line in sys.stdin:
+        order = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            _train(order)
+        print(json.dumps({"pid": pid}), flush=True)
+        _, status = os.waitpid(pid, 0)
+        print(json.dumps({"code": os.waitstatus_to_exitcode(status)}), flush=True)
+
+
+def _train(order: dict[str, Any]) -> None:
+    code = 99
+    try:
+        handle = os.open(order["output"], os.O_WRONLY | os.O_CREAT, 0o600)
+        os.dup2(handle, 1)
+        os.dup2(handle, 2)
+        os.close(0)
+        sys.stdout = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        faulthandler.dump_traceback_later(100, file=2)  # where a training hangs that should not
+        _install(Faults(**order["faults"]))
+        sys.argv = ["regard", "train", *order["arguments"]]
+        from regard.cli.main import main
+
+        main()
+        code = 0
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def _install(faults: Faults) -> None:
+    gate = _Gate(faults.gate) if faults.gate else None
+    _watch_steps(faults, gate)
+    if gate is not None and {"save", "disk"} & set(faults.gate_at):
+        _watch_saving(gate, "disk" in faults.gate_at)
+    if faults.ignore_hangup:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    if faults.broken_output:
+        broken, reading = os.pipe()[::-1]
+        os.close(reading)
+        os.dup2(broken, 1)
+        os.dup2(broken, 2)
+    if faults.largest_file:
+        import resource
+
+        limit = (faults.largest_file, faults.largest_file)
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    if faults.slow_validation:
+        from regard.tasks import fit
+
+        validate = fit.validate
+
+        def slow(*given: Any) -> Any:
+            time.sleep(faults.slow_validation)
+            return validate(*given)
+
+        fit.validate = slow
+
+
+class _Gate:
+    def __init__(self, path: str) -> None:
+        self._said = open(f"{path}.said", "w", encoding="utf-8")  # noqa: SIM115
+        self._go = open(f"{path}.go", encoding="utf-8")  # noqa: SIM115
+
+    def __call__(self, word: str) -> None:
+        self._said.write(word + "\n")
+        self._said.flush()
+        self._go.readline()
+
+
+def _watch_steps(faults: Faults, gate: _Gate | None) -> None:
+    from regard.train.crew import Crew, Sums
+
+    gradients = Crew.gradients
+    spikes = {tuple(examples) for examples in faults.spikes}
+
+    def watched(self: Crew, step: int, group: Any) -> Sums:
+        if gate is not None and "step" in faults.gate_at:
+            gate(f"step {step}")
+        examples = tuple(number for batch in group for number in batch.ids)
+        if faults.examples:
+            with open(faults.examples, "a", encoding="utf-8") as file:
+                file.write(json.dumps({"step": step, "examples": examples}) + "\n")
+        sums = gradients(self, step, group)
+        if step in faults.nan:
+            return Sums(float("nan"), float("nan"))
+        if step in faults.infinite:
+            next(w for w in self._weights if w.grad is not None).grad.fill_(float("inf"))
+        if examples in spikes:
+            return Sums(sums.smoothed + 50, sums.plain + 50)
+        return sums
+
+    Crew.gradients = watched  # type: ignore[method-assign]
+
+
+def _watch_saving(gate: _Gate, disk: bool) -> None:
+    """A word before each save; with `disk` also before and after all that it does to the disk."""
+    import shutil
+
+    from regard.tasks.keep import Keeper
+
+    save = Keeper.save
+    inside = False
+
+    def watched_save(self: Keeper, content: Any, progress: Any, *rest: Any) -> None:
+        nonlocal inside
+        gate(f"save {progress.step}")
+        inside = True
+        save(self, content, progress, *rest)
+        inside = False
+
+    Keeper.save = watched_save  # type: ignore[method-assign]
+    if not disk:
+        return
+
+    def around(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(*given: Any, **named: Any) -> Any:
+            if not inside:
+                return work(*given, **named)
+            about = f"{name} {' '.join(map(_named, given))}"
+            gate(f"before {about}")
+            result = work(*given, **named)
+            gate(f"after {about}")
+            return result
+
+        return watched
+
+    def in_pieces(path: Path, data: bytes) -> int:
+        with path.open("wb", buffering=0) as file:
+            for i in range(PIECES):
+                piece = data[len(data) * i // PIECES : len(data) * (i + 1) // PIECES]
+                file.write(piece)
+                gate(f"wrote {i + 1}/{PIECES} {path}")
+        return len(data)
+
+    os.fsync = around("fsync", os.fsync)
+    shutil.rmtree = around("rmtree", shutil.rmtree)
+    Path.mkdir = around("mkdir", Path.mkdir)  # type: ignore[method-assign]
+    Path.rename = around("rename", Path.rename)  # type: ignore[method-assign]
+    Path.replace = around("replace", Path.replace)  # type: ignore[method-assign]
+    Path.write_bytes = in_pieces  # type: ignore[method-assign, assignment]
+
+
+def _named(thing: object) -> str:
+    return os.readlink(f"/proc/self/fd/{thing}") if isinstance(thing, int) else str(thing)
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,132 @@
+"""No room for a checkpoint: training goes on, the old one stays whole, the end says it."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from regard.checkpoint.native import folder_name, steps_saved, verify
+from reliability import toys
+from reliability.forks import Child, Trainings
+
+pytestmark = pytest.mark.end_to_end
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """8 MB of its own, where the system lets us."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)]
+    try:
+        done = subprocess.run(mount, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("there is no mount here")
+    if done.returncode:
+        pytest.skip("mounting a small disk is not allowed here")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def fill(place: Path) -> Path:
+    """Another program takes what is left."""
+    filler = place / "filler"
+    with filler.open("wb", buffering=0) as file:
+        for size in (1 << 16, 1 << 10, 1):
+            try:
+                while True:
+                    file.write(b"x" * size)
+            except OSError:
+                continue
+    return filler
+
+
+def until_save(child: Child, number: int) -> Iterator[str]:
+    """Let it go on to the save of that number, which waits."""
+    words = child.words()
+    for _, _word in zip(range(number), words, strict=False):
+        pass
+    return words
+
+
+def test_the_disk_stays_full(
+    trainings: Trainings, small_disk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    child = trainings.start(*toys.new(small_disk), gate_at=["save"])
+    until_save(child, 3)
+    fill(small_disk)
+    done = child.wait()
+    assert done.code == 1, done.output
+    saved = steps_saved(small_disk / "run/checkpoints")
+    assert saved == [toys.EVERY, 2 * toys.EVERY]
+    for step in saved:
+        verify(small_disk / "run/checkpoints" / folder_name(step))
+    assert not list((small_disk / "run/checkpoints").glob(".tmp-*"))
+    for step in (21, 28, 35, 42, 49, 56, 60):  # tried again at each
+        expected = f"ERROR: step {step}: the checkpoint could not be written to "
+        assert expected in done.output, step
+    assert "No space left on device; the last one is of step 14; training goes on" in done.output
+    assert "Training ended: all 60 steps are done." in done.output
+    assert "the final weights could not be written: No space left on device" in done.output
+    assert "Traceback" not in done.output, done.output
+    (small_disk / "filler").unlink()
+    again = trainings.run(*toys.again(small_disk))
+    assert again.code == 0 and "after step 14." in again.output, again.output
+    with capsys.disabled():
+        print("\nfull disk: 7 checkpoints refused, 46 steps went on, exit code 1, 2 of 2 whole")
+
+
+def test_room_is_made_and_nothing_is_different(
+    trainings: Trainings, small_disk: Path, straight: dict[str, str]
+) -> None:
+    child = trainings.start(*toys.new(small_disk), gate_at=["save"])
+    words = until_save(child, 2)
+    filler = fill(small_disk)
+    next(words)  # the second save fails
+    next(words)  # so does the third
+    filler.unlink()
+    done = child.wait()
+    assert done.code == 0, done.output
+    assert done.output.count("could not be written") == 2
+    found = toys.digest(small_disk)
+    assert found == {name: straight[name] for name in found}  # the log too
+
+
+def test_killed_while_the_disk_is_full(
+    trainings: Trainings, small_disk: Path, straight: dict[str, str]
+) -> None:
+    child = trainings.start(*toys.new(small_disk), gate_at=["save"])
+    words = until_save(child, 3)
+    filler = fill(small_disk)
+    next(words)
+    next(words)
+    child.kill()
+    assert child.wait().code == -9
+    filler.unlink()
+    done = trainings.run(*toys.again(small_disk))
+    assert done.code == 0 and "after step 14." in done.output, done.output
+    found = toys.digest(small_disk)
+    assert found == {name: straight[name] for name in found}
+
+
+def test_a_limit_on_files_and_the_exit_code(trainings: Trainings, tmp_path: Path) -> None:
+    """As with a quota: the optimizer's file is too large, everything else fits.
+
+    The final weights are written, those of the last step among them; the code still says that the
+    run cannot be resumed from its end.
+    """
+    (tmp_path / "a").mkdir()
+    done = trainings.run(*toys.new(tmp_path / "a"))
+    assert done.code == 0, done.output
+    folder = tmp_path / "a/run/checkpoints" / folder_name(toys.STEPS)
+    sizes = [(folder / f"{name}.safetensors").stat().st_size for name in ("weights", "optimizer")]
+    place = tmp_path / "b"
+    place.mkdir()
+    done = trainings.run(*toys.new(place), largest_file=(sizes[0] + sizes[1]) // 2)
+    assert done.code == 1, done.output
+    assert "File too large; there is none yet; training goes on" in done.output
+    assert "ERROR: the checkpoint of step 60 is not saved: File too large." in done.output
+    assert "Final weights: those of the last step (60)" in done.output
+    assert steps_saved(place / "run/checkpoints") == []
+    assert "Traceback" not in done.output, done.output

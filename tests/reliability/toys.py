@@ -1,0 +1,50 @@
+"""Short trainings of the toy language for the tests of this folder, and how they are compared."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import toy
+from regard.checkpoint.native import folder_name
+
+STEPS, EVERY = 60, 7
+SHORT = (
+    *toy.SMALL,
+    f"train.steps={STEPS}",
+    f"train.validate_every={EVERY}",
+    "train.average=3",
+    "train.bleu_sentences=0",
+)
+
+
+def new(place: Path, *changes: str) -> list[str]:
+    """The arguments of a new run in place/run."""
+    source, target = toy.write(place, 400)
+    files = ["--source", str(source), "--target", str(target), "--run", str(place / "run")]
+    return [*files, *SHORT, *changes]
+
+
+def again(place: Path) -> list[str]:
+    return ["--resume", str(place / "run")]
+
+
+def digest(place: Path, steps: int = STEPS) -> dict[str, str]:
+    """SHA-256 of the last checkpoint's weights and optimizer, of the final weights and the log."""
+    run = place / "run"
+    last = run / "checkpoints" / folder_name(steps)
+    files = {
+        "weights": last / "weights.safetensors",
+        "optimizer": last / "optimizer.safetensors",
+        "final": run / "model.safetensors",
+        "log": run / "log.jsonl",
+    }
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+
+
+def examples(file: Path) -> dict[int, list[tuple[int, ...]]]:
+    """Step → the examples it was computed from, once for each time it was computed."""
+    found: dict[int, list[tuple[int, ...]]] = {}
+    for line in file.read_text().splitlines():
+        record = json.loads(line)
+        found.setdefault(record["step"], []).append(tuple(record["examples"]))
+    return found
