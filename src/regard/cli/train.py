@@ -12,7 +12,9 @@ Examples:
   regard train recipes/demo.toml
   regard train recipes/demo.toml train.steps=500 model.dropout=0.2
   regard train --source a.en --target a.de --minutes 30
-  regard train --resume runs/demo"""
+  regard train --resume runs/demo
+  regard train --find-lr recipes/demo.toml --png rates.png
+  regard train --find-batch recipes/demo.toml train.memory=2000"""
 )
 @click.argument("arguments", nargs=-1, metavar="[RECIPE] [KEY=VALUE]...")
 @click.option("--source", type=click.Path(path_type=Path), help="Own text: one sentence a line.")
@@ -29,6 +31,13 @@ Examples:
     is_flag=True,
     help="With --resume: go on even where the last bits will differ (another machine or torch).",
 )
+@click.option("--force", is_flag=True, help="Start even where memory or disk seem to be too small.")
+@click.option("--find-lr", is_flag=True, help="Suggest train.factor by a range test; no run.")
+@click.option(
+    "--find-batch", is_flag=True, help="The largest train.token_budget that fits; no run."
+)
+@click.option("--png", type=click.Path(path_type=Path), help="With --find-lr: draw into this file.")
+@click.option("--svg", type=click.Path(path_type=Path), help="With --find-lr: draw into this file.")
 def command(
     arguments: tuple[str, ...],
     source: Path | None,
@@ -37,6 +46,11 @@ def command(
     folder: Path | None,
     resume: Path | None,
     inexact: bool,
+    force: bool,
+    find_lr: bool,
+    find_batch: bool,
+    png: Path | None,
+    svg: Path | None,
 ) -> None:
     """Train on a RECIPE (a TOML file), or on your own files without one.
 
@@ -44,23 +58,32 @@ def command(
     explained in recipes/demo.toml. Own files may be two text files, or one .tsv or .jsonl file
     given as --source; each may be gzipped.
     """
+    from regard.cli.find import show_batches, show_rates
     from regard.tasks.train import Request, train
 
     recipes = [argument for argument in arguments if "=" not in argument]
     if len(recipes) > 1:
         raise click.UsageError(f"expected one recipe, got {', '.join(recipes)}")
-    outcome = train(
-        Request(
-            recipe=Path(recipes[0]) if recipes else None,
-            assignments=tuple(argument for argument in arguments if "=" in argument),
-            source=source,
-            target=target,
-            minutes=minutes,
-            folder=folder,
-            resume=resume,
-            inexact=inexact,
-        ),
-        say=click.echo,
+    if find_lr and find_batch:
+        raise click.UsageError("--find-lr or --find-batch, one at a time")
+    if (png or svg) and not find_lr:
+        raise click.UsageError("--png and --svg belong to --find-lr; `regard plot` draws runs")
+    asked = Request(
+        recipe=Path(recipes[0]) if recipes else None,
+        assignments=tuple(argument for argument in arguments if "=" in argument),
+        source=source,
+        target=target,
+        minutes=minutes,
+        folder=folder,
+        resume=resume,
+        inexact=inexact,
+        force=force,
     )
-    if outcome.signal is not None:
-        raise SystemExit(128 + signal.Signals(outcome.signal).value)
+    if find_lr:
+        show_rates(asked, png, svg)
+    elif find_batch:
+        show_batches(asked)
+    else:
+        outcome = train(asked, say=click.echo)
+        if outcome.signal is not None:
+            raise SystemExit(128 + signal.Signals(outcome.signal).value)

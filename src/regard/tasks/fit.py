@@ -23,10 +23,11 @@ from regard.model.device import choose_device
 from regard.model.transformer import Transformer
 from regard.tasks.load import load_into
 from regard.tasks.log import Log
-from regard.tasks.pace import choose_compute
+from regard.tasks.pace import choose_compute, measured
 from regard.tasks.prepare import Prepared
 from regard.tasks.recipe import Recipe
 from regard.tasks.run import Run, write_json
+from regard.tasks.short_of_memory import ShortOfMemory
 from regard.tasks.static import Coverage, start_from
 from regard.tasks.stop import StopRequest
 from regard.tasks.validate import Validation, validate
@@ -62,8 +63,10 @@ class Fit:
         self.optimizer = make_adam(self.model)
         self.progress = Progress()
         self.compute = Compute()
+        self.speeds: dict[str, float] = {}  # of each way to compute that was measured
         self.coverage: Coverage | None = None  # where the embedding starts from static vectors
         self._speed = 0.0  # tokens per second, smoothed for the eye
+        self._short_of_memory = ShortOfMemory()
 
     def start(self) -> None:
         """Write down what this run is, before its first step."""
@@ -81,7 +84,7 @@ class Fit:
     def _choose_compute(self) -> None:
         """Measure how to compute a step, and write down what the last bits depend on."""
         pace = choose_compute(self.model, self._loss, self._groups, self.recipe.train, self.device)
-        self.compute = pace.compute
+        self.compute, self.speeds = pace.compute, pace.speeds
         self.progress = Progress()  # the self-test took batches
         self.run.update_info(**pace.record())
 
@@ -114,7 +117,7 @@ class Fit:
         first = self.progress.step + 1
         # What is not the crew's work, optimizer and validation, may use all its cores.
         torch.set_num_threads(self.compute.workers * self.compute.threads)
-        with closing(Crew(self.model, self._loss, self.compute, self.recipe.train.seed)) as crew:
+        with closing(self.crew()) as crew:
             return self._train(crew, first, stop, show)
 
     def _train(
@@ -147,6 +150,7 @@ class Fit:
                 self.progress.tokens += step.tokens
                 self.progress.seconds = monotonic() - started
                 self._report(step, log, bar)
+                self._short_of_memory.tell(crew, step.number, log, bar)
                 reason = self._ended()
                 asked = stop.signal is not None
                 due = step.number % self.recipe.train.validate_every == 0
@@ -159,6 +163,23 @@ class Fit:
                     self.run.update_info(state="stopped")
                     return Outcome(step.number, "asked to stop", stop.signal)
         return Outcome(self.progress.step, reason, None)
+
+    def trial(self, crew: Crew, rate_at: Callable[[int], float]) -> Iterator[Step]:
+        """Steps at other rates than the recipe's, which nobody logs or saves."""
+        groups, clip = self._groups(), self.recipe.train.clip
+        return training_steps(self.model, self.optimizer, groups, crew.gradients, rate_at, clip)
+
+    def crew(self) -> Crew:
+        """The workers for this model, computing as was chosen."""
+        return Crew(self.model, self._loss, self.compute, self.recipe.train.seed)
+
+    def speed(self) -> float:
+        """Tokens per second, as the self-test measured it, or measured now."""
+        known = self.speeds.get(str(self.compute))
+        if known is None:
+            known = measured(self.model, self._loss, self._groups, self.compute, self.recipe.train)
+            self.progress = Progress()  # it took batches
+        return known
 
     def finish(self) -> str:
         """Choose the final weights, the best or the average; the sentence that says which.

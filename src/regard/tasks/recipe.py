@@ -72,6 +72,7 @@ class TrainSection:
     seed: int = 1
     threads: int = 0
     workers: int = 0
+    memory: int | None = None
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     kernels: Literal["fast", "plain"] = "fast"
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
@@ -82,8 +83,9 @@ class TrainSection:
         _at_least(
             self, 0, ("factor", "clip", "bleu_sentences", "patience", "seed", "threads", "workers")
         )
-        if self.minutes is not None:
-            _at_least(self, 0, ("minutes",))
+        for name in ("minutes", "memory"):
+            if vars(self)[name] is not None:
+                _at_least(self, 0, (name,))
         if not 0 <= self.label_smoothing < 1:
             raise ConfigError(f"label_smoothing: got {self.label_smoothing}, expected 0 ≤ ε < 1")
 
