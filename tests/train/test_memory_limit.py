@@ -20,6 +20,7 @@ from regard.model.dropout import drawing_from, dropout, rows_of
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.tasks.log import read_log
+from regard.tasks.preflight import FIRST_USE
 from regard.text.special import Special
 from regard.train import crew as crew_module
 from regard.train.compute import Compute
@@ -78,7 +79,7 @@ def steps(
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("most", [40, 25, 9])
+@pytest.mark.parametrize("most", [25, 15, 11])
 def test_halves_give_the_gradient_of_the_whole(workers: int, most: int) -> None:
     """Three kinds of dropout: only the same masks give the same numbers."""
     one, group = model(), [batch(), batch(5)]
@@ -101,7 +102,7 @@ def test_what_failed_once_is_not_tried_whole_again() -> None:
 
 
 def test_a_single_pair_that_does_not_fit_ends_training() -> None:
-    with pytest.raises(TrainingError, match="not even one pair of 6 and 4 tokens fits"):
+    with pytest.raises(TrainingError, match="not even one pair of 5 and 4 tokens fits"):
         steps(model(), Memory(1), [batch(3)])
 
 
@@ -174,7 +175,7 @@ print(json.dumps(peak_memory()))
 @LINUX
 @pytest.mark.end_to_end
 def test_a_training_in_little_memory_ends_with_the_same_weights(tmp_path: Path) -> None:
-    """One process has all memory, the other a third of what its batches take."""
+    """One process has all memory, the other half of what its batches take."""
     source, target = toy.write(tmp_path, 4000)
     changes = [
         *(a for a in toy.SMALL if "budget" not in a), "train.token_budget=16384",
@@ -193,10 +194,10 @@ def test_a_training_in_little_memory_ends_with_the_same_weights(tmp_path: Path) 
         return weights, peak, done.stderr
 
     expected, much, quiet = trained("free")
-    base = used_by_torch()
-    limit = base + (much - base) // 3
+    base = used_by_torch() + FIRST_USE
+    limit = base + (much - base) // 2
     got, little, said = trained("tight", f"train.memory={limit // 10**6}")
-    assert little < base + 0.6 * (much - base)
+    assert little < base + 0.8 * (much - base)
     assert said.count("memory is too small for a whole batch") == 1
     assert "too small" not in quiet
     records = [r for r in read_log(tmp_path / "tight/log.jsonl") if r["kind"] == "memory"]

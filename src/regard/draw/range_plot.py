@@ -35,6 +35,7 @@ def range_plot(
         fontsize=9.5,
     )
     dress(axes)
+    axes.tick_params(which="minor", length=0)
     axes.xaxis.set_major_formatter(lambda rate, _: f"{rate:.0e}")
     caption(axes, "loss (nats per token)")
     axes.set_xlabel("learning rate", color=theme.muted, fontsize=9.5)

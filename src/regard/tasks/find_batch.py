@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from regard.errors import MisuseError, TrainingError
 from regard.tasks.fit import Fit
-from regard.tasks.preflight import PROGRAM, shapes_of
+from regard.tasks.preflight import FIRST_USE, PROGRAM, shapes_of
 from regard.tasks.train import Request, trial
 from regard.train.memory_limit import (
     KEPT_FREE,
@@ -60,7 +60,8 @@ class BatchTest:
 
 def find_batch(request: Request, say: Callable[[str], None]) -> BatchTest:
     """Search for a recipe or own files; no run is left behind. `say` is told each try."""
-    program = used_memory() or PROGRAM  # of this process; the one that tries holds about as much
+    # Of this process, before its first step; the one that tries will hold about as much.
+    program = FIRST_USE + (used_memory() or PROGRAM)
     try:
         with trial(replace(request, force=True)) as fit:
             return _search(fit, program, say)

@@ -88,7 +88,7 @@ def _state(run: Run, said: str) -> str:
 def _last_step(run: Run, info: dict[str, Any]) -> int:
     """The last step that is saved or, while it trains, logged."""
     logged = [r["step"] for r in read_log(run.log)[-1:]] if info.get("state") == "training" else []
-    return max([int(info.get("step", 0)), *logged])
+    return max(int(step) for step in (info.get("step", 0), *logged))
 
 
 def _data(section: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ from regard.train.compute import Compute
 from regard.train.label_smoothing import PIECE
 
 SINGLE, HALF = 4, 2  # bytes of a number
+LOOSE = 1.3  # freed blocks lie between those in use: measured, a process takes so many times more
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def memory_need(spec: Spec, shape: Shape, compute: Compute, accumulate: int = 1)
         gradients=workers * (2 if accumulate > 1 else 1) * size * count
         + own
         + (SINGLE * count if half else 0),
-        activations=size * activations(spec, shape, compute.kernels == "plain")
+        activations=int(LOOSE * size * activations(spec, shape, compute.kernels == "plain"))
         + workers * (size * joined_weights(spec) + 3 * pieces),
         checkpoint=SINGLE * count + 3 * SINGLE * count,
     )
@@ -114,8 +115,9 @@ def _hidden(spec: Spec) -> int:
 def _table(spec: Spec, keys: int, plain: bool) -> int:
     """Attention weights of one position: a number for each head and key, more with dropout."""
     written = spec.attention_dropout > 0 or spec.positions == "relative" or plain
-    if keys > EXPLICIT_UP_TO and not written:
-        return spec.heads  # torch's kernel keeps a sum for each head
+    if keys > EXPLICIT_UP_TO and not spec.attention_dropout:
+        # torch's kernel keeps a sum for each head, and the bias that it was given
+        return spec.heads * (keys if spec.positions == "relative" else 1)
     return spec.heads * keys * (1 + 2 * (spec.attention_dropout > 0) + written)
 
 
