@@ -25,7 +25,7 @@ from regard.tasks.run import Run, free_folder, new_run, only_one, open_run, writ
 from regard.tasks.short_of_memory import cannot_go_on
 from regard.tasks.static import check_dimensions
 from regard.tasks.stop import polite_stop
-from regard.train.memory_limit import is_out_of_memory, memory_limit
+from regard.train.memory_limit import SPARE, is_out_of_memory, memory_limit
 
 Say = Callable[[str], None]
 FILE_KEYS = {
@@ -75,7 +75,7 @@ def trial(request: Request) -> Iterator[Fit]:
 
 
 def _train(fit: Fit, say: Say) -> Outcome:
-    with polite_stop() as stop, memory_limit(fit.recipe.train.memory):
+    with polite_stop() as stop, memory_limit(fit.recipe.train.memory, SPARE):
         outcome = fit.train(stop, lambda done: _bar(fit, done))
     if outcome.signal is not None:
         say(f"Stopped after step {outcome.step:,}; everything is saved.")

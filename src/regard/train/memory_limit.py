@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 MEGABYTE = 1_000_000
+SPARE = 80 * MEGABYTE  # for what is imported and kept besides steps
 KEPT_FREE = 0.05  # share of the free memory that is left to others
 _WORDS = (  # of errors that are plain RuntimeErrors
     "can't allocate memory",
@@ -68,7 +69,7 @@ def room(megabytes: int | None) -> int | None:
 
 
 @contextmanager
-def memory_limit(megabytes: int | None) -> Iterator[bool]:
+def memory_limit(megabytes: int | None, spare: int = 0) -> Iterator[bool]:
     """Within this block allocations beyond `room` fail; False where the system has no such limit.
 
     An existing stricter limit stays.
@@ -81,7 +82,7 @@ def memory_limit(megabytes: int | None) -> Iterator[bool]:
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
     known = [limit for limit in before if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_DATA, (min([data + more, *known]), before[1]))
+    resource.setrlimit(resource.RLIMIT_DATA, (min([data + more + spare, *known]), before[1]))
     try:
         yield True
     finally:
