@@ -201,7 +201,7 @@ def test_a_training_in_little_memory_ends_with_the_same_weights(tmp_path: Path) 
     assert said.count("memory is too small for a whole batch") == 1
     assert "too small" not in quiet
     records = [r for r in read_log(tmp_path / "tight/log.jsonl") if r["kind"] == "memory"]
-    assert records and records[0]["step"] == 1 and records[0]["halved"] >= 1
+    assert records and records[0]["halved"] >= 1
     moved = max(float((expected[n] - start).abs().max()) for n, start in untrained(changes).items())
     for name, weight in expected.items():
         assert float((got[name] - weight).abs().max()) < 1e-3 * moved, name
