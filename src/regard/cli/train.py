@@ -3,8 +3,12 @@
 import signal
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from regard.tasks.train import Request
 
 
 @click.command(
@@ -14,7 +18,9 @@ Examples:
   regard train recipes/demo.toml train.steps=500 model.dropout=0.2
   regard train --source a.en --target a.de --minutes 30
   regard train --resume runs/demo
-  regard train recipes/demo.toml --prove-resume"""
+  regard train recipes/demo.toml --prove-resume
+  regard train --find-lr recipes/demo.toml --png rates.png
+  regard train --find-batch recipes/demo.toml train.memory=2000"""
 )
 @click.argument("arguments", nargs=-1, metavar="[RECIPE] [KEY=VALUE]...")
 @click.option("--source", type=click.Path(path_type=Path), help="Own text: one sentence a line.")
@@ -36,6 +42,13 @@ Examples:
     is_flag=True,
     help="With --resume: go on even where the last bits will differ (another machine or torch).",
 )
+@click.option("--force", is_flag=True, help="Start even where memory or disk seem to be too small.")
+@click.option("--find-lr", is_flag=True, help="Suggest train.factor by a range test; no run.")
+@click.option(
+    "--find-batch", is_flag=True, help="The largest train.token_budget that fits; no run."
+)
+@click.option("--png", type=click.Path(path_type=Path), help="With --find-lr: draw into this file.")
+@click.option("--svg", type=click.Path(path_type=Path), help="With --find-lr: draw into this file.")
 def command(
     arguments: tuple[str, ...],
     source: Path | None,
@@ -45,6 +58,11 @@ def command(
     resume: Path | None,
     prove_resume: bool,
     inexact: bool,
+    force: bool,
+    find_lr: bool,
+    find_batch: bool,
+    png: Path | None,
+    svg: Path | None,
 ) -> None:
     """Train on a RECIPE (a TOML file), or on your own files without one.
 
@@ -52,12 +70,17 @@ def command(
     explained in recipes/demo.toml. Own files may be two text files, or one .tsv or .jsonl file
     given as --source; each may be gzipped.
     """
-    from regard.tasks.train import Request, train
+    from regard.cli.find import show_batches, show_rates
+    from regard.tasks.train import Request
 
     recipes = [argument for argument in arguments if "=" not in argument]
     if len(recipes) > 1:
         raise click.UsageError(f"expected one recipe, got {', '.join(recipes)}")
-    request = Request(
+    if find_lr + find_batch + prove_resume > 1:
+        raise click.UsageError("--find-lr, --find-batch or --prove-resume, one at a time")
+    if (png or svg) and not find_lr:
+        raise click.UsageError("--png and --svg belong to --find-lr; `regard plot` draws runs")
+    asked = Request(
         recipe=Path(recipes[0]) if recipes else None,
         assignments=tuple(argument for argument in arguments if "=" in argument),
         source=source,
@@ -66,15 +89,31 @@ def command(
         folder=folder,
         resume=resume,
         inexact=inexact,
+        force=force,
     )
-    if prove_resume:
-        from regard.tasks.prove import prove
+    if find_lr:
+        show_rates(asked, png, svg)
+    elif find_batch:
+        show_batches(asked)
+    elif prove_resume:
+        _prove(asked)
+    else:
+        _train(asked)
 
-        proof = prove(request, say=click.echo)
-        for line in proof.lines():
-            click.echo(line)
-        raise SystemExit(0 if proof.holds else 1)
-    outcome = train(request, say=_say)
+
+def _prove(asked: "Request") -> None:
+    from regard.tasks.prove import prove
+
+    proof = prove(asked, say=click.echo)
+    for line in proof.lines():
+        click.echo(line)
+    raise SystemExit(0 if proof.holds else 1)
+
+
+def _train(asked: "Request") -> None:
+    from regard.tasks.train import train
+
+    outcome = train(asked, say=_say)
     if outcome.signal is not None:
         raise SystemExit(128 + signal.Signals(outcome.signal).value)
     if outcome.unsaved:

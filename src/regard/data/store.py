@@ -42,8 +42,10 @@ class PairStore:
         self.folder = folder
         self.vocabulary: int = facts["vocabulary"]
         self.sha256: dict[str, str] = facts["sha256"]
-        self._source, self._source_offsets = arrays["source"], arrays["source_offsets"]
-        self._target, self._target_offsets = arrays["target"], arrays["target_offsets"]
+        self._source: Ids = arrays["source"]
+        self._target: Ids = arrays["target"]
+        self._source_offsets = arrays["source_offsets"]
+        self._target_offsets = arrays["target_offsets"]
         self.source_lengths: Lengths = _lengths(self._source_offsets, len(self._source), folder)
         self.target_lengths: Lengths = _lengths(self._target_offsets, len(self._target), folder)
 
@@ -80,6 +82,11 @@ class PairStore:
         source = np.asarray(self._source[start:end])
         start, end = self._target_offsets[i : i + 2]
         return source, np.asarray(self._target[start:end])
+
+    @property
+    def sides(self) -> tuple[Ids, Ids]:
+        """All ids of either side in one row, as views of the files."""
+        return self._source, self._target
 
     def __reduce__(self) -> tuple[Any, tuple[Path]]:
         return PairStore.open, (self.folder,)  # a worker process maps the files itself

@@ -64,7 +64,7 @@ def draw_losses(
         low, high = float(shown.min()), float(shown.max())
         room = (high - low) * 0.06 or max(abs(high) * 0.1, 0.1)
         axes.set_ylim(max(0.0, low - room) if low >= 0 else low - room, high + room)
-    _dress(axes)
+    dress(axes)
     caption(axes, "loss (nats per token)")
 
 
@@ -114,7 +114,7 @@ def draw_bleu(right: "Axes", points: Float[np.ndarray, "points 2"]) -> None:
     )
     finite = points[np.isfinite(points[:, 1]), 1]
     right.set_ylim(0, max(1.0, float(finite.max()) * 1.15 if finite.size else 1.0))
-    _dress(right)
+    dress(right)
     right.grid(False)
     right.set_ylabel("BLEU (0–100)", color=palette.BLEU, fontsize=9.5)
     right.tick_params(axis="y", colors=palette.BLEU)
@@ -125,7 +125,7 @@ def draw_learning_rate(
 ) -> None:
     strip.fill_between(x, rates, color=palette.LIGHT.hairline, linewidth=0)
     strip.plot(x, rates, color=palette.LIGHT.muted, linewidth=1.2)
-    _dress(strip)
+    dress(strip)
     strip.set_ylim(bottom=0)
     strip.locator_params(axis="y", nbins=2)
     strip.yaxis.set_major_formatter(lambda rate, _: f"{rate:g}")
@@ -137,7 +137,7 @@ def caption(axes: "Axes", text: str) -> None:
     axes.set_title(text, loc="left", fontsize=9.5, color=palette.LIGHT.muted)
 
 
-def _dress(axes: "Axes") -> None:
+def dress(axes: "Axes") -> None:
     """Hairlines, no box, quiet numbers; thousands are grouped on the step axis."""
     for side in axes.spines.values():
         side.set_visible(False)

@@ -157,7 +157,9 @@ def page(plan: Plan) -> "tuple[Figure, Axes]":
     return figure, axes
 
 
-def save(figure: "Figure", path: str | os.PathLike[str]) -> None:
+def save(
+    figure: "Figure", path: str | os.PathLike[str], kind: Literal["png", "svg"] = "png"
+) -> None:
     """Render in memory, then write whole or not at all."""
     from matplotlib.font_manager import fontManager
     from matplotlib.text import Text
@@ -173,7 +175,8 @@ def save(figure: "Figure", path: str | os.PathLike[str]) -> None:
     with warnings.catch_warnings():
         # A script without an installed font is drawn as boxes; the SVG picture has it.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        figure.savefig(picture, format="png", dpi=DOTS_PER_INCH, metadata={"Software": "regard"})
+        said = {"Software": "regard"} if kind == "png" else {"Creator": "regard", "Date": None}
+        figure.savefig(picture, format=kind, dpi=DOTS_PER_INCH, metadata=said)
     atomic.write_bytes(Path(path), picture.getvalue())
 
 

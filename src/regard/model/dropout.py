@@ -16,6 +16,7 @@ from torch import Tensor
 
 _STEPS = 1 << 16
 _drawing: ContextVar[torch.Generator | None] = ContextVar("drawing", default=None)
+_rows: ContextVar[tuple[int, int] | None] = ContextVar("rows", default=None)
 
 
 @contextmanager
@@ -26,6 +27,19 @@ def drawing_from(generator: torch.Generator) -> Iterator[None]:
         yield
     finally:
         _drawing.reset(token)
+
+
+@contextmanager
+def rows_of(count: int, start: int) -> Iterator[None]:
+    """Within this block a batch is the rows from `start` on of a larger one of `count` rows.
+
+    Masks are drawn for the larger one, so its rows are dropped as if it were computed at once.
+    """
+    token = _rows.set((count, start))
+    try:
+        yield
+    finally:
+        _rows.reset(token)
 
 
 def dropout(x: Tensor, rate: float, training: bool) -> Tensor:
@@ -46,10 +60,12 @@ def add_dropout(x: Tensor, y: Tensor, rate: float, training: bool) -> Tensor:
 
 def keep_mask(x: Tensor, rate: float) -> tuple[Tensor, float]:
     """Like x, 0 with probability `rate` and 1 elsewhere; beside it the scale 1/(1 - rate)."""
-    count = x.numel()
+    rows, start = _rows.get() or (len(x), 0)
+    per_row = x.numel() // len(x)
+    count = rows * per_row
     bits = torch.empty((count + 3) // 4, dtype=torch.int64, device=x.device)
     bits.random_(-(1 << 63), None, generator=_drawing.get())  # all 64 bits are random
-    draws = bits.view(torch.int16)[:count].view(x.shape)
+    draws = bits.view(torch.int16)[start * per_row :][: x.numel()].view(x.shape)
     dropped = round(rate * _STEPS)
     threshold = dropped - _STEPS // 2  # int16 runs from -32768
     kept = torch.ge(draws, threshold, out=torch.empty_like(x))  # written as numbers: no cast after

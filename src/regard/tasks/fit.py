@@ -27,11 +27,12 @@ from regard.tasks.final import choose_final, final_candidates
 from regard.tasks.keep import Keeper
 from regard.tasks.load import load_into
 from regard.tasks.log import Log
-from regard.tasks.pace import choose_compute
+from regard.tasks.pace import choose_compute, measured
 from regard.tasks.prepare import Prepared
 from regard.tasks.recipe import Recipe
 from regard.tasks.report import Reporter
 from regard.tasks.run import Run, write_json
+from regard.tasks.short_of_memory import ShortOfMemory
 from regard.tasks.static import Coverage, start_from
 from regard.tasks.stop import Stopped, StopRequest
 from regard.tasks.trouble import is_hopeless
@@ -39,6 +40,7 @@ from regard.tasks.validate import Validation, validate
 from regard.train.compute import Compute
 from regard.train.crew import Crew
 from regard.train.loop import Step, training_steps
+from regard.train.memory_limit import SPARE, memory_limit
 from regard.train.objectives import Translation
 from regard.train.optimizer import make_adam, optimizer_tensors, restore_optimizer
 from regard.train.schedule import noam
@@ -72,8 +74,10 @@ class Fit:
         self.objective = Translation(recipe.train.label_smoothing)
         self.keeper = Keeper(run)
         self.compute = Compute()
+        self.speeds: dict[str, float] = {}  # of each way to compute that was measured
         self.coverage: Coverage | None = None  # where the embedding starts from static vectors
         self._reporter = Reporter()
+        self._short_of_memory = ShortOfMemory()
 
     def start(self) -> None:
         """Write down what this run is, before its first step."""
@@ -92,7 +96,7 @@ class Fit:
         """Measure how to compute a step, and write down what the last bits depend on."""
         train, device = self.recipe.train, self.device
         pace = choose_compute(self.model, self.objective, self._groups, train, device)
-        self.compute = pace.compute
+        self.compute, self.speeds = pace.compute, pace.speeds
         self.progress = Progress()  # the self-test took batches
         self.run.update_info(**pace.record())
 
@@ -127,8 +131,7 @@ class Fit:
         self, stop: StopRequest, show: Callable[[int], AbstractContextManager[TrainingProgress]]
     ) -> Outcome:
         """Step until the recipe's end, early stopping or a request to stop; then say why."""
-        seed = self.recipe.train.seed
-        with closing(Crew(self.model, self.objective, self.compute, seed)) as crew:
+        with closing(self.crew()) as crew:
             return self._train(crew, stop, show)
 
     def _train(
@@ -153,8 +156,10 @@ class Fit:
                 step = next(steps)
                 self.progress.step = step.number
                 self.progress.tokens += step.tokens
+                self.progress.most_cells = crew.most
                 self.progress.seconds = monotonic() - started
                 self._reporter.tell(step, self.progress.epoch, log, bar)
+                self._short_of_memory.tell(crew, step.number, log, bar)
                 if self._went_back(step, log, bar):
                     steps = self._steps(crew)
                     continue
@@ -186,6 +191,29 @@ class Fit:
             self.progress.step + 1,
             lambda loss, norm: objection(loss, norm, self.progress.recent),
         )
+
+    def trial(self, crew: Crew, rate_at: Callable[[int], float]) -> Iterator[Step]:
+        """Steps at other rates than the recipe's, which nobody logs or saves."""
+        groups, clip = self._groups(), self.recipe.train.clip
+        return training_steps(self.model, self.optimizer, groups, crew.gradients, rate_at, clip)
+
+    def crew(self) -> Crew:
+        """The workers for this model, computing as was chosen."""
+        most = self.progress.most_cells
+        return Crew(self.model, self.objective, self.compute, self.recipe.train.seed, most)
+
+    def memory_limit(self) -> AbstractContextManager[bool]:
+        """The limit for this process, such that all workers keep to the recipe's together."""
+        return memory_limit(self.recipe.train.memory, SPARE, self.compute.workers)
+
+    def speed(self) -> float:
+        """Tokens per second, as the self-test measured it, or measured now."""
+        known = self.speeds.get(str(self.compute))
+        if known is None:
+            train = self.recipe.train
+            known = measured(self.model, self.objective, self._groups, self.compute, train)
+            self.progress = Progress()  # it took batches
+        return known
 
     def _went_back(self, step: Step, log: Log, bar: TrainingProgress) -> bool:
         """Note how the step went; after several bad ones return to a checkpoint's weights.

@@ -94,6 +94,18 @@ def choose_compute(
     return Pace(best, {str(way): round(speed, 1) for way, speed in speeds.items()})
 
 
+def measured(
+    model: Transformer,
+    loss_of: LossOf,
+    groups: Callable[[], Iterator[Sequence[Batch]]],
+    way: Compute,
+    train: TrainSection,
+) -> float:
+    """The speed of one way to compute, where there was no choice and so nothing was measured."""
+    sample = [group for group, _ in zip(groups(), range(STEPS + 1), strict=False)]
+    return _speed(model, loss_of, sample, way, train.seed)
+
+
 def bf16_is_faster(device: torch.device, size: int = 512) -> bool:
     """Whether one matrix product says so; without hardware for it bf16 is many times slower."""
     seconds = {}

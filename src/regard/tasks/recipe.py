@@ -73,6 +73,7 @@ class TrainSection:
     threads: int = 0
     workers: int = 0
     loaders: int = 0
+    memory: int | None = None
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     kernels: Literal["fast", "plain"] = "fast"
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
@@ -84,8 +85,9 @@ class TrainSection:
             self, 0, ("factor", "clip", "bleu_sentences", "patience", "seed", "threads", "workers")
         )
         _at_least(self, 0, ("loaders",))
-        if self.minutes is not None:
-            _at_least(self, 0, ("minutes",))
+        for name in ("minutes", "memory"):
+            if vars(self)[name] is not None:
+                _at_least(self, 0, (name,))
         if not 0 <= self.label_smoothing < 1:
             raise ConfigError(f"label_smoothing: got {self.label_smoothing}, expected 0 ≤ ε < 1")
 

@@ -1,9 +1,11 @@
 """From a request to a finished run: recipe or own files, new or resumed, told step by step."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from regard.checkpoint.native import read_json
@@ -16,11 +18,22 @@ from regard.tasks.choose import chosen_tables
 from regard.tasks.fit import Fit, Outcome
 from regard.tasks.log import read_log
 from regard.tasks.pace import changed_since
+from regard.tasks.preflight import (
+    Held,
+    check_fits,
+    guessed_compute,
+    guessed_shape,
+    report,
+    shapes_of,
+    warnings,
+)
 from regard.tasks.prepare import Corpus, Prepared, load_prepared, prepare, survey
 from regard.tasks.recipe import Recipe, TrainSection, make_recipe
 from regard.tasks.run import Run, free_folder, new_run, only_one, open_run, write_json
+from regard.tasks.short_of_memory import cannot_go_on
 from regard.tasks.static import check_dimensions
 from regard.tasks.stop import polite_stop
+from regard.train.memory_limit import SPARE, is_out_of_memory, memory_limit
 
 Say = Callable[[str], None]
 FILE_KEYS = {
@@ -41,21 +54,36 @@ class Request:
     folder: Path | None = None
     resume: Path | None = None
     inexact: bool = False
+    force: bool = False
 
 
 def train(request: Request, say: Say) -> Outcome:
     """Carry the request out; what it says is meant for a terminal."""
-    if request.resume is None:
-        fit = _started(request, say)
-        with only_one(fit.run):
-            return _train(fit, say)
-    run = open_run(request.resume)
-    with only_one(run):
-        return _train(_resumed(run, request, say), say)
+    try:
+        if request.resume is None:
+            fit = _started(request, say)
+            with only_one(fit.run):
+                return _train(fit, say)
+        run = open_run(request.resume)
+        with only_one(run):
+            return _train(_resumed(run, request, say), say)
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+    raise cannot_go_on()
+
+
+@contextmanager
+def trial(request: Request) -> Iterator[Fit]:
+    """A training that is ready for its first step, in a folder that is removed afterwards."""
+    if request.resume or request.folder:
+        raise MisuseError("train: --find-lr and --find-batch take a recipe or own files, no run")
+    with TemporaryDirectory(prefix="regard-") as place:
+        yield _started(replace(request, folder=Path(place) / "trial"), lambda line: None)
 
 
 def _train(fit: Fit, say: Say) -> Outcome:
-    with polite_stop() as stop:
+    with polite_stop() as stop, fit.memory_limit():
         outcome = fit.train(stop, lambda done: _bar(fit, done))
     if outcome.unsaved:
         say(f"ERROR: the checkpoint of step {outcome.step:,} is not saved: {outcome.unsaved}.")
@@ -66,7 +94,8 @@ def _train(fit: Fit, say: Say) -> Outcome:
         return outcome
     say(f"Training ended: {outcome.reason}.")
     try:
-        say(fit.finish(say))
+        with fit.memory_limit():
+            say(fit.finish(say))
     except OSError as error:
         raise TrainingError(
             f"{error.filename or fit.run.folder}: the final weights could not be written: "
@@ -101,21 +130,37 @@ def _started(request: Request, say: Say) -> Fit:
         check_dimensions(recipe.train.embeddings, recipe.spec(4000).d_model)
     named = request.recipe or request.source
     assert named is not None
-    run = new_run(request.folder or free_folder(Path("runs"), named.name.split(".")[0] or "run"))
+    folder = request.folder or free_folder(Path("runs"), named.name.split(".")[0] or "run")
+    if not request.force:  # before anything is read or written
+        spec = recipe.spec(recipe.tokenizer.size)
+        check_fits(spec, recipe.train, guessed_shape(recipe.train), folder)
+    run = new_run(folder)
     say(f"Run folder: {run.folder}")
     if not recipe.data.phrasebook:
         for line in corpus.report.lines():
             say(f"  {line}")
     try:
         data = prepare(run, recipe, corpus)
-        fit = Fit(run, recipe, data)
-        fit.start()
+        if not request.force:  # now with the real lengths
+            spec = recipe.spec(data.tokenizer.size)
+            largest = shapes_of(data.train, spec, recipe.train).largest
+            check_fits(spec, recipe.train, largest, folder)
+        held = Held.now(recipe.train)
+        workers = guessed_compute(recipe.train).workers
+        with memory_limit(recipe.train.memory, SPARE, workers):
+            fit = Fit(run, recipe, data)
+            fit.start()
+            speed = fit.speed()
     except BaseException:  # Ctrl-C too: a folder with half a corpus is of no use to anyone
         for path in run.folder.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         raise
     for line in _plan(fit, corpus, data):
         say(line)
+    for line in report(recipe, fit.model.spec, data, fit.compute, speed, folder, held):
+        say(line)
+    for line in warnings(recipe, corpus, data):
+        say(f"Look at:    {line}")
     return fit
 
 

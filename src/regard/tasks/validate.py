@@ -19,7 +19,10 @@ from regard.tasks.prepare import Prepared
 from regard.tasks.translate import Translator
 from regard.text.special import Special
 from regard.text.tokenizer import Tokenizer
+from regard.train.memory_limit import is_out_of_memory
 from regard.train.objectives import translation_loss
+
+LEAST = 128  # tokens: a smaller batch would not help either
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ def validate(model: Transformer, data: Prepared, token_budget: int, sentences: i
     """Loss on every pair; BLEU of greedy outputs on the first `sentences` of them (0: none)."""
     model.eval()
     special = data.tokenizer.special
-    loss = mean_loss(model, data.valid, special, token_budget)
+    loss = _loss_in_memory(model, data.valid, special, token_budget)
     chosen = data.valid_texts[:sentences]
     if not chosen:
         return Validation(loss, None)
@@ -61,6 +64,19 @@ def greedy_texts(model: Transformer, tokenizer: Tokenizer, texts: Sequence[str])
         return [found[0].text for found in translator.translations(texts, split=False)]
     finally:
         engine.close()
+
+
+def _loss_in_memory(
+    model: Transformer, pairs: PairStore, special: Special, token_budget: int
+) -> float:
+    """`mean_loss`, in smaller batches where memory is too small: the same but for rounding."""
+    while True:
+        try:
+            return mean_loss(model, pairs, special, token_budget)
+        except (MemoryError, RuntimeError) as error:
+            if token_budget < LEAST or not is_out_of_memory(error):
+                raise
+        token_budget //= 2
 
 
 @torch.inference_mode()

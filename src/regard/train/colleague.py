@@ -33,10 +33,11 @@ from regard.model.transformer import Transformer
 from regard.train.compute import Compute
 from regard.train.memory import keep_freed_memory
 from regard.train.objectives import Translation
+from regard.train.parts import Part
 from regard.train.shared import SharedTensors
-from regard.train.worker import Share, Sums, Worker
+from regard.train.worker import Done, Share, Sums, Worker
 
-_PARTS = ("source", "source_real", "target_in", "target_out", "target_real")
+_BATCH = ("source", "source_real", "target_in", "target_out", "target_real")
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
 
 
@@ -73,9 +74,10 @@ class Colleague:
 
     def ask(self, share: Share) -> None:
         """Hand a share over; `listen` waits for the answer."""
-        tensors = {"step": torch.tensor([share.step, share.targets, *share.numbers])}
+        tensors = {"step": torch.tensor([share.step, share.targets])}
         for i, part in enumerate(share.parts):
-            tensors |= {f"{i}.{name}": vars(part)[name].contiguous() for name in _PARTS}
+            tensors[f"{i}"] = torch.tensor([part.number, part.rows, part.start])
+            tensors |= {f"{i}.{name}": vars(part.batch)[name].contiguous() for name in _BATCH}
         try:
             self._line.send_bytes(save(tensors))
         except (BrokenPipeError, ConnectionResetError):
@@ -95,14 +97,14 @@ class Colleague:
             "memory ran out); resume the run, with a smaller train.token_budget for a new one"
         )
 
-    def gradients(self, said: dict[str, Any]) -> tuple[list[Tensor | None], Sums]:
+    def done(self, said: dict[str, Any], share: Share) -> Done:
         """Its gradients, in the shared memory, and losses."""
         if "error" in said:
             raise TrainingError(f"a worker process failed:\n{said['error']}")
         missing = set(said["missing"])
         tensors = enumerate(self._gradients.tensors)
         gradients = [None if i in missing else tensor for i, tensor in tensors]
-        return gradients, Sums(*said["sums"])
+        return Done(gradients, Sums(*said["sums"]), [share.parts[i] for i in said["failed"]])
 
     def close(self) -> None:
         self._line.close()
@@ -135,21 +137,29 @@ def serve(weights: int, gradients: int, line: int) -> None:
 def _answered(worker: Worker, question: bytes, into: Sequence[Tensor]) -> bytes:
     try:
         tensors = load(question)
-        step, targets, *numbers = tensors["step"].tolist()
-        parts = [
-            Batch(**{name: tensors[f"{i}.{name}"] for name in _PARTS}, ids=())
-            for i in range(len(numbers))
-        ]
-        gradients, sums = worker.gradients(Share(step, targets, tuple(numbers), parts))
+        step, targets = tensors.pop("step").tolist()
+        parts = [_part(tensors, i) for i in range(len(tensors) // (1 + len(_BATCH)))]
+        done = worker.gradients(Share(step, targets, parts))
         missing = []
-        for i, (gradient, place) in enumerate(zip(gradients, into, strict=True)):
+        for i, (gradient, place) in enumerate(zip(done.gradients, into, strict=True)):
             if gradient is None:
                 missing.append(i)
             else:
                 place.copy_(gradient)
-        return json.dumps({"sums": [sums.smoothed, sums.plain], "missing": missing}).encode()
+        said = {
+            "sums": [done.sums.smoothed, done.sums.plain],
+            "missing": missing,
+            "failed": [parts.index(part) for part in done.failed],
+        }
+        return json.dumps(said).encode()
     except Exception:  # whatever it is, the other side has to know
         return json.dumps({"error": traceback.format_exc()}).encode()
+
+
+def _part(tensors: dict[str, Tensor], i: int) -> Part:
+    number, rows, start = tensors[f"{i}"].tolist()
+    batch = Batch(**{name: tensors[f"{i}.{name}"] for name in _BATCH}, ids=())
+    return Part(number, batch, rows, start)
 
 
 def use_shared(model: Transformer, tensors: Sequence[Tensor]) -> None:

@@ -7,28 +7,41 @@ On a CPU two workers of one thread are faster than one of two: nobody waits at t
 operation. The first worker is this process, the others have one of their own; all see the same
 weights. Every part of a step has its own seed for dropout, and gradients are added in a fixed
 order: a step depends on the weights, its number and its examples, and on nothing that came before.
+
+A part that memory is too small for is halved, and halved again, when the others are done: the sum
+over its rows, and with it the step, stays the same but for rounding.
 """
 
 from collections.abc import Sequence
 
 import torch
 
-from regard.data.batch import Batch, split_batch
+from regard.data.batch import Batch
 from regard.errors import MisuseError
 from regard.model.transformer import Transformer
 from regard.train.colleague import Colleague, use_shared
 from regard.train.compute import Compute
-from regard.train.memory import keep_freed_memory
+from regard.train.memory import give_freed_memory_back, keep_freed_memory
 from regard.train.objectives import Translation
+from regard.train.parts import parts_of, too_large
 from regard.train.shared import SharedTensors, can_share
-from regard.train.worker import LossOf, Share, Sums, Worker, added
+from regard.train.worker import Done, LossOf, Share, Sums, Worker
 
 
 class Crew:
     """The workers; `gradients` fills `.grad` of the model's weights, `close` sends them home."""
 
-    def __init__(self, model: Transformer, loss_of: LossOf, compute: Compute, seed: int) -> None:
+    def __init__(
+        self,
+        model: Transformer,
+        loss_of: LossOf,
+        compute: Compute,
+        seed: int,
+        most: int | None = None,
+    ) -> None:
         self.compute, self._model = compute, model
+        self.halved = 0  # parts that memory was too small for
+        self.most = most  # cells of a part that it suffices for, once that is known
         self._weights = list(model.parameters())
         self._colleagues: list[Colleague] = []
         keep_freed_memory()
@@ -59,25 +72,32 @@ class Crew:
         """The gradient of the mean loss per target token over the group, and that loss."""
         targets = sum(int(batch.target_real.sum()) for batch in group)
         workers = self.compute.workers
-        parts = [part for batch in group for part in split_batch(batch, workers)]
-        shares = [
-            Share(step, targets, tuple(range(i, len(parts), workers)), parts[i::workers])
-            for i in range(workers)
-        ]
+        parts = [half for part in parts_of(group, workers) for half in part.within(self.most)]
+        shares = [Share(step, targets, parts[i::workers]) for i in range(workers)]
         asked = [(c, s) for c, s in zip(self._colleagues, shares[1:], strict=True) if s.parts]
         for colleague, share in asked:
             colleague.ask(share)
         try:
-            total, sums = self._own.gradients(shares[0])
+            done = self._own.gradients(shares[0])
         finally:  # even if ours failed: no answer may be left for the next step
             said = [colleague.listen() for colleague, _ in asked]
-        for (colleague, _), answer in zip(asked, said, strict=True):
-            gradients, more = colleague.gradients(answer)
-            total = [added(a, b) for a, b in zip(total, gradients, strict=True)]
-            sums += more
-        for weight, gradient in zip(self._weights, total, strict=True):
+        for (colleague, share), answer in zip(asked, said, strict=True):
+            done.add(colleague.done(answer, share))
+        self._do_again(step, targets, done)
+        for weight, gradient in zip(self._weights, done.gradients, strict=True):
             weight.grad = gradient
-        return sums
+        return done.sums
+
+    def _do_again(self, step: int, targets: int, done: Done) -> None:
+        """What failed for want of memory, in halves, by us alone."""
+        while done.failed:
+            part = done.failed.pop()
+            if len(part.batch.source) == 1:
+                raise too_large(part)
+            self.halved += 1
+            self.most = min(part.cells - 1, self.most or part.cells)
+            for half in part.halves():
+                done.add(self._own.gradients(Share(step, targets, [half])))
 
     def close(self) -> None:
         """The weights become this process's own again."""
@@ -87,3 +107,4 @@ class Crew:
             use_shared(self._model, [weight.detach().clone() for weight in self._weights])
             self._memory.close()
             self._colleagues = []
+        give_freed_memory_back()

@@ -24,3 +24,11 @@ def keep_freed_memory() -> bool:
     # One arena: a second one would keep its own stock of free blocks for each worker.
     wanted = {_MMAP_THRESHOLD: 1 << 30, _TRIM_THRESHOLD: 2**31 - 1, _ARENA_MAX: 1}
     return all([mallopt(name, value) == 1 for name, value in wanted.items()])
+
+
+def give_freed_memory_back() -> None:
+    """Let the system have what is free at the moment."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError, TypeError):
+        return

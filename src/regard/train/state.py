@@ -21,6 +21,7 @@ class Progress:
     since_best: int = 0  # validations without improvement
     validate_first: bool = False  # the validation of this step was interrupted
     logged: int = 0  # records of the log at this moment
+    most_cells: int | None = None  # of a part of a batch, where memory is short (train/crew.py)
     # What train/watch.py needs to remember:
     recent: tuple[float, ...] = ()  # losses of the last steps that were taken
     skipped: int = 0  # steps that were not taken, of all

@@ -1,6 +1,7 @@
 """One worker: the gradients of its share of a step, in the process where it lives."""
 
 import copy
+import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -9,23 +10,24 @@ import torch
 from torch import Tensor
 
 from regard.data.batch import Batch
-from regard.model.dropout import drawing_from
+from regard.model.dropout import drawing_from, rows_of
 from regard.model.kernels import plain_kernels
 from regard.model.transformer import Transformer
 from regard.train.compute import Compute
 from regard.train.label_smoothing import Loss
+from regard.train.memory_limit import is_out_of_memory
+from regard.train.parts import Part
 
 LossOf = Callable[[Transformer, Batch], Loss]
 
 
 @dataclass(frozen=True)
 class Share:
-    """What a worker does of a step: some of its numbered parts."""
+    """What a worker does of a step."""
 
     step: int
     targets: int  # of the whole step: losses are means over them
-    numbers: tuple[int, ...]
-    parts: Sequence[Batch]
+    parts: Sequence[Part]
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,25 @@ class Sums:
         return Sums(self.smoothed + other.smoothed, self.plain + other.plain)
 
 
+@dataclass
+class Done:
+    """Of a share: summed gradients (None for a weight that nothing used) and losses.
+
+    `failed` are the parts that memory was too small for; they are in neither.
+    """
+
+    gradients: list[Tensor | None]
+    sums: Sums
+    failed: list[Part]
+
+    def add(self, other: "Done") -> None:
+        """Another share of the same step."""
+        both = zip(self.gradients, other.gradients, strict=True)
+        self.gradients = [_added(a, b) for a, b in both]
+        self.sums += other.sums
+        self.failed += other.failed
+
+
 class Worker:
     """Computes shares on the model's weights as they are at that moment."""
 
@@ -49,38 +70,48 @@ class Worker:
         self._used = list(self._model.parameters())  # the weights themselves, or their copies
         self._device = self._weights[0].device
 
-    def gradients(self, share: Share) -> tuple[list[Tensor | None], Sums]:
-        """The summed gradients of the parts, None for a weight that none of them uses."""
+    def gradients(self, share: Share) -> Done:
+        """The gradients of the parts, added up in their order."""
         self._model.train()
         if self._used[0] is not self._weights[0]:
             with torch.no_grad():  # one cast per step instead of one per use
                 torch._foreach_copy_(tuple(self._used), tuple(self._weights))
-        total: list[Tensor | None] = [None] * len(self._used)
-        sums = Sums(0.0, 0.0)
-        for number, part in zip(share.numbers, share.parts, strict=True):
-            loss = self._loss(share.step, number, part.to(self._device))
-            mean = loss.smoothed / share.targets
-            found = torch.autograd.grad(mean, self._used, allow_unused=True)
-            wide = (
-                None if one is None else one.to(weight.dtype)  # sums of bf16 are kept in fp32
-                for one, weight in zip(found, self._weights, strict=True)
-            )
-            total = [added(a, b) for a, b in zip(total, wide, strict=True)]
-            sums += Sums(float(mean.detach()), float(loss.plain) / share.targets)
-        return total, sums
+        done = Done([None] * len(self._used), Sums(0.0, 0.0), [])
+        for part in share.parts:
+            try:
+                one = self._one(share, part)
+            except (MemoryError, RuntimeError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                one = Done([None] * len(self._used), Sums(0.0, 0.0), [part])
+            if one.failed:  # now that the error, and what its frames held, is gone
+                gc.collect()
+            done.add(one)
+        return done
 
-    def _loss(self, step: int, number: int, part: Batch) -> Loss:
+    def _one(self, share: Share, part: Part) -> Done:
+        loss = self._loss(share.step, part)
+        mean = loss.smoothed / share.targets
+        found = torch.autograd.grad(mean, self._used, allow_unused=True)
+        wide: list[Tensor | None] = [
+            None if one is None else one.to(weight.dtype)  # sums of bf16 are kept in fp32
+            for one, weight in zip(found, self._weights, strict=True)
+        ]
+        return Done(wide, Sums(float(mean.detach()), float(loss.plain) / share.targets), [])
+
+    def _loss(self, step: int, part: Part) -> Loss:
         generator = torch.Generator(self._device)
-        words = np.random.SeedSequence((self._seed, step, number)).generate_state(1)
+        words = np.random.SeedSequence((self._seed, step, part.number)).generate_state(1)
         generator.manual_seed(int(words[0]))
-        with drawing_from(generator):
+        batch = part.batch.to(self._device)
+        with drawing_from(generator), rows_of(part.rows, part.start):
             if not self._plain:
-                return self._loss_of(self._model, part)
+                return self._loss_of(self._model, batch)
             with plain_kernels():
-                return self._loss_of(self._model, part)
+                return self._loss_of(self._model, batch)
 
 
-def added(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+def _added(a: Tensor | None, b: Tensor | None) -> Tensor | None:
     """a + b into a's memory; None is nothing."""
     if a is None or b is None:
         return b if a is None else a

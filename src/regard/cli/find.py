@@ -1,0 +1,52 @@
+"""`regard train --find-lr` and `--find-batch`: what a test found, as a table and a suggestion."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from regard.tasks.train import Request
+
+BAR = 36  # cells
+
+
+def show_rates(request: "Request", png: Path | None, svg: Path | None) -> None:
+    """Make the range test, print some of its steps, draw it where asked."""
+    from regard.draw.range_plot import range_plot
+    from regard.draw.terminal import bar
+    from regard.tasks.find_lr import find_rate
+
+    test = find_rate(request)
+    rows = test.rows()
+    low, high = min(loss for _, loss in rows), max(loss for _, loss in rows)
+    nearest = min(rows, key=lambda row: abs(row[0] / test.chosen - 1))
+    click.echo("learning rate     loss")
+    for rate, loss in rows:
+        mark = " ←" if (rate, loss) == nearest else ""
+        cells = bar(loss - low, (high - low) or 1.0, BAR).rstrip()
+        click.echo(f"      {rate:.1e}  {loss:7.3f}  {cells}{mark}".rstrip())
+    click.echo(
+        f"The loss falls fastest at a rate of {test.chosen:.1e}: try train.factor={test.factor:g} "
+        f"(the recipe's own peak is {test.before:.1e})."
+    )
+    for path in (png, svg):
+        if path is not None:
+            lines = test.rates, test.losses, test.smooth
+            range_plot(path, *lines, test.chosen, test.factor, "svg" if path is svg else "png")
+            click.echo(f"Drawn: {path}")
+
+
+def show_batches(request: "Request") -> None:
+    """Try budgets, print each, and say which to take."""
+    from regard.tasks.find_batch import FEWEST, find_batch
+
+    test = find_batch(request, click.echo)
+    largest, fastest = test.largest, test.fastest
+    click.echo(
+        f"Largest that fits {test.megabytes:,} MB: train.token_budget={largest.budget} "
+        f"({largest.peak:,} MB at peak)."
+    )
+    if largest.budget >= test.most:
+        click.echo(f"Memory has room for more, but an epoch would have fewer than {FEWEST} steps.")
+    click.echo(f"Fastest: train.token_budget={fastest.budget} ({fastest.speed:,.0f} tokens/s).")

@@ -1,0 +1,111 @@
+"""The range test: how high may the learning rate be? (Smith 2017, arXiv:1506.01186)
+
+From the start weights the rate rises with every step by the same factor, from far too low to far
+too high. The loss first stays, then falls, then explodes; between the last two lies the rate to
+train with.
+
+    rate_i = lowest · (highest / lowest)^(i / (steps - 1))
+
+The weights are thrown away. What comes out is `train.factor`, since a recipe's rate at its peak is
+factor · (d_model · warmup)^-0.5.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from regard.draw.progress import progress_bar
+from regard.errors import TrainingError
+from regard.tasks.fit import Fit
+from regard.tasks.train import Request, trial
+from regard.train.schedule import noam
+
+STEPS = 100
+LOWEST, HIGHEST = 1e-6, 1.0
+MEMORY = 0.9  # of the running mean: about ten steps
+EXPLODED = 0.25  # of the way back up to the first loss
+
+
+@dataclass(frozen=True)
+class RangeTest:
+    """The steps of a range test, and what follows from them."""
+
+    rates: Sequence[float]
+    losses: Sequence[float]
+    smooth: Sequence[float]
+    chosen: float  # the rate to have at the peak
+    factor: float  # the train.factor that gives it
+    before: float  # the rate at the peak of the recipe as it is
+
+    def rows(self, count: int = 14) -> list[tuple[float, float]]:
+        """Some of the steps, evenly spread: rate and smoothed loss."""
+        every = max(1, math.ceil(len(self.rates) / count))
+        return [(self.rates[i], self.smooth[i]) for i in range(0, len(self.rates), every)]
+
+
+def find_rate(request: Request) -> RangeTest:
+    """Make the test for a recipe or own files; no run is left behind."""
+    with trial(request) as fit, fit.memory_limit():
+        rates, losses = _climb(fit, STEPS)
+        train, d_model = fit.recipe.train, fit.model.spec.d_model
+    smooth = running_mean(losses)
+    chosen = best_rate(rates, smooth)
+    peak = noam(train.warmup, d_model, train.warmup)  # of factor 1
+    factor = float(f"{chosen / peak:.2g}")
+    return RangeTest(rates, losses, smooth, chosen, factor, peak * train.factor)
+
+
+def rate_at(steps: int) -> Callable[[int], float]:
+    """The rate of each step, counted from 1."""
+    return lambda step: LOWEST * (HIGHEST / LOWEST) ** ((step - 1) / (steps - 1))
+
+
+def _climb(fit: Fit, steps: int) -> tuple[list[float], list[float]]:
+    """Train at rising rates until the loss explodes or the steps are done."""
+    rates: list[float] = []
+    losses: list[float] = []
+    with closing(fit.crew()) as crew, progress_bar("range test", steps) as bar:
+        for step in fit.trial(crew, rate_at(steps)):
+            if step.objection is not None:  # a loss or gradient that is no number: the end too
+                break
+            rates.append(step.learning_rate)
+            losses.append(step.plain_loss)
+            bar.advance()
+            if step.number == steps or exploded(running_mean(losses)):
+                break
+    return rates, losses
+
+
+def exploded(smooth: Sequence[float]) -> bool:
+    """Whether the loss has come back up a good part of the way that it had fallen."""
+    low = min(smooth)
+    return smooth[-1] > low + max(0.2, EXPLODED * (smooth[0] - low))
+
+
+def running_mean(losses: Sequence[float]) -> list[float]:
+    """m_i = β m_{i-1} + (1 - β) loss_i, divided by 1 - β^i so that the first is not too small."""
+    mean, smooth = 0.0, []
+    for number, loss in enumerate(losses, start=1):
+        mean = MEMORY * mean + (1 - MEMORY) * loss
+        smooth.append(mean / (1 - MEMORY**number))
+    return smooth
+
+
+def best_rate(rates: Sequence[float], smooth: Sequence[float]) -> float:
+    """The rate at which the loss falls fastest for the same relative rise of the rate.
+
+    Beyond it the fall slows: the next rates are already too high for some of the weights.
+    """
+    lowest = min(range(len(smooth)), key=lambda i: smooth[i])
+    reach = max(1, len(smooth) // 20)
+    slopes = {
+        i: smooth[i + reach] - smooth[i - reach]
+        for i in range(reach, min(lowest + 1, len(smooth) - reach))
+    }
+    if not slopes:
+        raise TrainingError(
+            "range test: the loss fell at no rate; look at the data, or at the loss of a short "
+            "training"
+        )
+    return rates[min(slopes, key=lambda i: slopes[i])]

@@ -1,0 +1,67 @@
+"""What a worker computes at once: a part of a batch, and its halves where memory is too small.
+
+    group of batches ─ divided among the workers ─ parts ─ halved if need be ─ halves
+
+A half keeps the number of its part, from which dropout is seeded, and knows which of the part's
+rows it holds; it also keeps the part's width, so that the masks of its rows are the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from regard.data.batch import Batch, split_batch
+from regard.errors import TrainingError
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """`batch` is the rows from `start` on of a part that has `rows` of them."""
+
+    number: int
+    batch: Batch
+    rows: int
+    start: int = 0
+
+    @property
+    def cells(self) -> int:
+        """Positions, padding counted: what memory grows with."""
+        return self.batch.source.numel() + self.batch.target_in.numel()
+
+    def halves(self) -> list["Part"]:
+        """The upper and the lower rows, as wide as before."""
+        count = len(self.batch.source)
+        assert count > 1, "one row cannot be halved"
+        return [self._rows(slice(0, count // 2)), self._rows(slice(count // 2, count))]
+
+    def within(self, cells: int | None) -> list["Part"]:
+        """Halves, and halves of halves, until each has at most so many cells, or one row."""
+        if cells is None or self.cells <= cells or len(self.batch.source) == 1:
+            return [self]
+        return [small for half in self.halves() for small in half.within(cells)]
+
+    def _rows(self, rows: slice) -> "Part":
+        batch = self.batch
+        chosen = Batch(
+            batch.source[rows],
+            batch.source_real[rows],
+            batch.target_in[rows],
+            batch.target_out[rows],
+            batch.target_real[rows],
+            batch.ids[rows],
+        )
+        return replace(self, batch=chosen, start=self.start + rows.start)
+
+
+def parts_of(group: Sequence[Batch], workers: int) -> list[Part]:
+    """Each batch divided among the workers; numbered through."""
+    batches = [part for batch in group for part in split_batch(batch, workers)]
+    return [Part(number, batch, len(batch.source)) for number, batch in enumerate(batches)]
+
+
+def too_large(part: Part) -> TrainingError:
+    """Not even one pair fits: the sentence that says so."""
+    source, target = part.batch.source.shape[1], part.batch.target_in.shape[1]
+    return TrainingError(
+        f"out of memory: not even one pair of {source} and {target} tokens fits; train a smaller "
+        "model (model.preset), leave long pairs out (data.max_tokens), or free some memory"
+    )

@@ -1,0 +1,94 @@
+"""The range test: a curve with a known answer, and a training that gets better by it."""
+
+import math
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import toy
+from regard.cli.main import group
+from regard.errors import TrainingError
+from regard.tasks.find_lr import (
+    HIGHEST,
+    LOWEST,
+    STEPS,
+    best_rate,
+    exploded,
+    find_rate,
+    rate_at,
+    running_mean,
+)
+from regard.tasks.train import Request
+
+
+def test_the_rate_rises_by_the_same_factor() -> None:
+    rates = [rate_at(STEPS)(step) for step in range(1, STEPS + 1)]
+    assert rates[0] == pytest.approx(LOWEST) and rates[-1] == pytest.approx(HIGHEST)
+    ratios = {round(b / a, 9) for a, b in zip(rates, rates[1:], strict=False)}
+    assert len(ratios) == 1 and ratios.pop() > 1
+
+
+def test_the_running_mean_by_hand() -> None:
+    """β = 0.9: of 4 and 2 the mean is (0.9 · 4 + 2) / 1.9."""
+    assert running_mean([4.0, 2.0]) == pytest.approx([4.0, 5.6 / 1.9])
+    assert running_mean([3.0] * 20) == pytest.approx([3.0] * 20)
+
+
+def test_the_steepest_place_of_a_known_curve() -> None:
+    """loss = 8 - 5 σ(3 (log10 rate + 3)): steepest at rate 1e-3; then it explodes."""
+    rates = [rate_at(STEPS)(step) for step in range(1, STEPS + 1)]
+    losses = [8 - 5 / (1 + math.exp(-3 * (math.log10(r) + 3))) + 1e3 * r**3 for r in rates]
+    assert best_rate(rates, losses) == pytest.approx(1e-3, rel=0.15)
+
+
+def test_a_loss_that_never_falls_has_no_best_rate() -> None:
+    with pytest.raises(TrainingError, match="the loss fell at no rate"):
+        best_rate([1e-6, 1e-5, 1e-4], [5.0, 6.0, 7.0])
+
+
+def test_when_a_loss_has_exploded() -> None:
+    assert not exploded([8.0, 6.0, 4.0])
+    assert not exploded([8.0, 4.0, 4.5])
+    assert exploded([8.0, 4.0, 5.5])
+
+
+def asked(tmp_path: Path) -> Request:
+    source, target = toy.write(tmp_path, 600)
+    changes = (*toy.SMALL, "train.warmup=50", "train.factor=0.0001")
+    return Request(source=source, target=target, assignments=changes)
+
+
+@pytest.mark.end_to_end
+def test_it_finds_a_rate_that_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = find_rate(asked(tmp_path))
+    assert 1e-4 < found.chosen < 0.1
+    assert found.factor == pytest.approx(found.chosen * (32 * 50) ** 0.5, rel=0.05)
+    assert found.before == pytest.approx(0.0001 / (32 * 50) ** 0.5)
+    assert min(found.smooth) < found.smooth[0] - 0.5
+    again = find_rate(asked(tmp_path))
+    assert again.losses == found.losses  # the same weights, batches and masks
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.de", "a.en"]  # no run is left
+
+
+@pytest.mark.end_to_end
+def test_the_command_prints_a_table_and_draws(tmp_path: Path) -> None:
+    request = asked(tmp_path)
+    png, svg = tmp_path / "rates.png", tmp_path / "rates.svg"
+    arguments = ["--source", str(request.source), "--target", str(request.target)]
+    files = ["--png", str(png), "--svg", str(svg)]
+    done = CliRunner().invoke(
+        group, ["train", "--find-lr", *arguments, *files, *request.assignments]
+    )
+    assert done.exit_code == 0, done.output
+    assert "try train.factor=" in done.stdout
+    assert done.stdout.count(" ←") == 1
+    assert png.read_bytes().startswith(b"\x89PNG") and "<svg" in svg.read_text()
+
+
+def test_pictures_belong_to_the_range_test(tmp_path: Path) -> None:
+    done = CliRunner().invoke(group, ["train", "r.toml", "--png", "x.png"])
+    assert done.exit_code == 2 and "belong to --find-lr" in done.output
+    both = CliRunner().invoke(group, ["train", "r.toml", "--find-lr", "--find-batch"])
+    assert both.exit_code == 2

@@ -1,0 +1,130 @@
+"""`regard runs` and `regard plot`, on runs that were trained, cut off and broken."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import toy
+from regard.cli.main import group
+from regard.errors import DataError, MisuseError
+from regard.tasks.curves import read_curves
+from regard.tasks.log import read_log
+from regard.tasks.run import Run, only_one
+from regard.tasks.runs import age_in_words, list_runs
+
+pytestmark = pytest.mark.end_to_end
+
+
+def invoke(*arguments: str) -> str:
+    done = CliRunner().invoke(group, list(arguments), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_a_finished_run(toy_run: Path) -> None:
+    (row,) = list_runs(toy_run.parent)
+    checks = [r for r in read_log(toy_run / "log.jsonl") if r["kind"] == "validation"]
+    assert (row.state, row.step, row.steps) == ("finished", 30, 30)
+    assert row.loss == min(r["loss"] for r in checks)
+    assert row.bleu == max(r["bleu"] for r in checks)
+    weights = json.loads(toy_run.joinpath("spec.json").read_text())
+    assert weights["d_model"] == 32 and row.parameters is not None and row.parameters > 10_000
+    assert row.data == "a.en → a.de"
+    assert [one.folder for one in list_runs(toy_run)] == [row.folder]
+
+
+def test_states_and_order(toy_run: Path, tmp_path: Path) -> None:
+    for name in ("old", "cut", "going", "broken"):
+        shutil.copytree(toy_run, tmp_path / "deep" / name)
+    for name in ("cut", "going"):
+        Run(tmp_path / "deep" / name).update_info(state="training")
+    (tmp_path / "deep/broken/run.json").write_text("{")
+    old = time.time() - 3 * 86_400
+    for name in ("run.json", "log.jsonl"):
+        os.utime(tmp_path / "deep/old" / name, (old, old))
+    with only_one(Run(tmp_path / "deep/going")):
+        rows = {Path(row.folder).name: row for row in list_runs(tmp_path)}
+    states = {name: row.state for name, row in rows.items()}
+    assert states == {"old": "finished", "cut": "cut off", "going": "training", "broken": "damaged"}
+    assert list(rows)[-1] == "old" and "3 days ago" in invoke("runs", str(tmp_path))
+    listed = json.loads(invoke("runs", str(tmp_path), "--json"))
+    assert len(listed) == 4 and {"folder", "state", "loss", "parameters"} <= set(listed[0])
+
+
+def test_a_run_that_was_killed_is_cut_off(tmp_path: Path) -> None:
+    source, target = toy.write(tmp_path, 200)
+    files = ["--source", str(source), "--target", str(target), "--run", str(tmp_path / "run")]
+    changes = [*toy.SMALL, "train.steps=100000", "train.validate_every=5", "train.patience=0"]
+    command = [sys.executable, "-m", "regard", "train", *files, *changes]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while not any(r["step"] >= 10 for r in read_log(tmp_path / "run/log.jsonl")):
+            assert process.poll() is None
+            time.sleep(0.05)
+        (alive,) = list_runs(tmp_path)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait(timeout=60)
+    (dead,) = list_runs(tmp_path)
+    assert (alive.state, dead.state) == ("training", "cut off")
+    assert dead.step >= 10
+
+
+def test_no_runs_and_no_folder(tmp_path: Path) -> None:
+    assert invoke("runs", str(tmp_path)).startswith("No runs in ")
+    with pytest.raises(MisuseError, match="no such folder"):
+        list_runs(tmp_path / "nothing")
+
+
+def test_ages() -> None:
+    assert [age_in_words(s) for s in (5, 60, 7300, 200_000)] == [
+        "now",
+        "1 minute",
+        "2 hours",
+        "2 days",
+    ]
+
+
+def test_curves_are_those_of_the_log(toy_run: Path, tmp_path: Path) -> None:
+    records = read_log(toy_run / "log.jsonl")
+    (loss,) = read_curves([toy_run], "loss")
+    assert loss.checks == [(r["step"], r["loss"]) for r in records if r["kind"] == "validation"]
+    assert [step for step, _ in loss.steps] == [1, 10, 20, 30]
+    (rate,) = read_curves([toy_run], "rate")
+    assert rate.steps[0][1] == next(r["learning_rate"] for r in records if r["kind"] == "train")
+    other = tmp_path / "x" / toy_run.name
+    shutil.copytree(toy_run, other)
+    assert [c.name for c in read_curves([toy_run, other], "bleu")] == [
+        f"{toy_run.parent.name}/{toy_run.name}",
+        f"x/{toy_run.name}",
+    ]
+    (other / "log.jsonl").write_text("")
+    with pytest.raises(DataError, match="holds no loss to draw"):
+        read_curves([other], "loss")
+
+
+@pytest.mark.parametrize("what", ["loss", "bleu", "rate"])
+def test_plot_draws_files_and_the_terminal(toy_run: Path, tmp_path: Path, what: str) -> None:
+    png, svg = tmp_path / "a.png", tmp_path / "a.svg"
+    text = invoke("plot", str(toy_run), "--what", what, "--png", str(png), "--svg", str(svg))
+    assert text == f"Drawn: {png}\nDrawn: {svg}\n"
+    assert png.read_bytes().startswith(b"\x89PNG")
+    drawn = svg.read_text()
+    assert "<svg" in drawn and "Date" not in drawn
+    shown = invoke("plot", str(toy_run), "--what", what)
+    assert "optimizer step" in shown and "┤" in shown
+
+
+def test_two_runs_are_told_apart_without_colour(toy_run: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(toy_run, other)
+    shown = invoke("plot", str(toy_run), str(other))
+    assert f"  a {toy_run.name}" in shown and "  b other" in shown
