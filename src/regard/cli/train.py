@@ -41,14 +41,17 @@ def command(
     """Train on a RECIPE (a TOML file), or on your own files without one.
 
     KEY=VALUE changes single keys of the recipe, for example train.steps=2000. A recipe's keys are
-    explained in recipes/demo.toml. Own files may be two text files, or one .tsv or .jsonl file
-    given as --source; each may be gzipped.
+    explained in recipes/demo.toml. Own files may be two text files, or one .tsv, .csv or
+    .jsonl file given as --source; each may be gzipped.
     """
     from regard.tasks.train import Request, train
 
     recipes = [argument for argument in arguments if "=" not in argument]
     if len(recipes) > 1:
-        raise click.UsageError(f"expected one recipe, got {', '.join(recipes)}")
+        raise click.UsageError(
+            f"expected one recipe, got {', '.join(recipes)}; for your own files: "
+            f"--source {recipes[0]} --target {recipes[1]}"
+        )
     outcome = train(
         Request(
             recipe=Path(recipes[0]) if recipes else None,

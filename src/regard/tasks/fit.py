@@ -17,26 +17,29 @@ from regard.checkpoint import native
 from regard.checkpoint.native import Checkpoint
 from regard.config import build, to_tables
 from regard.data.batch import Batch, make_batch
-from regard.data.buckets import BatchOrder
 from regard.draw.progress import TrainingProgress
 from regard.model.device import choose_device
 from regard.model.transformer import Transformer
+from regard.tasks.epochs import Epochs
 from regard.tasks.load import load_into
 from regard.tasks.log import Log
 from regard.tasks.pace import choose_compute
 from regard.tasks.prepare import Prepared
+from regard.tasks.rates import count_validation, rate_at
 from regard.tasks.recipe import Recipe
 from regard.tasks.run import Run, write_json
 from regard.tasks.static import Coverage, start_from
 from regard.tasks.stop import StopRequest
 from regard.tasks.validate import Validation, validate
+from regard.tasks.warm_start import WarmStart, check_digest, take_weights, weights_digest
 from regard.train.compute import Compute
 from regard.train.crew import Crew
+from regard.train.ema import MovingAverage
+from regard.train.freeze import freeze
 from regard.train.label_smoothing import Loss
 from regard.train.loop import Step, training_steps
 from regard.train.objectives import translation_loss
 from regard.train.optimizer import make_adam, optimizer_tensors, restore_optimizer
-from regard.train.schedule import noam
 from regard.train.state import Progress
 
 LOG_EVERY = 10  # steps between lines of the log
@@ -58,16 +61,20 @@ class Fit:
         self.run, self.recipe, self.data = run, recipe, data
         self.device = choose_device(device or recipe.train.device)
         self.model = Transformer(recipe.spec(data.tokenizer.size), seed=recipe.train.seed)
+        freeze(self.model, recipe.train.freeze)
         self.model.to(self.device)
         self.optimizer = make_adam(self.model)
+        self.ema = MovingAverage(self.model, recipe.train.ema)
         self.progress = Progress()
+        self.epochs = Epochs(recipe, data, run.data)
         self.compute = Compute()
         self.coverage: Coverage | None = None  # where the embedding starts from static vectors
+        self.warm: WarmStart | None = None  # where weights start from those of another model
         self._speed = 0.0  # tokens per second, smoothed for the eye
 
     def start(self) -> None:
         """Write down what this run is, before its first step."""
-        self._start_embedding()
+        self._start_weights()
         self._choose_compute()
         write_json(self.run.recipe, to_tables(self.recipe))
         write_json(self.run.spec, to_tables(self.model.spec))
@@ -76,6 +83,7 @@ class Fit:
             python=platform.python_version(),
             device=str(self.device),
             state="training",
+            **({"begun_from": weights_digest(self._weights())} if self.warm else {}),
         )
 
     def _choose_compute(self) -> None:
@@ -91,7 +99,7 @@ class Fit:
         Precision, workers and threads decide the order of sums, so the bits depend on them; `anew`
         chooses them again.
         """
-        for folder in (self.run.checkpoints, self.run.folder):
+        for folder in (self.run.checkpoints, self.run.folder, self.run.data):
             atomic.sweep(folder)
         if anew:
             self._choose_compute()
@@ -101,10 +109,14 @@ class Fit:
         if steps:
             found = native.load_checkpoint(self.run.checkpoints, steps[-1], self._weights())
             load_into(self.model, found.weights)
-            restore_optimizer(self.optimizer, self.model, found.optimizer)
+            moments = self.ema.restore(found.optimizer)
+            restore_optimizer(self.optimizer, self.model, moments)
             self.progress = build(Progress, found.state, f"step {steps[-1]}: state.json")
         else:  # stopped before its first checkpoint: it begins again
-            self._start_embedding()
+            self._start_weights()
+            if self.recipe.train.start_from is not None:
+                stated = self.run.read_info().get("begun_from")
+                check_digest(self._weights(), stated, self.recipe.train.start_from)
         self.run.update_info(state="training")
 
     def train(
@@ -140,9 +152,12 @@ class Fit:
             started = monotonic() - self.progress.seconds
             if self.coverage is not None:
                 log.write("embeddings", 0, **asdict(self.coverage))
+            if self.warm is not None:
+                log.write("start", 0, **asdict(self.warm))
             reason = self._ended() or self._no_better()
             while reason is None:
                 step = next(steps)
+                self.ema.update(step.number)
                 self.progress.step = step.number
                 self.progress.tokens += step.tokens
                 self.progress.seconds = monotonic() - started
@@ -161,7 +176,7 @@ class Fit:
         return Outcome(self.progress.step, reason, None)
 
     def finish(self) -> str:
-        """Choose the final weights, the best or the average; the sentence that says which.
+        """Choose the final weights, best or average or moving average; say which.
 
         Until the state is "finished", `load` takes the best checkpoint: a crash between the two
         files leaves a run that works and can be resumed.
@@ -176,6 +191,7 @@ class Fit:
             which = f"the last {len(last)} checkpoints (steps {last[0]:,} to {last[-1]:,})"
             name = f"the average of {which}"
             candidates[name] = native.average_weights(root, last, self._weights())
+        candidates |= self.ema.candidate(self._weights())
         scored: dict[str, Validation] = {}
         for name, weights in candidates.items():
             load_into(self.model, weights)
@@ -195,33 +211,30 @@ class Fit:
         self.run.update_info(state="finished", step=self.progress.step)
         return f"Final weights: {chosen}; {scored[chosen].sentence()}"
 
-    def _start_embedding(self) -> None:
-        path = self.recipe.train.embeddings
-        self.coverage = None if path is None else start_from(self.model, self.data.tokenizer, path)
+    def _start_weights(self) -> None:
+        vectors, other = self.recipe.train.embeddings, self.recipe.train.start_from
+        if vectors is not None:
+            self.coverage = start_from(self.model, self.data.tokenizer, vectors)
+        self.warm = None if other is None else take_weights(self.model, other)
 
     def _weights(self) -> dict[str, Tensor]:
         return dict(self.model.named_parameters())
 
     def _rate(self, step: int) -> float:
-        train = self.recipe.train
-        return noam(step, self.model.spec.d_model, train.warmup, train.factor)
+        return rate_at(step, self.recipe.train, self.model.spec.d_model, self.progress)
 
     def _loss(self, model: Transformer, batch: Batch) -> Loss:
         return translation_loss(model, batch.to(self.device), self.recipe.train.label_smoothing)
 
     def _groups(self) -> Iterator[list[Batch]]:
         """Batches from the place where the run stands, `accumulate` of them for each step."""
-        pairs, train = self.data.train, self.recipe.train
-        order = BatchOrder(
-            pairs.source_lengths, pairs.target_lengths, train.token_budget, train.seed
-        )
         group: list[Batch] = []
-        for place in order.start_at(self.progress.epoch, self.progress.batch):
+        for place, pairs in self.epochs.start_at(self.progress.epoch, self.progress.batch):
             chosen = [int(i) for i in place.examples]
             group.append(
                 make_batch([pairs[i] for i in chosen], self.data.tokenizer.special, chosen)
             )
-            if len(group) == train.accumulate:
+            if len(group) == self.recipe.train.accumulate:
                 self.progress.epoch, self.progress.batch = place.epoch, place.number + 1
                 yield group
                 group = []
@@ -266,13 +279,15 @@ class Fit:
         else:
             progress.since_best += 1
         bar.say(f"step {progress.step:,}: {found.sentence()}")
+        if cut := count_validation(train, progress, better=progress.since_best == 0):
+            bar.say(f"step {progress.step:,}: {cut}")
 
     def _save(self) -> None:
         """A checkpoint; of the older ones, those that finish() may need are kept."""
         root, step = self.run.checkpoints, self.progress.step
         content = Checkpoint(
             self._weights(),
-            optimizer_tensors(self.optimizer, self.model),
+            optimizer_tensors(self.optimizer, self.model) | self.ema.tensors(),
             asdict(self.progress),
         )
         native.save_checkpoint(root, step, content)
@@ -280,6 +295,7 @@ class Fit:
         keep = {*self._regular_steps()[-self.recipe.train.average :], self.progress.best_step, step}
         for old in set(native.steps_saved(root)) - keep:
             atomic.remove_folder(root / native.folder_name(old))
+        self.epochs.forget_old(root, self.progress.best_step)
 
     def _regular_steps(self) -> list[int]:
         """Checkpoints that an uninterrupted run has too: not those written at a request to stop."""

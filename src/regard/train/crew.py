@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import Parameter
 
 from regard.data.batch import Batch, split_batch
 from regard.model.dropout import drawing_from
@@ -43,9 +44,9 @@ class Crew:
     def __init__(self, model: Transformer, loss_of: LossOf, compute: Compute, seed: int) -> None:
         self.compute = compute
         self._loss_of, self._seed = loss_of, seed
-        self._weights = list(model.parameters())
+        self._weights = _trained(model)
         self._model = model if compute.precision == "fp32" else copy.deepcopy(model).bfloat16()
-        self._used = list(self._model.parameters())  # the weights themselves, or their copies
+        self._used = _trained(self._model)  # the weights themselves, or their copies
         keep_freed_memory()
         self._pool = ThreadPoolExecutor(
             compute.workers, "train", torch.set_num_threads, (compute.threads,)
@@ -102,6 +103,11 @@ class Crew:
 
     def close(self) -> None:
         self._pool.shutdown()
+
+
+def _trained(model: Transformer) -> list[Parameter]:
+    """The weights that get a gradient: all but the frozen ones."""
+    return [weight for weight in model.parameters() if weight.requires_grad]
 
 
 def _sum(a: Tensor | None, b: Tensor | None) -> Tensor | None:

@@ -19,3 +19,5 @@ class Progress:
     best_loss: float | None = None
     best_step: int = 0
     since_best: int = 0  # validations without improvement
+    since_cut: int = 0  # of schedule = "plateau": validations since the rate was cut or one helped
+    rate_cuts: int = 0  # how often it was cut
