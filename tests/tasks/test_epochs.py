@@ -86,7 +86,7 @@ def test_resume_reads_what_was_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyP
     second time would have other ids, and so lead to other weights."""
     calls = 0
 
-    class Cutter:
+    class Cutter(Tokenizer):
         def __init__(self, tokenizer: Tokenizer) -> None:
             self.tokenizer = tokenizer
 

@@ -59,7 +59,8 @@ def check_start(folder: Path) -> None:
 
 def tables_of_start(assignments: Sequence[str]) -> dict[str, Any]:
     """For own files without a recipe: the model section of the run that is started from."""
-    folder = override({}, assignments).get("train", {}).get("start_from", "")
+    train = override({}, assignments).get("train")
+    folder = train.get("start_from") if isinstance(train, dict) else None
     recipe = Run(Path(str(folder))).recipe
     return {"model": read_json(recipe)["model"]} if folder and recipe.is_file() else {}
 
