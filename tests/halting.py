@@ -47,9 +47,9 @@ def go_with_halts(asked: Request, halts: list[int], patch: pytest.MonkeyPatch) -
             yield step
 
     patch.setattr(fit, "training_steps", halting)
-    assert asked.folder is not None
+    again = Request(resume=asked.folder)
     while train(asked, lambda line: None).signal is not None:
-        asked = Request(resume=asked.folder)
+        asked = again
     assert not halts
 
 

@@ -12,21 +12,28 @@ from regard.checkpoint.native import folder_name
 from regard.errors import ConfigError
 from regard.tasks.recipe import TrainSection
 from regard.tasks.run import Run
+from regard.tasks.validate import Validation
 
 pytestmark = pytest.mark.end_to_end
 
-# A rate at which single steps jump about: the average is better than any of them.
 KEYS = ("train.ema=0.8", "train.schedule=constant", "train.rate=0.02", "train.warmup=1")
 
 
-def test_it_can_become_the_final_weights(tmp_path: Path) -> None:
-    lines = go(ask(tmp_path, *KEYS, "train.average=1", steps=40))
+def test_it_can_become_the_final_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores that fall from one validation to the next: the candidate that is asked last wins."""
+    losses = iter(range(9, 0, -1))
+
+    def better_each_time(*_: object) -> Validation:
+        return Validation(float(next(losses)), None)
+
+    monkeypatch.setattr("regard.tasks.fit.validate", better_each_time)
+    lines = go(ask(tmp_path, *KEYS, steps=16))
     run = Run(tmp_path / "run")
     assert any(
         line.startswith("Final weights: the moving average of the weights (decay 0.8);")
         for line in lines
     )
-    last = load_file(run.checkpoints / folder_name(40) / "optimizer.safetensors")
+    last = load_file(run.checkpoints / folder_name(16) / "optimizer.safetensors")
     final = load_file(run.weights)
     assert final and all(torch.equal(final[name], last[f"{name}.ema"]) for name in final)
     assert json.loads(run.weights_info.read_text())["from"].startswith("the moving average")

@@ -39,7 +39,8 @@ def test_cosine_by_hand() -> None:
 
 
 def test_constant_and_plateau_by_hand() -> None:
-    assert [constant(step, 0.6, 3) for step in (1, 2, 3, 4, 900)] == [0.6 / 3, 0.4, 0.6, 0.6, 0.6]
+    rates = [constant(step, 0.5, 4) for step in (1, 2, 3, 4, 900)]
+    assert rates == [0.125, 0.25, 0.375, 0.5, 0.5]
     assert plateau(9, 0.8, 3, 0.5, cuts=2) == 0.2
     assert plateau(9, 0.8, 3, 0.5, cuts=9, floor=0.1) == 0.1
     assert plateau(1, 0.8, 4, 0.5, cuts=1) == 0.1  # still in the warm-up

@@ -87,7 +87,7 @@ class Report:
                 said.append(f"{problem.value}{where}: {count:,} {unit} ({shown}{more}).")
         if Problem.SURPLUS in self.bad:
             said.append(
-                "If a line is missing before the end, later pairs are wrong: compare the two files."
+                "If a line is missing in the middle, all later pairs are wrong: look at both."
             )
         return said
 

@@ -211,7 +211,8 @@ def _in_parts(
 ) -> Iterator[tuple[list[int], list[int]]]:
     """The ids of all corpora in a row; `parts` is told where each one ends."""
     unseen = Unseen(valid)
-    corpora = [(corpus.data.phrasebook or "data", corpus.data.weight, corpus.train())]
+    name: str = corpus.data.phrasebook or "data"
+    corpora = [(name, corpus.data.weight, corpus.train())]
     for each in corpus.further:
         pairs = unseen.of(each.pairs(), each.more.tag)
         corpora.append((each.name, each.more.weight, pairs))
