@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import toy
+from regard.checkpoint.files import steps_saved
 from regard.cli.main import main
-from regard.tasks.log import read_log
 
 pytestmark = pytest.mark.end_to_end
 
@@ -139,7 +139,7 @@ def test_ctrl_c_twice_ends_at_once_and_says_how_to_go_on(empty: Path) -> None:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
     while process.poll() is None and time.monotonic() < deadline:
-        if any(r["kind"] == "validation" for r in read_log(empty / "run/log.jsonl")):
+        if any((empty / "run/checkpoints").glob("step-*")):
             break
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGINT)
@@ -149,7 +149,7 @@ def test_ctrl_c_twice_ends_at_once_and_says_how_to_go_on(empty: Path) -> None:
     assert process.returncode == 130, err
     assert "Go on with: regard train --resume run" in out and "Traceback" not in err
     resumed = [sys.executable, "-m", "regard", "train", "--resume", "run"]
-    steps = max(int(path.name.split("-")[-1]) for path in (empty / "run/checkpoints").iterdir())
+    steps = max(steps_saved(empty / "run/checkpoints"))
     done = subprocess.run(
         [*resumed, f"train.steps={steps + 1}"], capture_output=True, text=True, timeout=120
     )
