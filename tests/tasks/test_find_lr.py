@@ -64,7 +64,9 @@ def test_it_finds_a_rate_that_trains(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     found = find_rate(asked(tmp_path))
     assert 1e-4 < found.chosen < 0.1
-    assert found.factor == pytest.approx(found.chosen * (32 * 50) ** 0.5, rel=0.05)
+    key, value = found.setting.split("=")
+    assert key == "train.factor"
+    assert float(value) == pytest.approx(found.chosen * (32 * 50) ** 0.5, rel=0.05)
     assert found.before == pytest.approx(0.0001 / (32 * 50) ** 0.5)
     assert min(found.smooth) < found.smooth[0] - 0.5
     again = find_rate(asked(tmp_path))

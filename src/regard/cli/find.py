@@ -27,13 +27,13 @@ def show_rates(request: "Request", png: Path | None, svg: Path | None) -> None:
         cells = bar(loss - low, (high - low) or 1.0, BAR).rstrip()
         click.echo(f"      {rate:.1e}  {loss:7.3f}  {cells}{mark}".rstrip())
     click.echo(
-        f"The loss falls fastest at a rate of {test.chosen:.1e}: try train.factor={test.factor:g} "
+        f"The loss falls fastest at a rate of {test.chosen:.1e}: try {test.setting} "
         f"(the recipe's own peak is {test.before:.1e})."
     )
     for path in (png, svg):
         if path is not None:
             lines = test.rates, test.losses, test.smooth
-            range_plot(path, *lines, test.chosen, test.factor, "svg" if path is svg else "png")
+            range_plot(path, *lines, test.chosen, test.setting, "svg" if path is svg else "png")
             click.echo(f"Drawn: {path}")
 
 

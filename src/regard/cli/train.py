@@ -67,15 +67,18 @@ def command(
     """Train on a RECIPE (a TOML file), or on your own files without one.
 
     KEY=VALUE changes single keys of the recipe, for example train.steps=2000. A recipe's keys are
-    explained in recipes/demo.toml. Own files may be two text files, or one .tsv or .jsonl file
-    given as --source; each may be gzipped.
+    explained in recipes/demo.toml. Own files may be two text files, or one .tsv, .csv or
+    .jsonl file given as --source; each may be gzipped.
     """
     from regard.cli.find import show_batches, show_rates
     from regard.tasks.train import Request
 
     recipes = [argument for argument in arguments if "=" not in argument]
     if len(recipes) > 1:
-        raise click.UsageError(f"expected one recipe, got {', '.join(recipes)}")
+        raise click.UsageError(
+            f"expected one recipe, got {', '.join(recipes)}; for your own files: "
+            f"--source {recipes[0]} --target {recipes[1]}"
+        )
     if find_lr + find_batch + prove_resume > 1:
         raise click.UsageError("--find-lr, --find-batch or --prove-resume, one at a time")
     if (png or svg) and not find_lr:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.data.mixture import Portion, choose_examples
 from regard.errors import MisuseError
 
 Lengths = NDArray[np.integer[Any]]
@@ -80,19 +81,27 @@ class BatchOrder:
     target_lengths: Lengths
     token_budget: int
     seed: int
+    parts: Sequence[Portion] = ()  # corpora with weights; without any, each example comes once
 
     def plan(self, epoch: int) -> list[Numbers]:
         """The batches of one epoch."""
-        return plan_epoch(
-            self.source_lengths,
-            self.target_lengths,
-            token_budget=self.token_budget,
-            seed=self.seed,
-            epoch=epoch,
-        )
+        limits = {"token_budget": self.token_budget, "seed": self.seed, "epoch": epoch}
+        if all(part.weight == 1 for part in self.parts):
+            return plan_epoch(self.source_lengths, self.target_lengths, **limits)
+        chosen = choose_examples(self.parts, self.seed, epoch)
+        plan = plan_epoch(self.source_lengths[chosen], self.target_lengths[chosen], **limits)
+        return [chosen[batch] for batch in plan]
+
+    def of_epoch(self, epoch: int, number: int = 0) -> Iterator[PlannedBatch]:
+        """Yield batch `number` of `epoch` and those after it, to the epoch's end."""
+        plan = self._checked_plan(epoch, number)
+        return (PlannedBatch(epoch, i, plan[i]) for i in range(number, len(plan)))
 
     def start_at(self, epoch: int = 0, number: int = 0) -> Iterator[PlannedBatch]:
         """Yield batch `number` of `epoch` and all after it; one past the last is the next epoch."""
+        return self._go_on(self._checked_plan(epoch, number), epoch, number)
+
+    def _checked_plan(self, epoch: int, number: int) -> list[Numbers]:
         if len(self.source_lengths) == 0:
             raise MisuseError("batches: there are no examples to train on.")
         plan = self.plan(epoch)
@@ -101,7 +110,7 @@ class BatchOrder:
                 f"batches: epoch {epoch} has {len(plan)} batches, got number {number}; the corpus, "
                 "token budget or seed is not the one this place belongs to."
             )
-        return self._go_on(plan, epoch, number)
+        return plan
 
     def _go_on(self, plan: list[Numbers], epoch: int, number: int) -> Iterator[PlannedBatch]:
         while True:

@@ -2,6 +2,7 @@
 
     two text files   line n of one is the translation of line n of the other
     name.tsv         source TAB target; further columns are ignored
+    name.csv         source, target: data/csv_rows.py
     name.jsonl       {"source": …, "target": …}, or "src"/"tgt", or Hugging Face's
                      {"translation": {"en": …, "de": …}}: the first row's order gives the direction
 
@@ -18,28 +19,18 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from enum import StrEnum
 from hashlib import blake2b
 from itertools import zip_longest
 from pathlib import Path
 from stat import S_ISDIR
 
+from regard.data.csv_rows import read_csv
+from regard.data.problem import Line, Row
+from regard.data.problem import Problem as Problem
 from regard.errors import DataError, MisuseError
 
 SHOWN_LINES = 5
 """How many line numbers of each class of bad line a report keeps."""
-
-
-class Problem(StrEnum):
-    """Why a line is left out, in the order in which a report names the reasons."""
-
-    SURPLUS = "no partner line (files of unequal length)"
-    TOO_LONG = "too long"
-    ENCODING = "invalid UTF-8"
-    MALFORMED = "malformed row"
-    NUL = "NUL character"
-    EMPTY = "empty side"
-    RATIO = "absurd length ratio"
 
 
 @dataclass(frozen=True)
@@ -94,6 +85,10 @@ class Report:
                 where = f" in {self.longer}" if problem is Problem.SURPLUS else ""
                 unit = "line" if count == 1 else "lines"
                 said.append(f"{problem.value}{where}: {count:,} {unit} ({shown}{more}).")
+        if Problem.SURPLUS in self.bad:
+            said.append(
+                "If a line is missing in the middle, all later pairs are wrong: look at both."
+            )
         return said
 
     def check(self) -> None:
@@ -107,10 +102,6 @@ class Report:
             )
 
 
-Row = tuple[str, str] | Problem
-Line = bytes | None  # None: longer than anyone wants
-
-
 def read_pairs(
     source: Path, target: Path | None, report: Report, limits: Limits = DEFAULT_LIMITS
 ) -> Iterator[Pair]:
@@ -119,18 +110,20 @@ def read_pairs(
     Misuse and absent files are raised at once; a corpus more than half bad at the end of the pass.
     """
     suffix = _format(source)
-    if suffix in _ROW_READERS:
+    if suffix in _ONE_FILE:
         if target is not None:
             raise MisuseError(f"{source}: a {suffix} file holds both sides; leave out {target}.")
         _find(source)
         lines = _read_lines(source, limits)
+        if suffix == ".csv":
+            return _clean(read_csv(lines, limits.max_characters), report, limits)
         return _clean(_rows_of_one(lines, _ROW_READERS[suffix](report)), report, limits)
     if target is None:
         raise MisuseError(
             f"{source}: a text file holds one side only; give the file of the other side as "
-            "target, or name it .tsv (source TAB target) or .jsonl."
+            "target, or name it .tsv (source TAB target), .csv or .jsonl."
         )
-    if _format(target) in _ROW_READERS:
+    if _format(target) in _ONE_FILE:
         raise MisuseError(f"{target}: expected a text file with one sentence per line.")
     if os.path.samestat(_find(source), _find(target)):
         raise MisuseError(f"{source}: source and target are the same file.")
@@ -209,6 +202,10 @@ def _read_lines(path: Path, limits: Limits) -> Iterator[Line]:
 def _without_mark(first: bytes, path: Path) -> bytes:
     if first.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{path}: is UTF-16, expected UTF-8; convert it: iconv -f utf-16 -t utf-8")
+    if not first.endswith(b"\n") and first.count(b"\r") > 1:  # all of the file is one line
+        raise DataError(
+            f"{path}: its lines end in \\r alone, expected \\n; convert: tr '\\r' '\\n' < old > new"
+        )
     return first.removeprefix(b"\xef\xbb\xbf")
 
 
@@ -282,6 +279,7 @@ def _two_strings(source: object, target: object) -> Row:
 
 
 _ROW_READERS = {".tsv": _tsv_reader, ".jsonl": _jsonl_reader}
+_ONE_FILE = (".csv", *_ROW_READERS)  # formats that hold both sides
 
 
 def split_for_validation(source: str, *, fraction: float, seed: int = 0) -> bool:

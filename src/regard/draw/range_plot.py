@@ -15,7 +15,7 @@ def range_plot(
     losses: Sequence[float],
     smooth: Sequence[float],
     chosen: float,
-    factor: float,
+    setting: str,
     kind: Literal["png", "svg"] = "png",
 ) -> None:
     """Every step (light), the running mean, and a line at the rate that is suggested."""
@@ -29,7 +29,7 @@ def range_plot(
     low, high = min(smooth), max(smooth)
     axes.set_ylim(low - 0.15 * (high - low), high + 0.15 * (high - low))
     axes.annotate(
-        f" {chosen:.1e}: train.factor={factor:g}",
+        f" {chosen:.1e}: {setting}",
         (chosen, high + 0.08 * (high - low)),
         color=palette.VALIDATION,
         fontsize=9.5,

@@ -125,10 +125,10 @@ def pairs_to_score(run: Run, source: Path | None, reference: Path | None, slices
                 "evaluate: --slices belongs to the phrasebook's test set, not to files"
             )
         report = Report()
-        if reference is None and not {".tsv", ".jsonl"} & set(source.suffixes):
+        if reference is None and not {".tsv", ".csv", ".jsonl"} & set(source.suffixes):
             raise MisuseError(
                 f"evaluate: {source} holds one side only; give its right translations with "
-                "--reference, or one .tsv or .jsonl file with both sides"
+                "--reference, or one .tsv, .csv or .jsonl file with both sides"
             )
         pairs = [(p.source, p.target) for p in read_pairs(source, reference, report)]
         if report.kept < report.total:

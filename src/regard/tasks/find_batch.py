@@ -117,8 +117,8 @@ def _most(fit: Fit) -> int:
 def _estimate(fit: Fit, program: int, budget: int) -> int:
     """Megabytes of the whole process."""
     train = replace(fit.recipe.train, token_budget=budget)
-    largest = shapes_of(fit.data.train, fit.model.spec, train).largest
-    need = memory_need(fit.model.spec, largest, fit.compute, train.accumulate)
+    largest = shapes_of(fit.data.train, fit.model.spec, train, fit.data.parts).largest
+    need = memory_need(fit.model.spec, largest, fit.compute, train.accumulate, train.ema > 0)
     programs = program + (fit.compute.workers - 1) * PROGRAM
     return (need.total + programs) // MEGABYTE
 

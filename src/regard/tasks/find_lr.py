@@ -6,8 +6,8 @@ train with.
 
     rate_i = lowest · (highest / lowest)^(i / (steps - 1))
 
-The weights are thrown away. What comes out is `train.factor`, since a recipe's rate at its peak is
-factor · (d_model · warmup)^-0.5.
+The weights are thrown away. What comes out is `train.rate`, or `train.factor` where the schedule is
+the paper's, whose rate at its peak is factor · (d_model · warmup)^-0.5.
 """
 
 import math
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from regard.draw.progress import progress_bar
 from regard.errors import TrainingError
 from regard.tasks.fit import Fit
+from regard.tasks.rates import peak
 from regard.tasks.train import Request, trial
 from regard.train.schedule import noam
 
@@ -35,7 +36,7 @@ class RangeTest:
     losses: Sequence[float]
     smooth: Sequence[float]
     chosen: float  # the rate to have at the peak
-    factor: float  # the train.factor that gives it
+    setting: str  # the key of the recipe that gives it, with its value
     before: float  # the rate at the peak of the recipe as it is
 
     def rows(self, count: int = 14) -> list[tuple[float, float]]:
@@ -51,9 +52,11 @@ def find_rate(request: Request) -> RangeTest:
         train, d_model = fit.recipe.train, fit.model.spec.d_model
     smooth = running_mean(losses)
     chosen = best_rate(rates, smooth)
-    peak = noam(train.warmup, d_model, train.warmup)  # of factor 1
-    factor = float(f"{chosen / peak:.2g}")
-    return RangeTest(rates, losses, smooth, chosen, factor, peak * train.factor)
+    setting = f"train.rate={chosen:.2g}"
+    if train.schedule == "noam":
+        factor = chosen / noam(train.warmup, d_model, train.warmup)
+        setting = f"train.factor={float(f'{factor:.2g}'):g}"
+    return RangeTest(rates, losses, smooth, chosen, setting, peak(train, d_model))
 
 
 def rate_at(steps: int) -> Callable[[int], float]:

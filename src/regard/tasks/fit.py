@@ -17,18 +17,18 @@ from regard.checkpoint import native
 from regard.checkpoint.native import Checkpoint
 from regard.checkpoint.whole import newest_whole
 from regard.config import build, to_tables
-from regard.data.ahead import ahead
-from regard.data.batch import Batch, make_batch
-from regard.data.buckets import BatchOrder, PlannedBatch
+from regard.data.batch import Batch
 from regard.draw.progress import TrainingProgress
 from regard.model.device import choose_device
 from regard.model.transformer import Transformer
+from regard.tasks.epochs import Epochs
 from regard.tasks.final import choose_final, final_candidates
 from regard.tasks.keep import Keeper
 from regard.tasks.load import load_into
 from regard.tasks.log import Log
 from regard.tasks.pace import choose_compute, measured
 from regard.tasks.prepare import Prepared
+from regard.tasks.rates import count_validation, rate_at
 from regard.tasks.recipe import Recipe
 from regard.tasks.report import Reporter
 from regard.tasks.run import Run, write_json
@@ -37,13 +37,15 @@ from regard.tasks.static import Coverage, start_from
 from regard.tasks.stop import Stopped, StopRequest
 from regard.tasks.trouble import is_hopeless
 from regard.tasks.validate import Validation, validate
+from regard.tasks.warm_start import WarmStart, check_digest, take_weights, weights_digest
 from regard.train.compute import Compute
 from regard.train.crew import Crew
+from regard.train.ema import MovingAverage
+from regard.train.freeze import freeze
 from regard.train.loop import Step, training_steps
 from regard.train.memory_limit import SPARE, memory_limit
 from regard.train.objectives import Translation
 from regard.train.optimizer import make_adam, optimizer_tensors, restore_optimizer
-from regard.train.schedule import noam
 from regard.train.state import Progress
 from regard.train.watch import go_on_from, objection
 
@@ -68,20 +70,24 @@ class Fit:
         self.run, self.recipe, self.data = run, recipe, data
         self.device = choose_device(device or recipe.train.device)
         self.model = Transformer(recipe.spec(data.tokenizer.size), seed=recipe.train.seed)
+        freeze(self.model, recipe.train.freeze)
         self.model.to(self.device)
         self.optimizer = make_adam(self.model)
+        self.ema = MovingAverage(self.model, recipe.train.ema)
         self.progress = Progress()
         self.objective = Translation(recipe.train.label_smoothing)
         self.keeper = Keeper(run)
+        self.epochs = Epochs(recipe, data, run.data)
         self.compute = Compute()
         self.speeds: dict[str, float] = {}  # of each way to compute that was measured
         self.coverage: Coverage | None = None  # where the embedding starts from static vectors
+        self.warm: WarmStart | None = None  # where weights start from those of another model
         self._reporter = Reporter()
         self._short_of_memory = ShortOfMemory()
 
     def start(self) -> None:
         """Write down what this run is, before its first step."""
-        self._start_embedding()
+        self._start_weights()
         self._choose_compute()
         write_json(self.run.recipe, to_tables(self.recipe))
         write_json(self.run.spec, to_tables(self.model.spec))
@@ -90,6 +96,7 @@ class Fit:
             python=platform.python_version(),
             device=str(self.device),
             state="training",
+            **({"begun_from": weights_digest(self._weights())} if self.warm else {}),
         )
 
     def _choose_compute(self) -> None:
@@ -106,14 +113,17 @@ class Fit:
         Precision, workers and threads decide the order of sums, so the bits depend on them; `anew`
         chooses them again.
         """
-        for folder in (self.run.checkpoints, self.run.folder):
+        for folder in (self.run.checkpoints, self.run.folder, self.run.data):
             atomic.sweep(folder)
         if anew:
             self._choose_compute()
         else:
             self.compute = build(Compute, self.run.read_info()["compute"], str(self.run.info))
         if not self._take_up(native.steps_saved(self.run.checkpoints), say):
-            self._start_embedding()  # stopped before its first checkpoint: it begins again
+            self._start_weights()  # stopped before its first checkpoint: it begins again
+            if self.recipe.train.start_from is not None:
+                stated = self.run.read_info().get("begun_from")
+                check_digest(self._weights(), stated, self.recipe.train.start_from)
         self.run.update_info(state="training")
 
     def _take_up(self, steps: list[int], say: Callable[[str], None]) -> bool:
@@ -123,7 +133,7 @@ class Fit:
             return False
         step, found = newest
         load_into(self.model, found.weights)
-        restore_optimizer(self.optimizer, self.model, found.optimizer)
+        restore_optimizer(self.optimizer, self.model, self.ema.restore(found.optimizer))
         self.progress = build(Progress, found.state, f"step {step}: state.json")
         return True
 
@@ -148,12 +158,16 @@ class Fit:
             started = monotonic() - self.progress.seconds
             if self.coverage is not None:
                 log.write("embeddings", 0, **asdict(self.coverage))
+            if self.warm is not None:
+                log.write("start", 0, **asdict(self.warm))
             if self.progress.validate_first:
                 self._validate(log, bar, stop)
                 self._save(log, bar)
             reason = self._ended() or self._no_better()
             while reason is None and not self.progress.validate_first:
                 step = next(steps)
+                if step.objection is None:
+                    self.ema.update(step.number)
                 self.progress.step = step.number
                 self.progress.tokens += step.tokens
                 self.progress.most_cells = crew.most
@@ -235,43 +249,34 @@ class Fit:
 
     def finish(self, say: Callable[[str], None]) -> str:
         """Choose the final weights; the sentence that says which."""
-        candidates = final_candidates(
-            self.model, self.progress, self.keeper, self.recipe.train, say
-        )
+        train = self.recipe.train
+        candidates = final_candidates(self.model, self.progress, self.keeper, train, say)
+        candidates |= self.ema.candidate(self._weights())
         sentence = choose_final(self.model, candidates, self._validation, self.run)
         self.run.update_info(state="finished", step=self.progress.step)
         return sentence
 
-    def _start_embedding(self) -> None:
-        path = self.recipe.train.embeddings
-        self.coverage = None if path is None else start_from(self.model, self.data.tokenizer, path)
+    def _start_weights(self) -> None:
+        vectors, other = self.recipe.train.embeddings, self.recipe.train.start_from
+        if vectors is not None:
+            self.coverage = start_from(self.model, self.data.tokenizer, vectors)
+        self.warm = None if other is None else take_weights(self.model, other)
 
     def _weights(self) -> dict[str, Tensor]:
         return dict(self.model.named_parameters())
 
     def _rate(self, step: int) -> float:
-        train = self.recipe.train
-        return noam(step, self.model.spec.d_model, train.warmup, train.factor)
+        return rate_at(step, self.recipe.train, self.model.spec.d_model, self.progress)
 
     def _groups(self) -> Iterator[list[Batch]]:
         """Batches from the place where the run stands, `accumulate` of them for each step."""
-        pairs, train = self.data.train, self.recipe.train
-        order = BatchOrder(
-            pairs.source_lengths, pairs.target_lengths, train.token_budget, train.seed
-        )
         group: list[Batch] = []
-        places = order.start_at(self.progress.epoch, self.progress.batch)
-        for place, batch in ahead(self._batch, places, train.loaders):
+        for place, batch in self.epochs.batches(self.progress.epoch, self.progress.batch):
             group.append(batch)
-            if len(group) == train.accumulate:
+            if len(group) == self.recipe.train.accumulate:
                 self.progress.epoch, self.progress.batch = place.epoch, place.number + 1
                 yield group
                 group = []
-
-    def _batch(self, place: PlannedBatch) -> Batch:
-        chosen = [int(i) for i in place.examples]
-        pairs = [self.data.train[i] for i in chosen]
-        return make_batch(pairs, self.data.tokenizer.special, chosen)
 
     def _validate(self, log: Log, bar: TrainingProgress, stop: StopRequest) -> None:
         """Measure, unless asked to stop: then the resumed run begins with it."""
@@ -290,15 +295,10 @@ class Fit:
             perplexity=found.perplexity,
             bleu=found.bleu,
         )
-        if progress.best_loss is None or found.loss < progress.best_loss:
-            progress.best_loss, progress.best_step, progress.since_best = (
-                found.loss,
-                progress.step,
-                0,
-            )
-        else:
-            progress.since_best += 1
+        better = progress.note_validation(found.loss)
         bar.say(f"step {progress.step:,}: {found.sentence()}")
+        if cut := count_validation(self.recipe.train, progress, better):
+            bar.say(f"step {progress.step:,}: {cut}")
 
     def _validation(self) -> Validation:
         """Loss and BLEU of the model as it is, by all cores of the crew."""
@@ -317,10 +317,11 @@ class Fit:
             self.progress.rollbacks = 0  # they are counted for one checkpoint
         content = Checkpoint(
             self._weights(),
-            optimizer_tensors(self.optimizer, self.model),
+            optimizer_tensors(self.optimizer, self.model) | self.ema.tensors(),
             asdict(self.progress),
         )
         self.keeper.save(content, self.progress, self.recipe.train, bar.say)
+        self.epochs.forget_old(self.run.checkpoints, self.progress.best_step)
 
     def _ended(self) -> str | None:
         train, progress = self.recipe.train, self.progress

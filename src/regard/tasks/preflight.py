@@ -8,18 +8,20 @@ data       padding, pieces that training never shows, what looks wrong (data/sus
 
 import math
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from regard.data.buckets import Lengths, Numbers, padding_share, plan_epoch
+from regard.data.buckets import BatchOrder, Lengths, Numbers, padding_share
+from regard.data.mixture import Portion
 from regard.data.store import PairStore
 from regard.data.suspicion import look_at, suspicions, validation_suspicions
 from regard.errors import MisuseError
 from regard.model.spec import Spec, parameter_count
 from regard.tasks.choice import cores
+from regard.tasks.keep import FEWEST
 from regard.tasks.prepare import Corpus, Prepared
 from regard.tasks.recipe import Recipe, TrainSection
 from regard.train.compute import Compute
@@ -41,19 +43,23 @@ class Shapes:
     largest: Shape
 
 
-def shapes_of(pairs: PairStore, spec: Spec, train: TrainSection) -> Shapes:
+def shapes_of(
+    pairs: PairStore, spec: Spec, train: TrainSection, parts: Sequence[Portion] = ()
+) -> Shapes:
     """Plan the first epoch and look at its batches."""
     source, target = pairs.source_lengths, pairs.target_lengths
-    plan = plan_epoch(source, target, token_budget=train.token_budget, seed=train.seed, epoch=0)
+    plan = BatchOrder(source, target, train.token_budget, train.seed, parts).plan(epoch=0)
     largest = _shape(_largest(plan, source, target, spec), source, target)
-    tokens = int(source.sum()) + int(target.sum()) + 2 * len(pairs)
+    tokens = sum(int(source[b].sum()) + int(target[b].sum()) + 2 * len(b) for b in plan)
     return Shapes(len(plan), tokens, padding_share(plan, source, target), largest)
 
 
-def largest_batch(pairs: PairStore, spec: Spec, train: TrainSection) -> Numbers:
+def largest_batch(
+    pairs: PairStore, spec: Spec, train: TrainSection, parts: Sequence[Portion] = ()
+) -> Numbers:
     """The examples of that batch of the first epoch which takes most memory."""
     source, target = pairs.source_lengths, pairs.target_lengths
-    plan = plan_epoch(source, target, token_budget=train.token_budget, seed=train.seed, epoch=0)
+    plan = BatchOrder(source, target, train.token_budget, train.seed, parts).plan(epoch=0)
     return _largest(plan, source, target, spec)
 
 
@@ -80,7 +86,7 @@ def guessed_compute(train: TrainSection) -> Compute:
 def check_fits(spec: Spec, train: TrainSection, shape: Shape, folder: Path) -> None:
     """Refuse what memory or disk cannot hold, before it is begun."""
     compute = guessed_compute(train)
-    need = memory_need(spec, shape, compute, train.accumulate)
+    need = memory_need(spec, shape, compute, train.accumulate, train.ema > 0)
     have = room(train.memory, compute.workers)
     if have is not None and need.total > have:
         fixed = need.weights + need.adam + max(need.gradients, need.checkpoint)
@@ -105,9 +111,10 @@ def check_fits(spec: Spec, train: TrainSection, shape: Shape, folder: Path) -> N
 
 def checkpoint_bytes(spec: Spec, train: TrainSection) -> int:
     """The most that checkpoints take at once: those to average, the best, a new one; the result."""
-    each = 3 * 4 * parameter_count(spec)
-    regular = min(train.average, math.ceil(train.steps / train.validate_every))
-    return each * (regular + 2) + each // 3
+    weights = 4 * parameter_count(spec)
+    each = weights * (4 if train.ema else 3)
+    regular = min(max(FEWEST, train.average), math.ceil(train.steps / train.validate_every))
+    return each * (regular + 2) + weights
 
 
 def _existing(folder: Path) -> Path:
@@ -143,8 +150,8 @@ def report(
 ) -> Iterator[str]:
     """Lines for a person: what the training will take."""
     train = recipe.train
-    shapes = shapes_of(data.train, spec, train)
-    need = memory_need(spec, shapes.largest, compute, train.accumulate)
+    shapes = shapes_of(data.train, spec, train, data.parts)
+    need = memory_need(spec, shapes.largest, compute, train.accumulate, train.ema > 0)
     yield _memory_line(need, held.all_programs(compute.workers), held.most)
     kept, free = checkpoint_bytes(spec, train), shutil.disk_usage(_existing(folder)).free
     yield f"Disk:       about {size(kept)} for checkpoints; {size(free)} are free"

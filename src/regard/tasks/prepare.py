@@ -6,22 +6,25 @@ Reads the corpus in passes (count and clean, learn the vocabulary, encode) and n
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from itertools import islice, repeat
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any
 
 from regard import atomic
 from regard.config import build
 from regard.data.corpus import Limits, Pair, Report, read_pairs, split_for_validation
+from regard.data.mixture import Portion
 from regard.data.phrasebook.corpus import NOTES, Entry, phrasebook
 from regard.data.store import PairStore, write_store
 from regard.draw.progress import progress_bar
 from regard.errors import DataError
+from regard.tasks.further import Further, Unseen, survey_further
 from regard.tasks.recipe import DataSection, Recipe
 from regard.tasks.run import Run
 from regard.text.tokenizer import Tokenizer
 
 CHUNK = 1000  # pairs encoded at once
+PARTS = "parts.jsonl"  # the corpora of a run, with their sizes and weights
 FEWEST = 20  # pairs of which some can be held out
 # How often an epoch shows each sentence of the notes: they are few, unlike all others, and must
 # come out word by word.
@@ -36,6 +39,7 @@ class Prepared:
     train: PairStore
     valid: PairStore
     valid_texts: list[tuple[str, str]]
+    parts: tuple[Portion, ...] = ()  # the corpora that `train` is made of
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,12 @@ class Corpus:
     data: DataSection
     seed: int
     report: Report  # of the counting pass
+    further: tuple[Further, ...] = ()
+
+    def lines(self) -> list[str]:
+        """What was read, for a person."""
+        own = [] if self.data.phrasebook else self.report.lines()
+        return own + [line for each in self.further for line in each.lines()]
 
     def train(self) -> Iterator[tuple[str, str]]:
         if self.data.phrasebook:
@@ -91,32 +101,49 @@ def survey(data: DataSection, seed: int) -> Corpus:
                 f"corpus: {report.kept} pairs are too few to hold some out for validation, "
                 f"{FEWEST} are the least; add more, or give some to validate on (data.valid_source)"
             )
-    return Corpus(data, seed, report)
+        further = [survey_further(more, _limits(data), bar.advance) for more in data.more]
+    return Corpus(data, seed, report, tuple(further))
 
 
 def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> Prepared:
     """Fill the run's data folder and load it."""
-    with progress_bar("vocabulary", corpus.report.kept) as bar:
-        lines = _sentences(corpus.train(), bar.advance)
-        tokenizer = Tokenizer.train(lines, recipe.tokenizer.kind, recipe.tokenizer.size)
+    tokenizer = _vocabulary(recipe, corpus)
     tokenizer.save(run.tokenizer)
     most = recipe.data.max_tokens
     valid = list(corpus.valid())
-    for name, pairs in {"train": corpus.train(), "valid": iter(valid)}.items():
-        with progress_bar(f"encoding {name}", None) as bar:
-            ids = _encoded(tokenizer, pairs, most, bar.advance)
-            store = write_store(run.data / name, ids, tokenizer.size)
-        if not len(store):
+    with progress_bar("encoding", None) as bar:
+
+        def encoded(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[list[int], list[int]]]:
+            return _encoded(tokenizer, iter(pairs), most, bar.advance)
+
+        parts: list[Portion] = []
+        write_store(run.data / "train", _in_parts(corpus, valid, encoded, parts), tokenizer.size)
+        store = write_store(run.data / "valid", encoded(valid), tokenizer.size)
+    for name, pairs in {"train": parts[0].pairs, "valid": len(store)}.items():
+        if not pairs:
             raise DataError(
                 f"corpus: no {name} pair is left: data.max_tokens ({most}) is too low, or chance "
                 "held none out; then give pairs to validate on as data.valid_source"
             )
+    _write_rows(run.data / PARTS, map(asdict, parts))
     _write_rows(run.data / "valid.jsonl", ({"source": s, "target": t} for s, t in valid))
     if recipe.data.phrasebook:
         book = phrasebook(recipe.data.phrasebook)
         _write_rows(run.data / "test.jsonl", (asdict(e) for e in book if e.split == "test"))
         _write_rows(run.data / "notes.jsonl", (asdict(e) for e in book if NOTES in e.slices))
     return load_prepared(run)
+
+
+def _vocabulary(recipe: Recipe, corpus: Corpus) -> Tokenizer:
+    """That of the run that training starts from, or one that is learned from the corpus."""
+    start = recipe.train.start_from
+    if start is not None and (start / "run.json").is_file():
+        return Tokenizer.load(Run(start).tokenizer)
+    total = corpus.report.kept + sum(each.report.kept for each in corpus.further)
+    with progress_bar("vocabulary", total) as bar:
+        further = (each.pairs() for each in corpus.further)
+        lines = _sentences(chain(corpus.train(), *further), bar.advance)
+        return Tokenizer.train(lines, recipe.tokenizer.kind, recipe.tokenizer.size)
 
 
 def load_prepared(run: Run) -> Prepared:
@@ -127,7 +154,15 @@ def load_prepared(run: Run) -> Prepared:
         PairStore.open(run.data / "train"),
         PairStore.open(run.data / "valid"),
         [(row["source"], row["target"]) for row in rows],
+        _parts_of(run),
     )
+
+
+def _parts_of(run: Run) -> tuple[Portion, ...]:
+    path = run.data / PARTS
+    if not path.is_file():  # of an earlier version of regard: one corpus
+        return ()
+    return tuple(build(Portion, row, str(path)) for row in read_texts(path))
 
 
 def read_texts(path: Path) -> list[dict[str, Any]]:
@@ -166,6 +201,27 @@ def _sentences(pairs: Iterable[tuple[str, str]], advance: Callable[[int], None])
         yield source
         yield target
         advance(1)
+
+
+def _in_parts(
+    corpus: Corpus,
+    valid: list[tuple[str, str]],
+    encoded: Callable[[Iterable[tuple[str, str]]], Iterator[tuple[list[int], list[int]]]],
+    parts: list[Portion],
+) -> Iterator[tuple[list[int], list[int]]]:
+    """The ids of all corpora in a row; `parts` is told where each one ends."""
+    unseen = Unseen(valid)
+    name: str = corpus.data.phrasebook or "data"
+    corpora = [(name, corpus.data.weight, corpus.train())]
+    for each in corpus.further:
+        pairs = unseen.of(each.pairs(), each.more.tag)
+        corpora.append((each.name, each.more.weight, pairs))
+    for name, weight, texts in corpora:
+        pairs_before = sum(part.pairs for part in parts)
+        number = pairs_before
+        for number, ids in enumerate(encoded(texts), start=pairs_before + 1):  # noqa: B007
+            yield ids
+        parts.append(Portion(name, number - pairs_before, weight))
 
 
 def _encoded(

@@ -22,6 +22,24 @@ def _at_least(section: object, least: int, names: Sequence[str]) -> None:
             raise ConfigError(f"{name}: got {value}, expected {least} or more")
 
 
+def _above_zero(name: str, value: float) -> None:
+    if not 0 < value < float("inf"):
+        raise ConfigError(f"{name}: got {value}, expected a number above 0")
+
+
+@dataclass(frozen=True)
+class More:
+    """A further corpus: its files, how often an epoch shows it, a word before its sources."""
+
+    source: Path
+    target: Path | None = None
+    weight: float = 1.0
+    tag: str = ""
+
+    def __post_init__(self) -> None:
+        _above_zero("weight", self.weight)
+
+
 @dataclass(frozen=True)
 class DataSection:
     """Where the pairs come from, and which are left out."""
@@ -31,6 +49,8 @@ class DataSection:
     target: Path | None = None
     valid_source: Path | None = None
     valid_target: Path | None = None
+    weight: float = 1.0
+    more: tuple[More, ...] = ()
     validation: int = 500
     max_tokens: int = 200
     max_characters: int = 2000
@@ -38,6 +58,7 @@ class DataSection:
 
     def __post_init__(self) -> None:
         _at_least(self, 1, ("validation", "max_tokens", "max_characters", "max_ratio"))
+        _above_zero("weight", self.weight)
         if bool(self.phrasebook) == bool(self.source):
             raise ConfigError("expected either phrasebook or source (with target), not both")
         if self.valid_target and not self.valid_source:
@@ -50,6 +71,16 @@ class TokenizerSection:
 
     kind: Literal["bytes", "unigram", "words", "characters"] = "bytes"
     size: int = 4000
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"dropout: got {self.dropout}, expected 0 ≤ p < 1")
+        if self.dropout and self.kind != "bytes":
+            raise ConfigError(
+                f'dropout: BPE-dropout leaves out merges, which kind "{self.kind}" does not have; '
+                'take kind "bytes", or leave it out'
+            )
 
 
 @dataclass(frozen=True)
@@ -60,15 +91,23 @@ class TrainSection:
     minutes: float | None = None
     token_budget: int = 4096
     accumulate: int = 1
+    schedule: Literal["noam", "cosine", "plateau", "constant"] = "noam"
     warmup: int = 4000
     factor: float = 1.0
+    rate: float = 1e-3
+    floor: float = 0.0
+    plateau_factor: float = 0.5
+    plateau_patience: int = 3
     label_smoothing: float = 0.1
     clip: float = 1.0
     validate_every: int = 1000
     bleu_sentences: int = 200
     patience: int = 10
     average: int = 5
+    ema: float = 0.0
     embeddings: Path | None = None
+    start_from: Path | None = None
+    freeze: tuple[str, ...] = ()
     seed: int = 1
     threads: int = 0
     workers: int = 0
@@ -88,8 +127,26 @@ class TrainSection:
         for name in ("minutes", "memory"):
             if vars(self)[name] is not None:
                 _at_least(self, 0, (name,))
+        self._check_schedule()
+        if not 0 <= self.ema < 1:
+            raise ConfigError(f"ema: got {self.ema}, expected 0 ≤ decay < 1")
+        if self.embeddings and self.start_from:
+            raise ConfigError("embeddings and start_from both set the embedding; choose one")
         if not 0 <= self.label_smoothing < 1:
             raise ConfigError(f"label_smoothing: got {self.label_smoothing}, expected 0 ≤ ε < 1")
+
+    def _check_schedule(self) -> None:
+        _at_least(self, 0, ("rate", "floor"))
+        _at_least(self, 1, ("plateau_patience",))
+        if not 0 < self.plateau_factor < 1:
+            raise ConfigError(f"plateau_factor: got {self.plateau_factor}, expected 0 < factor < 1")
+        if self.schedule != "noam" and self.floor > self.rate:
+            raise ConfigError(f"floor: got {self.floor:g}, above the rate {self.rate:g}")
+        if self.schedule == "plateau" and 0 < self.patience <= self.plateau_patience:
+            raise ConfigError(
+                f"patience: {self.patience} validations end the run before plateau_patience, "
+                f"{self.plateau_patience}, can lower its rate; raise patience, or set it to 0"
+            )
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from regard.errors import ConfigError, MisuseError, TrainingError
 from regard.model.spec import Spec, parameter_count
 from regard.tasks.choose import chosen_tables
 from regard.tasks.fit import Fit, Outcome
+from regard.tasks.further import parts_lines, root_further
+from regard.tasks.interrupted import told_how_to_go_on
 from regard.tasks.log import read_log
 from regard.tasks.pace import changed_since
 from regard.tasks.preflight import (
@@ -28,17 +30,20 @@ from regard.tasks.preflight import (
     warnings,
 )
 from regard.tasks.prepare import Corpus, Prepared, load_prepared, prepare, survey
+from regard.tasks.rates import check_schedule
 from regard.tasks.recipe import Recipe, TrainSection, make_recipe
 from regard.tasks.run import Run, free_folder, new_run, only_one, open_run, write_json
 from regard.tasks.short_of_memory import cannot_go_on
 from regard.tasks.static import check_dimensions
 from regard.tasks.stop import polite_stop
+from regard.tasks.warm_start import check_start, tables_of_start
+from regard.train.freeze import check_names, frozen_share
 from regard.train.memory_limit import SPARE, is_out_of_memory, memory_limit
 
 Say = Callable[[str], None]
 FILE_KEYS = {
     "data": ("source", "target", "valid_source", "valid_target"),
-    "train": ("embeddings",),
+    "train": ("embeddings", "start_from"),
 }
 
 
@@ -83,7 +88,7 @@ def trial(request: Request) -> Iterator[Fit]:
 
 
 def _train(fit: Fit, say: Say) -> Outcome:
-    with polite_stop() as stop, fit.memory_limit():
+    with polite_stop() as stop, told_how_to_go_on(fit.run, say), fit.memory_limit():
         outcome = fit.train(stop, lambda done: _bar(fit, done))
     if outcome.unsaved:
         say(f"ERROR: the checkpoint of step {outcome.step:,} is not saved: {outcome.unsaved}.")
@@ -126,6 +131,10 @@ def _started(request: Request, say: Say) -> Fit:
             "(regard train --source a.en --target a.de)"
         )
     recipe, corpus = _from_recipe(request) if request.recipe else _from_files(request)
+    check_schedule(recipe)
+    check_names(recipe.spec(4000), recipe.train.freeze)
+    if recipe.train.start_from is not None:
+        check_start(recipe.train.start_from)
     if recipe.train.embeddings is not None:  # now, not after an hour of tokenizing
         check_dimensions(recipe.train.embeddings, recipe.spec(4000).d_model)
     named = request.recipe or request.source
@@ -136,14 +145,13 @@ def _started(request: Request, say: Say) -> Fit:
         check_fits(spec, recipe.train, guessed_shape(recipe.train), folder)
     run = new_run(folder)
     say(f"Run folder: {run.folder}")
-    if not recipe.data.phrasebook:
-        for line in corpus.report.lines():
-            say(f"  {line}")
+    for line in corpus.lines():
+        say(f"  {line}")
     try:
         data = prepare(run, recipe, corpus)
         if not request.force:  # now with the real lengths
             spec = recipe.spec(data.tokenizer.size)
-            largest = shapes_of(data.train, spec, recipe.train).largest
+            largest = shapes_of(data.train, spec, recipe.train, data.parts).largest
             check_fits(spec, recipe.train, largest, folder)
         held = Held.now(recipe.train)
         workers = guessed_compute(recipe.train).workers
@@ -166,6 +174,11 @@ def _started(request: Request, say: Say) -> Fit:
 
 def _from_recipe(request: Request) -> tuple[Recipe, Corpus]:
     assert request.recipe is not None
+    if request.recipe.is_file() and request.recipe.suffix != ".toml":
+        raise MisuseError(
+            f"{request.recipe}: a recipe is a .toml file; for your own files: "
+            f"regard train --source {request.recipe} --target …"
+        )
     tables = override(read_toml(request.recipe), request.assignments)
     if request.minutes is not None:
         tables.setdefault("train", {})["minutes"] = request.minutes
@@ -182,7 +195,7 @@ def _rooted(tables: dict[str, Any]) -> dict[str, Any]:
             for key in keys:
                 if isinstance(rooted[section].get(key), str) and rooted[section][key]:
                     rooted[section][key] = str(Path(rooted[section][key]).resolve())
-    return rooted
+    return root_further(rooted)
 
 
 def _from_files(request: Request) -> tuple[Recipe, Corpus]:
@@ -192,6 +205,7 @@ def _from_files(request: Request) -> tuple[Recipe, Corpus]:
     def recipe_for(pairs: int) -> Recipe:
         assert request.source is not None
         tables = chosen_tables(request.source, request.target, pairs, request.minutes)
+        tables |= tables_of_start(request.assignments)
         return make_recipe(_rooted(override(tables, request.assignments)), "train")
 
     uncounted = recipe_for(pairs=0)  # its data section is the one of every size
@@ -238,7 +252,7 @@ def _plan(fit: Fit, corpus: Corpus, data: Prepared) -> list[str]:
     train = recipe.train
     origin = f"phrasebook {recipe.data.phrasebook}" if recipe.data.phrasebook else "your files"
     held = 0 if recipe.data.phrasebook or recipe.data.valid_source else len(data.valid_texts)
-    too_long = corpus.report.kept - held - len(data.train)
+    too_long = corpus.report.kept - held - data.parts[0].pairs
     left_out = (
         f" ({too_long:,} over {recipe.data.max_tokens} tokens left out)" if too_long > 0 else ""
     )
@@ -248,9 +262,12 @@ def _plan(fit: Fit, corpus: Corpus, data: Prepared) -> list[str]:
     return [
         f"Data:       {len(data.train):,} pairs to train on{left_out}, {len(data.valid_texts):,} "
         f"held out for validation ({origin})",
-        f"Vocabulary: {spec.vocabulary:,} pieces ({recipe.tokenizer.kind}), shared by both sides",
+        *(f"            {line}" for line in parts_lines(data.parts, corpus.further)),
+        f"Vocabulary: {spec.vocabulary:,} pieces ({data.tokenizer.kind}), shared by both sides",
         f"Model:      {describe(spec, recipe)}",
         *([f"Embedding:  {fit.coverage.sentence()}"] if fit.coverage else []),
+        *([f"Start:      {'; '.join(fit.warm.sentences())}"] if fit.warm else []),
+        *([f"Frozen:     {frozen_share(fit.model)}"] if train.freeze else []),
         f"Training:   {' or '.join(until)}, about {train.token_budget * train.accumulate:,} "
         f"tokens a step, on {fit.device} ({fit.compute})",
     ]

@@ -48,7 +48,7 @@ def try_batch(folder: Path, budget: int, megabytes: int) -> dict[str, Any]:
 
 def _steps(run: Run, fit: Fit) -> float:
     pairs, special = fit.data.train, fit.data.tokenizer.special
-    numbers = largest_batch(pairs, fit.model.spec, fit.recipe.train)
+    numbers = largest_batch(pairs, fit.model.spec, fit.recipe.train, fit.data.parts)
     batch = make_batch([pairs[int(i)] for i in numbers], special)
     group = [batch] * fit.recipe.train.accumulate
     seconds: list[float] = []

@@ -89,6 +89,16 @@ class Tokenizer:
         except OSError as error:
             raise DataError(f"{path}: cannot write the tokenizer: {error}") from error
 
+    def with_dropout(self, share: float) -> "Tokenizer":
+        """The same vocabulary; when it cuts a word, each merge is left out with this probability.
+
+        BPE-dropout (Provilkov et al. 2020), for kind `bytes`. The library draws without a seed.
+        """
+        assert self.kind == "bytes", self.kind
+        tables = json.loads(self._backend.to_str())
+        tables["model"]["dropout"] = share
+        return Tokenizer(Backend.from_str(json.dumps(tables)), self.kind, self.special)
+
     @property
     def size(self) -> int:
         """Number of pieces, special tokens included: ids run from 0 to size - 1."""

@@ -35,7 +35,7 @@ from regard.train.memory import keep_freed_memory
 from regard.train.objectives import Translation
 from regard.train.parts import Part
 from regard.train.shared import SharedTensors
-from regard.train.worker import Done, Share, Sums, Worker
+from regard.train.worker import Done, Share, Sums, Worker, trained
 
 _BATCH = ("source", "source_real", "target_in", "target_out", "target_real")
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
@@ -46,13 +46,13 @@ class Colleague:
 
     def __init__(
         self,
-        spec: Spec,
+        model: Transformer,
         objective: Translation,
         compute: Compute,
         seed: int,
         weights: SharedTensors,
     ) -> None:
-        self._gradients = SharedTensors(weights.tensors)
+        self._gradients = SharedTensors(trained(model))
         ours, theirs = socket.socketpair()
         files = (weights.descriptor, self._gradients.descriptor, theirs.fileno())
         code = f"from regard.train.colleague import serve; serve{files}"
@@ -64,7 +64,8 @@ class Colleague:
         theirs.close()
         self._line = Connection(ours.detach())
         about = {
-            "spec": to_tables(spec),
+            "spec": to_tables(model.spec),
+            "frozen": [not weight.requires_grad for weight in model.parameters()],
             "double": weights.tensors[0].dtype == torch.float64,
             "objective": asdict(objective),
             "compute": asdict(compute),
@@ -126,7 +127,9 @@ def serve(weights: int, gradients: int, line: int) -> None:
         model = Transformer(build(Spec, about["spec"], "spec"), seed=None)
         model = model.double() if about["double"] else model
         use_shared(model, SharedTensors(list(model.parameters()), weights).tensors)
-        found = SharedTensors(list(model.parameters()), gradients).tensors
+        for weight, frozen in zip(model.parameters(), about["frozen"], strict=True):
+            weight.requires_grad_(not frozen)
+        found = SharedTensors(trained(model), gradients).tensors
         worker = Worker(model, Translation(**about["objective"]), compute, about["seed"])
         while True:
             talk.send_bytes(_answered(worker, talk.recv_bytes(), found))

@@ -25,7 +25,7 @@ from regard.train.memory import give_freed_memory_back, keep_freed_memory
 from regard.train.objectives import Translation
 from regard.train.parts import parts_of, too_large
 from regard.train.shared import SharedTensors, can_share
-from regard.train.worker import Done, LossOf, Share, Sums, Worker
+from regard.train.worker import Done, LossOf, Share, Sums, Worker, trained
 
 
 class Crew:
@@ -42,7 +42,7 @@ class Crew:
         self.compute, self._model = compute, model
         self.halved = 0  # parts that memory was too small for
         self.most = most  # cells of a part that it suffices for, once that is known
-        self._weights = list(model.parameters())
+        self._weights = trained(model)
         self._colleagues: list[Colleague] = []
         keep_freed_memory()
         # The optimizer too: threads that meet for moments only spin where colleagues want to work.
@@ -58,13 +58,14 @@ class Crew:
                 "train.workers: several workers are for translation on a CPU under Linux; set it "
                 "to 1"
             )
-        self._memory = memory = SharedTensors(self._weights)
+        weights = list(self._model.parameters())
+        self._memory = memory = SharedTensors(weights)
         with torch.no_grad():
-            for place, weight in zip(memory.tensors, self._weights, strict=True):
+            for place, weight in zip(memory.tensors, weights, strict=True):
                 place.copy_(weight)
         use_shared(self._model, memory.tensors)
         self._colleagues = [
-            Colleague(self._model.spec, loss_of, self.compute, seed, memory)
+            Colleague(self._model, loss_of, self.compute, seed, memory)
             for _ in range(self.compute.workers - 1)
         ]
 
@@ -104,7 +105,7 @@ class Crew:
         for colleague in self._colleagues:
             colleague.close()
         if self._colleagues:
-            use_shared(self._model, [weight.detach().clone() for weight in self._weights])
+            use_shared(self._model, [w.detach().clone() for w in self._model.parameters()])
             self._memory.close()
             self._colleagues = []
         give_freed_memory_back()

@@ -1,6 +1,6 @@
 """How much memory training takes, from shapes alone: before anything is allocated.
 
-    weights       P numbers, and a copy in half precision for bf16
+    weights       P numbers, and a copy in half precision for bf16; P more for a moving average
     Adam          2 P: both moments
     gradients     P for each worker, twice if it has several batches or a process of its own, and
                   the embedding's once more
@@ -49,7 +49,9 @@ class Need:
         return self.weights + self.adam + max(step, self.checkpoint)
 
 
-def memory_need(spec: Spec, shape: Shape, compute: Compute, accumulate: int = 1) -> Need:
+def memory_need(
+    spec: Spec, shape: Shape, compute: Compute, accumulate: int = 1, averaged: bool = False
+) -> Need:
     """What training takes at its peak, if `shape` is the largest batch."""
     half = compute.precision == "bf16"
     size = HALF if half else SINGLE
@@ -61,7 +63,7 @@ def memory_need(spec: Spec, shape: Shape, compute: Compute, accumulate: int = 1)
     # theirs at the end of the way back; where they are one matrix, both are there at once.
     own = workers * (SINGLE + size) * matrix
     return Need(
-        weights=count * (SINGLE + (HALF * workers if half else 0)),
+        weights=count * (SINGLE * (2 if averaged else 1) + (HALF * workers if half else 0)),
         adam=2 * SINGLE * count,
         gradients=workers * (2 if accumulate > 1 else 1) * size * count
         + (workers - 1) * SINGLE * count  # where colleagues hand them over

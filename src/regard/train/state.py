@@ -19,6 +19,8 @@ class Progress:
     best_loss: float | None = None
     best_step: int = 0
     since_best: int = 0  # validations without improvement
+    since_cut: int = 0  # of schedule = "plateau": validations since the rate was cut or one helped
+    rate_cuts: int = 0  # how often it was cut
     validate_first: bool = False  # the validation of this step was interrupted
     logged: int = 0  # records of the log at this moment
     most_cells: int | None = None  # of a part of a batch, where memory is short (train/crew.py)
@@ -28,3 +30,11 @@ class Progress:
     in_a_row: int = 0  # … and since the last one that was
     spikes: int = 0  # … of these, losses far above the usual, without a break
     rollbacks: int = 0  # to the same checkpoint
+
+    def note_validation(self, loss: float) -> bool:
+        """Count a validation of this step; whether it is the best so far."""
+        if self.best_loss is not None and loss >= self.best_loss:
+            self.since_best += 1
+            return False
+        self.best_loss, self.best_step, self.since_best = loss, self.step, 0
+        return True

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import Parameter
 
 from regard.data.batch import Batch
 from regard.model.dropout import drawing_from, rows_of
@@ -65,9 +66,9 @@ class Worker:
 
     def __init__(self, model: Transformer, loss_of: LossOf, compute: Compute, seed: int) -> None:
         self._loss_of, self._seed, self._plain = loss_of, seed, compute.kernels == "plain"
-        self._weights = list(model.parameters())
+        self._weights = trained(model)
         self._model = model if compute.precision == "fp32" else copy.deepcopy(model).bfloat16()
-        self._used = list(self._model.parameters())  # the weights themselves, or their copies
+        self._used = trained(self._model)  # the weights themselves, or their copies
         self._device = self._weights[0].device
 
     def gradients(self, share: Share) -> Done:
@@ -109,6 +110,11 @@ class Worker:
                 return self._loss_of(self._model, batch)
             with plain_kernels():
                 return self._loss_of(self._model, batch)
+
+
+def trained(model: Transformer) -> list[Parameter]:
+    """The weights that get a gradient: all but the frozen ones (train/freeze.py)."""
+    return [weight for weight in model.parameters() if weight.requires_grad]
 
 
 def _added(a: Tensor | None, b: Tensor | None) -> Tensor | None:

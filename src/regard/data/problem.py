@@ -1,0 +1,19 @@
+"""What can be wrong with a line of a corpus; a line is counted in exactly one class."""
+
+from enum import StrEnum
+
+
+class Problem(StrEnum):
+    """Why a line is left out, in the order in which a report names the reasons."""
+
+    SURPLUS = "no partner line (files of unequal length)"
+    TOO_LONG = "too long"
+    ENCODING = "invalid UTF-8"
+    MALFORMED = "malformed row"
+    NUL = "NUL character"
+    EMPTY = "empty side"
+    RATIO = "absurd length ratio"
+
+
+Row = tuple[str, str] | Problem
+Line = bytes | None  # None: longer than anyone wants

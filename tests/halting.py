@@ -1,0 +1,65 @@
+"""Runs that are stopped after a step, as by Ctrl-C, and what two runs of the same bits share."""
+
+import hashlib
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toy
+from regard.checkpoint.native import folder_name, steps_saved
+from regard.tasks import fit
+from regard.tasks.train import Request, train
+from regard.train.loop import Step
+
+
+def ask(folder: Path, *changes: str, pairs: int = 200, steps: int = 40) -> Request:
+    """A small training on the toy language in `folder`/run."""
+    folder.mkdir(exist_ok=True)
+    source, target = toy.write(folder, pairs)
+    usual = ("train.validate_every=8", "train.average=3", f"train.steps={steps}")
+    return Request(
+        source=source,
+        target=target,
+        assignments=(*toy.SMALL, *usual, *changes),
+        folder=folder / "run",
+    )
+
+
+def go(asked: Request) -> list[str]:
+    lines: list[str] = []
+    train(asked, lines.append)
+    return lines
+
+
+def go_with_halts(asked: Request, halts: list[int], patch: pytest.MonkeyPatch) -> None:
+    """The same training, stopped by a signal after each of these steps and resumed."""
+    steps = fit.training_steps
+
+    def halting(*arguments: Any) -> Iterator[Step]:
+        for step in steps(*arguments):
+            if halts and step.number == halts[0]:
+                halts.pop(0)
+                os.kill(os.getpid(), signal.SIGINT)
+            yield step
+
+    patch.setattr(fit, "training_steps", halting)
+    again = Request(resume=asked.folder)
+    while train(asked, lambda line: None).signal is not None:
+        asked = again
+    assert not halts
+
+
+def digest(run: Path) -> dict[str, str]:
+    """SHA-256 of everything that two equal runs share, to the last bit."""
+    last = run / "checkpoints" / folder_name(steps_saved(run / "checkpoints")[-1])
+    files = {
+        "weights": last / "weights.safetensors",
+        "optimizer": last / "optimizer.safetensors",
+        "final": run / "model.safetensors",
+        "log": run / "log.jsonl",
+    }
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
