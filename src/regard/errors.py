@@ -8,7 +8,8 @@
     ├── CheckpointError         a run or a file of weights is not usable              exit 1
     │   └── DamageError         its bytes are not those that were written             exit 1
     └── TrainingError           training cannot go on                                 exit 1
-        └── DivergedError       step after step is not worth taking                   exit 3
+        ├── DivergedError       step after step is not worth taking                   exit 3
+        └── OutOfMemoryError    not even the smallest part of a batch fits            exit 4
 
 A message says what, what was got, what was expected and what to do; it reads well in a terminal and
 in an HTTP body. Programmer's mistakes are asserts, not these.
@@ -54,6 +55,12 @@ class DivergedError(TrainingError):
     """Loss or gradient went wrong so often that training was given up."""
 
     exit_code = 3
+
+
+class OutOfMemoryError(TrainingError):
+    """Memory does not suffice, and there is nothing left to divide."""
+
+    exit_code = 4
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -1,5 +1,6 @@
 """Asked to stop by a signal: a checkpoint, the right exit code, within seconds; nothing is lost."""
 
+import os
 import signal
 import time
 from pathlib import Path
@@ -60,6 +61,36 @@ def test_saved_and_ended_within_seconds(
         print(
             f"\n{times} of {times} signals saved and ended the run, the slowest in {slowest:.2f} s"
         )
+
+
+def test_with_two_processes(trainings: Trainings, tmp_path: Path) -> None:
+    """The signal goes to both, as from a terminal or a job manager; the colleague ends with us."""
+    (tmp_path / "straight").mkdir()
+    both = ("train.workers=2", "train.threads=2")
+    assert trainings.run(*toys.new(tmp_path / "straight", *both)).code == 0
+    arguments = toys.new(tmp_path, *both)
+    for number, step in ((signal.SIGTERM, 9), (signal.SIGUSR1, 17)):
+        child = trainings.start(*arguments, gate_at=["step"])
+        colleagues: list[int] = []
+        for word in child.words():
+            if word == f"step {step}":
+                colleagues = children_of(child.pid)
+                for pid in (*colleagues, child.pid):
+                    os.kill(pid, number)
+                break
+        begun = time.monotonic()
+        done = child.wait()
+        assert done.code == 128 + number, done.output
+        assert time.monotonic() - begun < SECONDS
+        assert len(colleagues) == 1 and not Path(f"/proc/{colleagues[0]}").exists()
+        arguments = toys.again(tmp_path)
+    assert trainings.run(*arguments).code == 0
+    assert toys.digest(tmp_path) == toys.digest(tmp_path / "straight")
+
+
+def children_of(pid: int) -> list[int]:
+    task = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in task.read_text().split()]
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 import toy
 from regard.data.batch import Batch, make_batch
-from regard.errors import TrainingError
+from regard.errors import OutOfMemoryError
 from regard.model.dropout import drawing_from, dropout, rows_of
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
@@ -143,7 +143,7 @@ def test_what_failed_once_is_not_tried_whole_again() -> None:
 
 
 def test_a_single_pair_that_does_not_fit_ends_training() -> None:
-    with pytest.raises(TrainingError, match="not even one pair of 5 and 4 tokens fits"):
+    with pytest.raises(OutOfMemoryError, match="not even one pair of 5 and 4 tokens fits"):
         steps(model(), Memory(1), [batch(3)])
 
 

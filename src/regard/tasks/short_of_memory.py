@@ -1,7 +1,7 @@
 """When memory is too small for a batch: said once, counted in the log, and training goes on."""
 
 from regard.draw.progress import TrainingProgress
-from regard.errors import TrainingError
+from regard.errors import OutOfMemoryError
 from regard.tasks.log import Log
 from regard.train.crew import Crew
 
@@ -26,9 +26,9 @@ class ShortOfMemory:
         log.write("memory", step, halved=crew.halved)
 
 
-def cannot_go_on() -> TrainingError:
+def cannot_go_on() -> OutOfMemoryError:
     """Memory ran out where nothing can be divided: in the optimizer, or while validating."""
-    return TrainingError(
+    return OutOfMemoryError(
         "out of memory: train a smaller model (model.preset), lower train.token_budget, give it "
         "more (train.memory), or free some; what was saved stays, `regard train --resume` goes on"
     )

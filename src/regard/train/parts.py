@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from regard.data.batch import Batch, split_batch
-from regard.errors import TrainingError
+from regard.errors import OutOfMemoryError
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +58,10 @@ def parts_of(group: Sequence[Batch], workers: int) -> list[Part]:
     return [Part(number, batch, len(batch.source)) for number, batch in enumerate(batches)]
 
 
-def too_large(part: Part) -> TrainingError:
+def too_large(part: Part) -> OutOfMemoryError:
     """Not even one pair fits: the sentence that says so."""
     source, target = part.batch.source.shape[1], part.batch.target_in.shape[1]
-    return TrainingError(
+    return OutOfMemoryError(
         f"out of memory: not even one pair of {source} and {target} tokens fits; train a smaller "
         "model (model.preset), leave long pairs out (data.max_tokens), or free some memory"
     )
