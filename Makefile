@@ -102,8 +102,9 @@ bench-decode: $(VENV)/.bench
 bench-train: $(VENV)/.bench
 	$(bin)/python bench/train.py $(BENCH)
 
+# A process for each core, each with one thread; a file's tests stay together and share what they made.
 test: check
-	$(bin)/python -m pytest -m "not long"
+	OMP_NUM_THREADS=1 $(bin)/python -m pytest -m "not long" -n logical --maxprocesses 4 --dist loadfile
 
 test-long: $(VENV)/.dev
 	$(bin)/python -m pytest -m long

@@ -31,3 +31,16 @@ def test_every_weight_is_filled() -> None:
     model = Transformer(spec)
     assert all(torch.isfinite(p).all() for p in model.parameters())
     assert all(float(p.detach().abs().max()) < 5 for p in model.parameters())
+
+
+def test_query_key_and_value_start_as_in_torchs_attention() -> None:
+    """torch joins the three into one matrix of 3·D rows before it applies Xavier's bound."""
+    torch.manual_seed(1)
+    theirs = torch.nn.MultiheadAttention(128, 4).in_proj_weight.detach()
+    model = Transformer(preset("tiny", 900))
+    assert model.encoder is not None
+    attention = model.encoder.layers[0].attention
+    for mine in (attention.query, attention.key, attention.value):
+        assert float(mine.weight.detach().std()) == pytest.approx(float(theirs.std()), rel=0.02)
+    output = attention.output.weight.detach()
+    assert float(output.std()) == pytest.approx(math.sqrt(2) * float(theirs.std()), rel=0.02)

@@ -13,8 +13,9 @@ import toy
 from regard.cli.main import group
 from regard.errors import MisuseError
 from regard.tasks.find_batch import BatchTest, Tried, find_batch
+from regard.tasks.preflight import FIRST_USE
 from regard.tasks.train import Request, trial
-from regard.train.memory_limit import MEGABYTE, used_memory
+from regard.train.memory_limit import MEGABYTE, PROGRAM
 
 pytestmark = [
     pytest.mark.end_to_end,
@@ -28,19 +29,19 @@ def asked(tmp_path: Path, *extra: str, pairs: int = 3000) -> Request:
     return Request(source=source, target=target, assignments=(*toy.SMALL, *wide, *extra))
 
 
-def test_the_largest_that_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In 120 MB more than the program takes, a few thousand tokens fit, not all of the corpus."""
-    monkeypatch.chdir(tmp_path)
-    used = used_memory()
-    assert used is not None
-    megabytes = used // MEGABYTE + 60
-    lines: list[str] = []
-    found = find_batch(asked(tmp_path, f"train.memory={megabytes}"), lines.append)
-    largest = found.largest
-    assert largest.fits and largest.peak <= megabytes * 1.05
-    assert 256 <= largest.budget <= found.most
-    assert largest.speed > 0 and len(lines) == len(found.tried) > 1
-    assert [one.budget for one in found.tried] == sorted(one.budget for one in found.tried)
+def test_the_largest_that_fits(tmp_path: Path) -> None:
+    """In 60 MB more than a program takes, a few thousand tokens fit, not all of the corpus."""
+    megabytes = (PROGRAM + FIRST_USE) // MEGABYTE + 60
+    request = asked(tmp_path, f"train.memory={megabytes}")
+    files = ["--source", "a.en", "--target", "a.de"]
+    command = [sys.executable, "-m", "regard", "train", "--find-batch", *files]
+    printed = subprocess.check_output([*command, *request.assignments], text=True, cwd=tmp_path)
+    tried = re.findall(r"([\d,]+) tokens +estimated [\d,]+ MB +([\d,]+) MB at peak", printed)
+    found = {int(b.replace(",", "")): int(peak.replace(",", "")) for b, peak in tried}
+    largest = re.search(r"train\.token_budget=(\d+) \(([\d,]+) MB at peak\)", printed)
+    assert largest and len(found) > 1 and int(largest[1]) == max(found)
+    assert found[max(found)] <= megabytes * 1.05
+    assert 256 <= max(found) < 20_000
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.de", "a.en"]
 
 

@@ -265,7 +265,8 @@ def untrained(changes: Sequence[str]) -> dict[str, Tensor]:
     from regard.tasks.recipe import spec_of
 
     tables = override({"model": {"preset": "tiny", "norm_order": "pre"}}, changes)
-    return Transformer(spec_of(tables["model"], 320), seed=1).state_dict()
+    model = Transformer(spec_of(tables["model"], 320), seed=1)
+    return {name: weight.detach() for name, weight in model.named_parameters()}
 
 
 def test_the_crew_forgets_nothing_between_errors(monkeypatch: pytest.MonkeyPatch) -> None:

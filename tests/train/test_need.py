@@ -132,7 +132,7 @@ SIZES = {  # changes of tiny, vocabulary, rows, source, target, workers, precisi
     "two workers": ({"norm_order": "pre"}, 300, 150, 20, 20, 2, "fp32"),
     "vocabulary": ({}, 60_000, 20, 20, 20, 1, "fp32"),
     "weights": ({"d_model": 512, "ffn_size": 2048}, 300, 2, 20, 20, 1, "fp32"),
-    "half precision": ({}, 300, 200, 20, 20, 1, "bf16"),
+    "half precision": ({}, 300, 120, 20, 20, 1, "bf16"),
 }
 
 
@@ -141,7 +141,7 @@ SIZES = {  # changes of tiny, vocabulary, rows, source, target, workers, precisi
 def test_the_estimate_is_within_a_third_of_what_a_process_takes(size: str) -> None:
     """The stated factor: between three quarters and one and a half of the real peak."""
     command = [sys.executable, "-c", SCRIPT, json.dumps(SIZES[size])]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stderr
     estimate, real = json.loads(done.stdout)
     assert real > 50_000_000  # something to measure

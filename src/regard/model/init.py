@@ -2,14 +2,20 @@
 
 what                         distribution
 linear maps                  Xavier uniform: U(±√(6 / (fan_in + fan_out))), biases 0
+W_Q, W_K, W_V                the same times 1/√2, as if the three were one matrix
 embeddings, output matrix    N(0, 1/d_model), so that × √d_model gives entries of size 1
 learned positions, segments, class token, relative bias     N(0, 0.02²)
 norms                        γ = 1, β = 0
+
+The factor of W_Q and W_K halves the scores that attention begins with. Without it a post-norm model
+at a high rate makes its weights sharp before they mean anything
+(docs/decisions/0007-initial-weights.md).
 """
 
 import torch
 from torch import nn
 
+from regard.model.attention import MultiHeadAttention
 from regard.model.embedding import Embedding
 from regard.model.output import Output
 from regard.model.patches import Patches
@@ -20,9 +26,14 @@ from regard.model.relative import RelativeBias
 def initialise(model: nn.Module, seed: int) -> None:
     """Fill every weight of the model, reproducibly for a seed, whatever was drawn before."""
     generator = torch.Generator().manual_seed(seed)
+    attentions = [module for module in model.modules() if isinstance(module, MultiHeadAttention)]
+    joined = {
+        m for attention in attentions for m in (attention.query, attention.key, attention.value)
+    }
     for module in model.modules():
         if isinstance(module, nn.Linear):
-            nn.init.xavier_uniform_(module.weight, generator=generator)
+            gain = 2**-0.5 if module in joined else 1.0
+            nn.init.xavier_uniform_(module.weight, gain, generator=generator)
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
         elif isinstance(module, Embedding | Output):

@@ -21,7 +21,6 @@ from regard.train.memory_limit import (
     PROGRAM,
     free_memory,
     is_out_of_memory,
-    used_memory,
 )
 from regard.train.need import memory_need
 
@@ -61,25 +60,23 @@ class BatchTest:
 
 def find_batch(request: Request, say: Callable[[str], None]) -> BatchTest:
     """Search for a recipe or own files; no run is left behind. `say` is told each try."""
-    # Of this process, before its first step; the one that tries will hold about as much.
-    program = FIRST_USE + (used_memory() or PROGRAM)
     try:
         with trial(replace(request, force=True)) as fit:
-            return _search(fit, program, say)
+            return _search(fit, say)
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
     raise MisuseError("find-batch: not even the model fits; choose a smaller one (model.preset)")
 
 
-def _search(fit: Fit, program: int, say: Callable[[str], None]) -> BatchTest:
+def _search(fit: Fit, say: Callable[[str], None]) -> BatchTest:
     """The largest by the estimate, smaller if its step fails; then some that are smaller still."""
     free = free_memory()
     megabytes = fit.recipe.train.memory or int((free or 0) * (1 - KEPT_FREE) / MEGABYTE)
     if not megabytes:
         raise MisuseError("find-batch: this system does not say how much memory is free")
     most = _most(fit)
-    budget = _by_estimate(fit, program, megabytes, most)
+    budget = _by_estimate(fit, megabytes, most)
     tried: list[Tried] = []
     while not tried or not tried[-1].fits:
         if len(tried) == ROWS or budget < GRAIN:
@@ -87,13 +84,13 @@ def _search(fit: Fit, program: int, say: Callable[[str], None]) -> BatchTest:
                 f"find-batch: no step was possible with {megabytes:,} MB, not even of "
                 f"{tried[-1].budget:,} tokens; choose a smaller model (model.preset)"
             )
-        tried.append(_try(fit, program, budget, megabytes))
+        tried.append(_try(fit, budget, megabytes))
         say(_line(tried[-1]))
         budget = _grain(budget * SMALLER)
     largest = tried[-1].budget
     for smaller in dict.fromkeys(_grain(largest / 2**i) for i in range(1, ROWS)):
         if smaller >= GRAIN:
-            tried.append(_try(fit, program, smaller, megabytes))
+            tried.append(_try(fit, smaller, megabytes))
             say(_line(tried[-1]))
     return BatchTest(sorted(tried, key=lambda one: one.budget), megabytes, most)
 
@@ -114,19 +111,19 @@ def _most(fit: Fit) -> int:
     return max(GRAIN, _grain(tokens / FEWEST))
 
 
-def _estimate(fit: Fit, program: int, budget: int) -> int:
-    """Megabytes of the whole process."""
+def _estimate(fit: Fit, budget: int) -> int:
+    """Megabytes of all processes."""
     train = replace(fit.recipe.train, token_budget=budget)
     largest = shapes_of(fit.data.train, fit.model.spec, train, fit.data.parts).largest
     need = memory_need(fit.model.spec, largest, fit.compute, train.accumulate, train.ema > 0)
-    programs = program + (fit.compute.workers - 1) * PROGRAM
+    programs = fit.compute.workers * PROGRAM + FIRST_USE
     return (need.total + programs) // MEGABYTE
 
 
-def _by_estimate(fit: Fit, program: int, megabytes: int, most: int) -> int:
+def _by_estimate(fit: Fit, megabytes: int, most: int) -> int:
     """The largest budget up to `most` whose estimate fits, by halving the interval."""
     low, high = GRAIN, max(GRAIN, most)
-    least = _estimate(fit, program, low)
+    least = _estimate(fit, low)
     if least > megabytes:
         raise MisuseError(
             f"find-batch: the model alone needs about {least:,} MB, there are {megabytes:,}; "
@@ -134,14 +131,14 @@ def _by_estimate(fit: Fit, program: int, megabytes: int, most: int) -> int:
         )
     while high - low >= GRAIN * 2:
         middle = _grain((low + high) / 2)
-        fits = _estimate(fit, program, middle) <= megabytes
+        fits = _estimate(fit, middle) <= megabytes
         low, high = (middle, high) if fits else (low, middle)
-    return high if _estimate(fit, program, high) <= megabytes else low
+    return high if _estimate(fit, high) <= megabytes else low
 
 
-def _try(fit: Fit, program: int, budget: int, megabytes: int) -> Tried:
+def _try(fit: Fit, budget: int, megabytes: int) -> Tried:
     """A step of another process, which may not take more than `megabytes`."""
-    estimate = _estimate(fit, program, budget)
+    estimate = _estimate(fit, budget)
     command = [sys.executable, "-m", "regard.tasks.try_batch", str(fit.run.folder)]
     done = subprocess.run(
         [*command, str(budget), str(megabytes)], capture_output=True, text=True, check=False
