@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from halting import ask, digest, go, go_with_halts
+from regard.checkpoint.native import folder_name
 from regard.data.store import PairStore
 from regard.errors import ConfigError, DataError
 from regard.tasks.epochs import Epochs
@@ -76,9 +77,13 @@ def test_neither_validation_nor_the_saved_tokenizer_drops_anything(
 def test_only_epochs_of_recent_checkpoints_stay(tmp_path: Path) -> None:
     go(ask(tmp_path, "tokenizer.dropout=0.1", "train.average=1", steps=48, pairs=100))
     run = Run(tmp_path / "run")
-    last = json.loads(next(run.checkpoints.glob("*48/state.json")).read_text())["epoch"]
-    assert last >= 2
-    assert [path.name for path in run.data.glob("train-epoch-*")] == [f"train-epoch-{last:05}"]
+    first, last = (
+        json.loads((run.checkpoints / folder_name(step) / "state.json").read_text())["epoch"]
+        for step in (40, 48)  # the last, and the one to fall back to
+    )
+    assert last > first >= 2
+    drawn = sorted(path.name for path in run.data.glob("train-epoch-*"))
+    assert drawn == [f"train-epoch-{epoch:05}" for epoch in range(first, last + 1)]
 
 
 def test_resume_reads_what_was_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from regard.train.compute import Compute
 from regard.train.crew import Crew
 from regard.train.freeze import check_names, freeze, frozen_share
 from regard.train.loop import training_steps
-from regard.train.objectives import translation_loss
+from regard.train.objectives import Translation
 from regard.train.optimizer import make_adam, optimizer_tensors, restore_optimizer
 
 SPEC = preset(
@@ -69,7 +69,7 @@ def test_frozen_weights_do_not_change_by_a_bit(compute: Compute) -> None:
     before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
     optimizer = make_adam(model)
     batch = make_batch([([5, 6, 7], [8, 9]), ([9, 9], [7, 6, 5, 4])], Special())
-    with closing(Crew(model, lambda m, b: translation_loss(m, b, 0.1), compute, seed=1)) as crew:
+    with closing(Crew(model, Translation(0.1), compute, seed=1)) as crew:
         groups = iter([[batch]] * 3)
         list(training_steps(model, optimizer, groups, crew.gradients, lambda step: 0.01, 1.0))
     still = {n for n, w in model.named_parameters() if torch.equal(w, before[n])}
