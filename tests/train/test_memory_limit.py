@@ -248,7 +248,7 @@ def test_a_training_in_little_memory_ends_with_the_same_weights(tmp_path: Path) 
     for name, weight in expected.items():
         if "key.bias" in name:  # softmax ignores it: its gradient is rounding, which Adam scales up
             continue
-        assert float((got[name] - weight).abs().max()) < 1e-3 * moved, name
+        assert float((got[name] - weight).abs().max()) < 5e-3 * moved, name
 
 
 def used_by_torch() -> int:
