@@ -5,19 +5,19 @@ import math
 from regard.train.state import Progress
 from regard.train.watch import WINDOW, go_on_from, objection, remember
 
-# Half of them 1, half of them 2: mean 1.5, standard deviation 0.5, so the bound is 1.5 + 6 · 0.5.
-WIDE = [1.0, 2.0] * (WINDOW // 2)
-# All the same: no deviation, so the bound is 1 nat above.
+# Half of them 1, half of them 3: mean 2, standard deviation 1, so the bound is 2 + 6 · 1.
+WIDE = [1.0, 3.0] * (WINDOW // 2)
+# All the same: no deviation, so the bound is 3 nats above.
 NARROW = [0.25] * WINDOW
 
 
 def test_bounds_by_hand() -> None:
-    assert objection(4.5, 1.0, WIDE) is None
-    above = objection(4.51, 1.0, WIDE)
+    assert objection(8.0, 1.0, WIDE) is None
+    above = objection(8.01, 1.0, WIDE)
     assert above is not None and above.is_spike
-    assert above.reason == ("the loss jumped to 4.510 (it was 1.500 ± 0.500 in the last 100 steps)")
-    assert objection(1.25, 1.0, NARROW) is None
-    assert objection(1.26, 1.0, NARROW) is not None
+    assert above.reason == ("the loss jumped to 8.010 (it was 2.000 ± 1.000 in the last 100 steps)")
+    assert objection(3.25, 1.0, NARROW) is None
+    assert objection(3.26, 1.0, NARROW) is not None
 
 
 def test_too_short_a_past_is_no_past() -> None:

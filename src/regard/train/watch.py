@@ -4,9 +4,10 @@
     a spike            skip; SPIKES of them: back to the last checkpoint, past the batches between
 
 A spike is a loss above μ + max(SIGMAS · σ, FLOOR), with mean μ and standard deviation σ of the last
-WINDOW steps that were taken. The floor keeps a well-trained model, whose σ is tiny, from refusing
-every batch that is merely hard. What must be remembered stands in Progress, so a resumed run judges
-as the uninterrupted one does.
+WINDOW steps that were taken. The floor is for batches that are merely hard: a batch holds sentences
+of one length, so losses have a long tail (in the demo up to 7 σ), and a hard batch that is skipped
+whenever it comes is never learned. What must be remembered stands in Progress, so a resumed run
+judges as the uninterrupted one does.
 """
 
 import math
@@ -18,7 +19,7 @@ from regard.train.state import Progress
 
 WINDOW = 100  # steps
 SIGMAS = 6.0
-FLOOR = 1.0  # nats per target token
+FLOOR = 3.0  # nats per target token
 IN_A_ROW = 10  # skipped steps after which training is given up
 SPIKES = 3  # in a row, after which the run goes back
 ROLLBACKS = 3  # to one checkpoint, after which training is given up
