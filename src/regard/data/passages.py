@@ -110,7 +110,7 @@ def cut(data: bytes, count: Callable[[str], int], budget: int) -> Cut:
     for paragraph in _paragraphs(lines, bad):
         is_new = _is_heading(paragraph[0][1]) and not all(_is_heading(a.text) for a in held)
         if is_new or sum(atom.tokens for atom in held) >= SHORT * budget:
-            passages += [_joined(held)] if held else []
+            passages.append(_joined(held))
             held = []
         for number, line in paragraph:
             for atom in _atoms(line, number, count, budget):
