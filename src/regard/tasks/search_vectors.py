@@ -3,7 +3,7 @@
 The vectors of the passages, each of length 1, are one float16 matrix that is memory-mapped. Up to
 `EXACT` of them, all are compared. Beyond that there are two steps:
 
-    1. faiss reads a code of one bit for each number (RaBitQ, after a random rotation; 62 bytes for
+    1. faiss reads a code of one bit for each number (RaBitQ, after a random rotation; 56 bytes for
        384 numbers) and estimates every cosine: a `SHARE` of the passages, at least `FEWEST`, stays
     2. their true cosines are computed from the matrix, and the best are taken
 
