@@ -244,3 +244,21 @@ def test_places_that_are_no_index(texts: Path, made: Path, tmp_path: Path, model
         open_index(tmp_path / "absent")
     with pytest.raises(MisuseError, match="without manifest.json"):
         open_index(texts)
+
+
+def test_who_has_an_index_open_keeps_its_answers(texts: Path, made: Path, model: Any) -> None:
+    opened = open_index(made, model)
+    before = opened.search("a good cat", 4, "hybrid")
+    library.change(texts)
+    index_folder(texts, made, model)
+    assert opened.search("a good cat", 4, "hybrid") == before
+    assert open_index(made, model).manifest.generation == "generation-000002"
+
+
+def test_what_a_kill_left_behind_is_removed(texts: Path, made: Path, model: Any) -> None:
+    for name in ("generation-000007", "pending", ".tmp-generation-000008-1"):
+        (made / name).mkdir()
+        (made / name / "x.npy").write_bytes(b"half")
+    assert open_index(made, model).search("a cat", 1)
+    assert not index_folder(texts, made, model).did_something
+    assert sorted(p.name for p in made.iterdir()) == [".lock", "generation-000001", "manifest.json"]

@@ -145,6 +145,7 @@ def _update(
     if not done.passages:
         raise _nothing(facts, found)
     if table and not done.did_something and old and old[0].suffixes == facts.suffixes:
+        remove_old(index, old[0].generation)  # what a kill just after the switch has left
         return done
     texts = [passage.text for part in parts for passage in part.passages]
     fresh = [p.text for part in parts if part.old_row is None for p in part.passages]

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import MisuseError, nearest
-from regard.tasks.search_store import Manifest, open_generation
+from regard.errors import CheckpointError, MisuseError, nearest
+from regard.tasks.search_store import open_generation, read_manifest
 from regard.tasks.search_table import Table
 from regard.tasks.search_vectors import Vectors, unit
 from regard.tasks.search_words import Words, words_in
@@ -63,12 +63,18 @@ class SearchIndex:
 
     def __init__(self, path: Path, model: Any, device: str, check: bool) -> None:
         self.path, self._model, self._device = path, model, device
-        self.manifest: Manifest
-        self.manifest, folder = open_generation(path, check)
-        count = self.manifest.passages
-        self.table = Table(folder, count)
-        self.words = Words(folder, count)
-        self.vectors = Vectors(folder, count, self.manifest.width)
+        while True:
+            self.manifest, folder = open_generation(path, check)
+            count = self.manifest.passages
+            try:
+                self.table = Table(folder, count)
+                self.words = Words(folder, count)
+                self.vectors = Vectors(folder, count, self.manifest.width)
+            except CheckpointError:
+                if read_manifest(path) == self.manifest:
+                    raise
+                continue  # an update has just removed this generation
+            return
 
     @cached_property
     def encoder(self) -> "Encoder":
