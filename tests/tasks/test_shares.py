@@ -8,7 +8,7 @@ import pytest
 
 import tasks.folders as folders
 from regard.tasks.encoder import Encoder, open_encoder
-from regard.tasks.shares import token_shares, word_shares
+from regard.tasks.shares import Shares, Word, token_shares, word_shares
 
 TEXTS = [
     "the cat sat on a red mat.",
@@ -68,3 +68,13 @@ def test_a_prompt_is_no_word_of_the_passage(folder: Path) -> None:
     assert [word.word for word in shares.words] == ["cat", "mat"]
     by_token = token_shares(encoder, "cat mat", query)
     assert np.allclose([word.share for word in shares.words], by_token[3:5])
+
+
+def test_few_words_stand_out_and_each_says_something() -> None:
+    given = {"|": 0.4, "loan": 0.2, "the": 0.01, "of": 0.02, "bank": 0.15, "a": -0.05, "in": 0.01}
+    words = [Word(word, n, n + 1, share) for n, (word, share) in enumerate(given.items())]
+    assert [word.word for word in Shares(words, 0.1).outstanding()] == ["loan"]  # 7 // 4 words
+    more = Shares(words * 2, 0.1)  # the average is 0.12: bank, with 0.15, is no 1.5 times of it
+    assert {word.word for word in more.outstanding()} == {"loan"}
+    assert more.score == pytest.approx(2 * sum(given.values()) + 0.1)
+    assert Shares([], 0.3).outstanding() == []

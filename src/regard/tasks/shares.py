@@ -50,15 +50,19 @@ class Shares:
         return sum(word.share for word in self.words) + self.rest
 
     def outstanding(self) -> list[Word]:
-        """The words to highlight: far above the average, and few."""
+        """The words to highlight: far above the average, and few; a dash or a bar is none."""
         if not self.words:
             return []
         average = sum(abs(word.share) for word in self.words) / len(self.words)
         high = sorted(
-            (word for word in self.words if word.share > OUTSTANDING * average),
+            (word for word in self.words if word.share > OUTSTANDING * average and _says(word)),
             key=lambda word: -word.share,
         )[: max(1, int(MOST * len(self.words)))]
         return sorted(high, key=lambda word: word.start)
+
+
+def _says(word: Word) -> bool:
+    return any(character.isalnum() for character in word.word)
 
 
 @torch.inference_mode()
