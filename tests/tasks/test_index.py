@@ -117,12 +117,12 @@ def test_killed_at_any_step_it_answers_as_before_or_as_after(
 def test_vectors_of_an_update_that_was_killed_are_not_computed_again(
     texts: Path, tmp_path: Path, model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_module, "CHUNK", 3)
+    monkeypatch.setattr(index_module, "CHUNK", 2)
     seen: list[str] = []
     real = Encoder.embed
 
     def embed(self: Encoder, given: list[str]) -> Any:
-        if len(seen) >= 6:
+        if len(seen) >= 4:
             raise KeyboardInterrupt
         seen.extend(given)
         return real(self, given)
@@ -132,7 +132,7 @@ def test_vectors_of_an_update_that_was_killed_are_not_computed_again(
         index_folder(texts, tmp_path / "index", model)
     monkeypatch.setattr(Encoder, "embed", lambda self, t: (seen.extend(t), real(self, t))[1])
     done = index_folder(texts, tmp_path / "index", model)
-    assert len(seen) == done.passages > 6 and len(set(seen)) == len(seen)
+    assert len(seen) == done.passages > 4 and len(set(seen)) == len(seen)
     assert not (tmp_path / "index/pending").exists()
 
 
