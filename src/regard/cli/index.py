@@ -73,4 +73,4 @@ def _lines(done: "Indexed") -> list[str]:
         more = ", …" if done.bad_lines > len(done.first_bad) else ""
         shown = ", ".join(done.first_bad) + more
         said.append(f"left out: {done.bad_lines:,} lines that are not UTF-8 text ({shown})")
-    return said
+    return ["".join(c if c.isprintable() else "?" for c in line) for line in said]
