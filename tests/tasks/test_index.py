@@ -235,6 +235,7 @@ def test_places_that_are_no_index(texts: Path, made: Path, tmp_path: Path, model
         index_folder(library.write(tmp_path / "other"), made, model)
     with pytest.raises(MisuseError, match="tokens: got 24, expected 3 to 23"):
         index_folder(texts, tmp_path / "new", model, tokens=24)
+    assert not (tmp_path / "new").exists()
     with writing(made), pytest.raises(MisuseError, match="another process is writing"):
         index_folder(texts, made, model)
     (tmp_path / "empty").mkdir()

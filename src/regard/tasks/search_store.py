@@ -139,6 +139,7 @@ def describe(folder: Path) -> dict[str, list[Any]]:
 def writing(index: Path) -> Iterator[None]:
     """Be the only one who changes an index, in a folder that is one or becomes one."""
     _insist_on_index(index)
+    is_new = not index.exists()
     index.mkdir(parents=True, exist_ok=True)
     with (index / ".lock").open("w") as file:
         try:
@@ -150,7 +151,12 @@ def writing(index: Path) -> Iterator[None]:
         except BlockingIOError:
             raise MisuseError(f"{index}: another process is writing this index") from None
         atomic.sweep(index)
-        yield
+        try:
+            yield
+        except BaseException:
+            if is_new and {path.name for path in index.iterdir()} == {".lock"}:
+                shutil.rmtree(index)  # nothing came of it
+            raise
 
 
 def _insist_on_index(index: Path) -> None:
