@@ -1,0 +1,76 @@
+"""`regard index`: a folder of text files → an index to search."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from regard.tasks.index import Indexed
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  regard index notes --model sentence-transformers/all-MiniLM-L6-v2 --output notes.index
+  regard index notes --output notes.index
+  regard index src --suffix py --model path/to/bert --output src.index"""
+)
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--model", type=click.Path(path_type=Path), help="An encoder: folder or hub name.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), required=True, help="The index: made or updated."
+)
+@click.option("--tokens", type=click.IntRange(min=1), help="The most tokens of a passage.")
+@click.option("--suffix", multiple=True, help="One more kind of text file, for example py.")
+@click.option("--rebuild", is_flag=True, help="Make the index anew, whatever is there.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+@click.option("--json", "as_json", is_flag=True, help="The counts as one JSON object.")
+def command(
+    folder: Path,
+    model: Path | None,
+    output: Path,
+    tokens: int | None,
+    suffix: tuple[str, ...],
+    rebuild: bool,
+    device: str,
+    as_json: bool,
+) -> None:
+    """Make the text files below FOLDER searchable: cut into passages, each with its vector.
+
+    Where --output is an index of FOLDER already, only new and changed files are embedded, and those
+    that are gone are dropped; --model may be left out then. Killed at any moment, the index answers
+    as before.
+    """
+    from regard.tasks.index import index_folder
+
+    done = index_folder(
+        folder, output, model, tokens=tokens, suffixes=suffix, rebuild=rebuild, device=device
+    )
+    if as_json:
+        click.echo(json.dumps(asdict(done), ensure_ascii=False))
+        return
+    for line in _lines(done):
+        click.echo(line)
+    click.echo(f"{'Written' if done.did_something else 'Nothing changed'}: {output}")
+
+
+def _lines(done: "Indexed") -> list[str]:
+    said = [
+        f"{done.files:,} files, {done.passages:,} passages",
+        f"{done.new:,} files new, {done.changed:,} changed, {done.removed:,} gone; "
+        f"{done.embedded:,} passages embedded",
+    ]
+    if done.other:
+        kinds = ", ".join(f"{suffix} {count:,}" for suffix, count in list(done.other.items())[:6])
+        more = ", …" if len(done.other) > 6 else ""
+        said.append(f"skipped: {sum(done.other.values()):,} files of other kinds ({kinds}{more})")
+    if done.too_long:
+        said.append(f"skipped: {len(done.too_long):,} files too long ({done.too_long[0]})")
+    if done.bad_lines:
+        more = ", …" if done.bad_lines > len(done.first_bad) else ""
+        shown = ", ".join(done.first_bad) + more
+        said.append(f"left out: {done.bad_lines:,} lines that are not UTF-8 text ({shown})")
+    return ["".join(c if c.isprintable() else "?" for c in line) for line in said]

@@ -1,0 +1,105 @@
+"""`regard search`: passages that answer a query."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from regard.tasks.search import Match
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  regard search notes.index "why is the dot product scaled?"
+  regard search notes.index "dropout rate" --mode hybrid -k 3
+  regard search notes.index softmax --mode keyword --json"""
+)
+@click.argument("index", type=click.Path(path_type=Path))
+@click.argument("query", nargs=-1, required=True)
+@click.option(
+    "--mode",
+    default="semantic",
+    show_default=True,
+    help="semantic (by meaning), keyword (BM25) or hybrid.",
+)
+@click.option("-k", type=click.IntRange(min=1), default=5, show_default=True, help="How many.")
+@click.option("--model", type=click.Path(path_type=Path), help="The index's model, if it moved.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+@click.option("--no-check", is_flag=True, help="Open a large index at once, without checksums.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a passage.")
+def command(
+    index: Path,
+    query: tuple[str, ...],
+    mode: str,
+    k: int,
+    model: Path | None,
+    device: str,
+    no_check: bool,
+    as_json: bool,
+) -> None:
+    """Print the passages of INDEX that answer QUERY, best first.
+
+    Each with its file, lines and score; the words that the match rests on are marked: the query's
+    own for a keyword search, else those with the largest shares of the cosine. Several words need
+    no quotes.
+    """
+    from regard.tasks.search import open_index
+
+    text = " ".join(query)
+    opened = open_index(index, model, device=device, check=not no_check)
+    found = opened.search(text, k, mode)
+    if mode != "keyword" and opened.is_strange(text):
+        click.echo("The model knows less than half of this query: trust no order.", err=True)
+    if as_json:
+        for match in found:
+            click.echo(json.dumps(asdict(match), ensure_ascii=False))
+    elif found:
+        _print(found, opened.manifest.folder)
+    else:
+        click.echo("No passage holds any of these words; --mode semantic goes by meaning.")
+
+
+def _print(found: "list[Match]", folder: str) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    for number, match in enumerate(found):
+        if number:
+            console.print()
+        lines = f"{match.first}-{match.last}" if match.last > match.first else f"{match.first}"
+        ranks = "".join(f"  {name} {rank}." for name, rank in match.ranks.items())
+        console.print(f"[bold]{_safe(match.file)}:{lines}[/]  {match.score:.4f}[dim]{ranks}[/]")
+        for line in _marked(match, console.is_terminal).split("\n", allow_blank=False):
+            if line.plain.strip():
+                console.print("    ", line, sep="")
+
+
+def _safe(name: str) -> str:
+    from rich.markup import escape
+
+    return escape("".join(c if c.isprintable() else "?" for c in name))
+
+
+def _marked(match: "Match", coloured: bool) -> "Text":
+    """The text, its highlights in colour on a terminal, between stars elsewhere."""
+    from rich.text import Text
+
+    made, at = Text(), 0
+    for mark in match.highlights:
+        made.append(_shown(match.text[at : mark.start]))
+        word = _shown(match.text[mark.start : mark.end])
+        made.append(word if coloured else f"*{word}*", "bold yellow" if coloured else "")
+        at = mark.end
+    made.append(_shown(match.text[at:]))
+    return made
+
+
+def _shown(text: str) -> str:
+    """Without the control characters that would speak to a terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)

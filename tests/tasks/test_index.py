@@ -1,0 +1,265 @@
+"""An index is made, updated, refused, damaged and killed."""
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import regard
+import tasks.folders as folders
+import tasks.library as library
+from regard.errors import CheckpointError, DataError, MisuseError
+from regard.tasks import index as index_module
+from regard.tasks.encoder import Encoder
+from regard.tasks.index import index_folder
+from regard.tasks.search import open_index
+from regard.tasks.search_store import read_manifest, writing
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("models")
+    folders.bert(root / "bert", "")
+    folders.bert(root / "distilbert", "MaskedLM", "distilbert")
+    folders.gpt2(root / "gpt2")
+    return root
+
+
+@pytest.fixture(scope="module")
+def model(root: Path) -> Any:
+    return regard.load(root / "bert", "cpu")
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    return library.write(tmp_path / "texts")
+
+
+@pytest.fixture
+def made(texts: Path, tmp_path: Path, model: Any) -> Path:
+    index_folder(texts, tmp_path / "index", model)
+    return tmp_path / "index"
+
+
+@pytest.mark.parametrize("family", ["bert", "distilbert"])
+def test_passages_are_found_with_their_lines(
+    family: str, root: Path, texts: Path, tmp_path: Path
+) -> None:
+    done = index_folder(texts, tmp_path / "index", root / family)
+    assert (done.files, done.new, done.changed, done.removed) == (3, 3, 0, 0)
+    assert done.passages == done.embedded > 5
+    opened = open_index(tmp_path / "index")
+    for row in range(done.passages):
+        name, passage = opened.table.passage(row)
+        lines = (texts / name).read_text().split("\n")[passage.first - 1 : passage.last]
+        assert "".join(passage.text.split()) in "".join("".join(lines).split())
+    text = opened.table.passage(3)[1].text
+    best = opened.search(text, 1)[0]
+    assert best.text == text and best.score == pytest.approx(1, abs=1e-3)
+
+
+def test_an_update_embeds_what_changed_and_equals_an_index_made_at_once(
+    texts: Path, made: Path, tmp_path: Path, model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    real = Encoder.embed
+    monkeypatch.setattr(Encoder, "embed", lambda self, t: (seen.extend(t), real(self, t))[1])
+    library.change(texts)
+    done = index_folder(texts, made, model)
+    assert (done.files, done.new, done.changed, done.removed) == (3, 1, 1, 1)
+    assert len(seen) == done.embedded < done.passages
+    assert not any("cat sat" in text for text in seen)  # animals.md is as it was
+    assert [path.name for path in made.glob("gen*")] == ["generation-000002"]
+    index_folder(texts, tmp_path / "at once", model)
+    assert library.alike(library.answers(made, model), library.answers(tmp_path / "at once", model))
+
+
+def test_where_nothing_changed_nothing_is_written(texts: Path, made: Path, model: Any) -> None:
+    before = (made / "manifest.json").stat().st_mtime_ns
+    done = index_folder(texts, made)  # with the model that the index names
+    assert not done.did_something and done.embedded == 0 and done.passages > 0
+    assert (made / "manifest.json").stat().st_mtime_ns == before
+
+
+def test_other_passages_are_cut_when_asked(texts: Path, made: Path, model: Any) -> None:
+    done = index_folder(texts, made, model, tokens=9)
+    assert done.changed == 3 and done.embedded == done.passages
+    assert read_manifest(made).tokens == 9
+    assert not index_folder(texts, made, model).did_something  # and it stays so
+
+
+@pytest.mark.end_to_end
+@pytest.mark.skipif(sys.platform != "linux", reason="stops a process before it is killed")
+def test_killed_at_any_step_it_answers_as_before_or_as_after(
+    texts: Path, made: Path, root: Path, tmp_path: Path, repository: Path
+) -> None:
+    (tmp_path / "work").mkdir()
+    child = Path(__file__).with_name("killed.py")
+    paths = [root / "bert", texts, made, tmp_path / "work"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(repository / "src")}
+    done = subprocess.run(
+        [sys.executable, str(child), *map(str, paths)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=1200,
+    )
+    assert done.returncode == 0, done.stderr
+    counts = json.loads(done.stdout)
+    assert counts["before"] > 20 and counts["after"] > 3
+
+
+def test_vectors_of_an_update_that_was_killed_are_not_computed_again(
+    texts: Path, tmp_path: Path, model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_module, "CHUNK", 2)
+    seen: list[str] = []
+    real = Encoder.embed
+
+    def embed(self: Encoder, given: list[str]) -> Any:
+        if len(seen) >= 4:
+            raise KeyboardInterrupt
+        seen.extend(given)
+        return real(self, given)
+
+    monkeypatch.setattr(Encoder, "embed", embed)
+    with pytest.raises(KeyboardInterrupt):
+        index_folder(texts, tmp_path / "index", model)
+    monkeypatch.setattr(Encoder, "embed", lambda self, t: (seen.extend(t), real(self, t))[1])
+    done = index_folder(texts, tmp_path / "index", model)
+    assert len(seen) == done.passages > 4 and len(set(seen)) == len(seen)
+    assert not (tmp_path / "index/pending").exists()
+
+
+def test_a_flipped_byte_is_found_in_every_file(made: Path, model: Any) -> None:
+    files = [path for path in made.rglob("*") if path.is_file() and path.name != ".lock"]
+    assert len(files) == 10
+    for path in files:
+        good = path.read_bytes()
+        for place in (0, len(good) // 2, len(good) - 1):
+            path.write_bytes(good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :])
+            with pytest.raises(CheckpointError, match=path.name):
+                open_index(made, model)
+        path.write_bytes(good[:-2])
+        with pytest.raises(CheckpointError):
+            open_index(made, model, check=False)
+        path.write_bytes(good)
+    assert open_index(made, model).search("a cat", 1)
+
+
+def test_no_byte_of_the_manifest_can_change_unseen(made: Path) -> None:
+    path = made / "manifest.json"
+    good = path.read_bytes()
+    whole = read_manifest(made)
+    for place in range(len(good)):
+        path.write_bytes(good[:place] + bytes([good[place] ^ 2]) + good[place + 1 :])
+        with suppress(CheckpointError):
+            assert read_manifest(made) == whole, place  # white space only
+
+
+def test_a_damaged_index_is_not_carried_on_but_can_be_made_anew(
+    texts: Path, made: Path, model: Any
+) -> None:
+    path = next(made.glob("generation-*/vectors.npy"))
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    library.change(texts)
+    with pytest.raises(CheckpointError, match="damaged.*--rebuild"):
+        index_folder(texts, made, model)
+    index_folder(texts, made, model, rebuild=True)
+    assert open_index(made, model).search("a cat", 1)
+
+
+def test_another_model_is_refused(texts: Path, made: Path, root: Path) -> None:
+    other = regard.load(root / "distilbert", "cpu")
+    with pytest.raises(MisuseError, match="made with another model.*--rebuild"):
+        index_folder(texts, made, other)
+    with pytest.raises(MisuseError, match="made with another model"):
+        open_index(made, other).search("a cat")
+    assert open_index(made, other).search("cat", mode="keyword")  # needs none
+
+
+def test_a_model_without_embeddings_says_what_it_offers(
+    texts: Path, root: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(MisuseError, match="embed: .*gpt2.*offers complete, logits"):
+        index_folder(texts, tmp_path / "index", root / "gpt2")
+    with pytest.raises(MisuseError, match="the model is not there"):
+        index_folder(texts, tmp_path / "index", root / "absent")
+    with pytest.raises(MisuseError, match="name an encoder with --model"):
+        index_folder(texts, tmp_path / "index")
+
+
+def test_folders_without_text(tmp_path: Path, made: Path, texts: Path, model: Any) -> None:
+    with pytest.raises(MisuseError, match="no such folder"):
+        index_folder(tmp_path / "absent", tmp_path / "x", model)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(DataError, match="no text file; expected files that end in .*txt"):
+        index_folder(empty, tmp_path / "x", model)
+    (empty / "a.png").write_text("x")
+    with pytest.raises(DataError, match=r"other kinds \(.png 1\): add one with --suffix"):
+        index_folder(empty, tmp_path / "x", model)
+    (empty / "a.txt").write_text(" \n\n")
+    with pytest.raises(DataError, match="no text in them"):
+        index_folder(empty, tmp_path / "x", model)
+    for path in texts.rglob("*.*"):
+        path.unlink()
+    with pytest.raises(DataError, match="no text file"):
+        index_folder(texts, made, model)
+    assert open_index(made, model).search("a cat")  # nothing was lost
+
+
+def test_what_is_skipped_is_counted(texts: Path, tmp_path: Path, model: Any) -> None:
+    (texts / "x.png").write_bytes(b"\x89PNG")
+    (texts / "bad.txt").write_bytes(b"the cat\n\xff\xfe\nthe dog\n")
+    (texts / "code.py").write_text("the red house\n")
+    done = index_folder(texts, texts / "index", model)
+    assert done.other == {".png": 1, ".py": 1}
+    assert (done.bad_lines, done.first_bad) == (1, ["bad.txt:2"])
+    assert not index_folder(texts, texts / "index", model).did_something  # not itself
+    more = index_folder(texts, texts / "index", model, suffixes=["py"])
+    assert (more.new, more.bad_lines, more.other) == (1, 1, {".png": 1})
+
+
+def test_places_that_are_no_index(texts: Path, made: Path, tmp_path: Path, model: Any) -> None:
+    with pytest.raises(MisuseError, match="holds animals.md, which is no part of an index"):
+        index_folder(texts, texts, model)
+    with pytest.raises(MisuseError, match="is the index of .*texts.*--rebuild"):
+        index_folder(library.write(tmp_path / "other"), made, model)
+    with pytest.raises(MisuseError, match="tokens: got 24, expected 3 to 23"):
+        index_folder(texts, tmp_path / "new", model, tokens=24)
+    assert not (tmp_path / "new").exists()
+    with writing(made), pytest.raises(MisuseError, match="another process is writing"):
+        index_folder(texts, made, model)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(MisuseError, match="empty, expected an index"):
+        open_index(tmp_path / "empty")
+    with pytest.raises(MisuseError, match="no such index"):
+        open_index(tmp_path / "absent")
+    with pytest.raises(MisuseError, match="without manifest.json"):
+        open_index(texts)
+
+
+def test_who_has_an_index_open_keeps_its_answers(texts: Path, made: Path, model: Any) -> None:
+    opened = open_index(made, model)
+    before = opened.search("a good cat", 4, "hybrid")
+    library.change(texts)
+    index_folder(texts, made, model)
+    assert opened.search("a good cat", 4, "hybrid") == before
+    assert open_index(made, model).manifest.generation == "generation-000002"
+
+
+def test_what_a_kill_left_behind_is_removed(texts: Path, made: Path, model: Any) -> None:
+    for name in ("generation-000007", "pending", ".tmp-generation-000008-1"):
+        (made / name).mkdir()
+        (made / name / "x.npy").write_bytes(b"half")
+    assert open_index(made, model).search("a cat", 1)
+    assert not index_folder(texts, made, model).did_something
+    assert sorted(p.name for p in made.iterdir()) == [".lock", "generation-000001", "manifest.json"]
