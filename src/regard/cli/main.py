@@ -24,6 +24,7 @@ COMMANDS = {
     "classify": ("regard.cli.classify", "Label a text, where the model has a classifier."),
     "see": ("regard.cli.see", "Label an image (ViT)."),
     "embed": ("regard.cli.embed", "Texts as vectors, and how alike they are."),
+    "similar": ("regard.cli.similar", "How alike two texts are; pairs against given scores."),
     "convert": ("regard.cli.convert", "A published model to regard's own files, and back."),
     "doctor": ("regard.cli.doctor", "Say what a file of weights is, without running it."),
     "verify": ("regard.cli.verify", "Does a model still answer as it did?"),
