@@ -43,18 +43,21 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     asked = arguments()
     insist_on_libraries(NEEDED)
-    from embedding.contenders import contenders
+    import torch
+    from embedding.contenders import contenders, usual
     from embedding.report import LIBRARIES, as_json, show
     from embedding.rounds import Measured, Row, run_rounds
     from printed import machine, show_machine, wide_console
 
     from regard.tasks.choice import cores
+    from regard.tasks.pace import bf16_is_faster
 
     known = contenders(cores())
     unknown = set(asked.only) - {one.key for one in known}
     if unknown:
         stop(f"--only {', '.join(unknown)}: expected one of {', '.join(c.key for c in known)}")
-    chosen = [one for one in known if one.key in asked.only] or known
+    chosen = [one for one in known if one.key in asked.only]
+    chosen = chosen or usual(known, bf16_is_faster(torch.device("cpu")))
     model = asked.model or _weights()
     console = wide_console()
     show_machine(console, machine(LIBRARIES))

@@ -78,4 +78,4 @@ def test_an_unknown_contender_is_named(tmp_path: Path) -> None:
         pytest.skip(f"not installed: {', '.join(missing)}")
     command = [sys.executable, str(BENCH / "embed.py"), "--only", "nobody"]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2 and "expected one of regard, as-used" in done.stderr
+    assert done.returncode == 2 and "expected one of regard, fp32, bf16, as-used" in done.stderr

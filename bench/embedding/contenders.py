@@ -8,12 +8,19 @@ RATIO_GOAL = 2.5  # times the sentences per second of the peer as people use it
 MEAN_GOAL, LEAST_GOAL = 0.9999, 0.999  # cosine with the peer's vectors
 
 
+def usual(rows: list[Contender], bf16_pays: bool) -> list[Contender]:
+    """Those that run when nobody is named: bf16 only where the processor is faster in it."""
+    return [row for row in rows if bf16_pays or row.key != "bf16"]
+
+
 def contenders(cores: int) -> list[Contender]:
     """Ours, the peer with its defaults, the peer tuned by hand."""
     peer = "sentence-transformers"
     sizes = {f"batch-{size}": {"batch_size": size} for size in (8, 64, 128)}
     return [
         Contender(OURS, "regard", "regard", {}),
+        Contender("fp32", "regard, fp32", "regard", {"precision": "fp32"}),
+        Contender("bf16", "regard, bf16", "regard", {"precision": "bf16"}),
         Contender(AS_USED, peer, peer, {"batch_size": 32}),
         *(
             Contender(key, f"{peer}, batches of {options['batch_size']}", peer, options)

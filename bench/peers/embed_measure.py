@@ -26,10 +26,13 @@ Embed = Callable[[list[str]], np.ndarray]
 def _own(job: Job) -> tuple[Embed, str]:
     import torch
 
+    from regard.tasks.engines import Asked
     from regard.tasks.published import open_published
 
-    model = open_published(job.model, "cpu")
-    return model.embed, f"embed(sentences); torch threads {torch.get_num_threads()}"
+    asked = Asked(precision=job.options.get("precision", "auto"))
+    model = open_published(job.model, "cpu", asked=asked)
+    chosen = f"precision {asked.precision}: {model.embedder.precision}"
+    return model.embed, f"embed(sentences); {chosen}, threads {torch.get_num_threads()}"
 
 
 def _sentence_transformers(job: Job) -> tuple[Embed, str]:

@@ -40,7 +40,7 @@ def test_n_points_are_exact_up_to_degree_2n_of_the_answer() -> None:
 
 def test_points_are_added_until_the_sum_is_complete() -> None:
     def steep(x: Tensor) -> Tensor:
-        return torch.sigmoid(60 * (x.sum(dim=(1, 2)) - 2.5))
+        return torch.sigmoid(60 * (x.sum(dim=(1, 2)) - 4.3))
 
     few = attribute(steep, ROWS, START, steps=4)
     enough = attribute(steep, ROWS, START)

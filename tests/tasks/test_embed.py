@@ -113,6 +113,25 @@ def test_changed_weights_give_other_vectors(folder: Path) -> None:
     assert np.array_equal(after, fresh(TEXTS))
 
 
+def test_a_text_that_stands_twice_is_read_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = open_published(folder, "cpu")
+    model.embed("a")
+    packed = model.embedder._packed
+    read: list[list[int]] = []
+    monkeypatch.setattr(
+        model.embedder,
+        "_packed",
+        lambda ids, lengths: read.append(lengths) or packed(ids, lengths),
+    )
+    told: list[int] = []
+    vectors = model.embed(["the river", "a", "the  RIVER", "a"], told.append)
+    assert read == [[4, 3]] and sum(told) == 4
+    assert np.array_equal(vectors[0], vectors[2]) and np.array_equal(vectors[1], vectors[3])
+    assert not np.array_equal(vectors[0], vectors[1])
+
+
 def test_many_texts_are_cut_as_each_by_itself(folder: Path) -> None:
     tokenizer = load_tokenizer(folder)
     assert tokenizer is not None

@@ -31,6 +31,13 @@ Examples:
     type=click.Path(path_type=Path),
     help="Write the vectors here: .npy, .parquet or .jsonl.",
 )
+@click.option(
+    "--precision",
+    type=click.Choice(["auto", "fp32", "int16", "bf16"]),
+    default="auto",
+    show_default=True,
+    help="Of the products; auto: int16 where it is faster, else fp32.",
+)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a text, with its vector.")
 def command(
@@ -38,6 +45,7 @@ def command(
     text: tuple[str, ...],
     file: Path | None,
     output: Path | None,
+    precision: str,
     device: str,
     as_json: bool,
 ) -> None:
@@ -57,7 +65,7 @@ def command(
         check_output(output)
     if file:
         check_there(file)
-    loaded = opened(model, "embed", device)
+    loaded = opened(model, "embed", device, precision)
     lines = texts_of(text, file)
     if output:
         _write(loaded, lines, output, file)

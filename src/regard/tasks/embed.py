@@ -18,24 +18,47 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.model.packed import PackedEncoder, can_pack
+from regard.errors import MisuseError
+from regard.model.packed import PackedEncoder, can_pack, precisions
 from regard.model.transformer import Transformer
 from regard.tasks.pooling import POOL, Layout
 from regard.text.published import PublishedTokenizer
 
-TOKEN_BUDGET = 1024  # tokens of a batch: its numbers stay in a core's reach
+TOKEN_BUDGET = 512  # tokens of a batch: its numbers stay in a core's reach
 Advance = Callable[[int], None]
 
 
 class Embedder:
     """One model with its weights prepared; keeps nothing of a text."""
 
-    def __init__(self, model: Transformer, tokenizer: PublishedTokenizer, layout: Layout) -> None:
+    def __init__(
+        self,
+        model: Transformer,
+        tokenizer: PublishedTokenizer,
+        layout: Layout,
+        precision: str = "auto",
+    ) -> None:
         self._model, self._tokenizer, self._layout = model, tokenizer, layout
         self._stamp = stamp(model)
-        self._packed = PackedEncoder(model) if can_pack(model.spec) else None
+        self.precision = self._chosen(precision)
+        self._packed = PackedEncoder(model, self.precision) if can_pack(model.spec) else None
         known = (layout.limit or tokenizer.max_length, model.spec.position_limit)
         self._limit = min((most for most in known if most is not None), default=None)
+
+    def _chosen(self, precision: str) -> str:
+        """auto: int16 where that is faster, else fp32."""
+        spec, device = self._model.spec, next(self._model.parameters()).device
+        offered = precisions(spec) if can_pack(spec) else ("fp32",)
+        offered = tuple(p for p in offered if p != "int16" or device.type == "cpu")
+        if precision == "auto":
+            return "int16" if "int16" in offered else "fp32"
+        if precision not in offered:
+            raise MisuseError(
+                f"precision: got {precision}, embed offers {', '.join(offered)} for this model on "
+                "this machine (int16: a CPU with AVX2 and nothing newer, llvmlite from "
+                "regard[fast], sizes that are multiples of 16)"
+            )
+        return precision
 
     @property
     def size(self) -> int:
@@ -51,7 +74,11 @@ class Embedder:
         """One vector for each text, (n, D); `advance` hears how many more are done."""
         layout = self._layout
         ready = [layout.prompt + (text.lower() if layout.lower_case else text) for text in texts]
-        rows = self._tokenizer.encode_batch(ready, self._limit)
+        ids = self._tokenizer.encode_batch(ready, self._limit)
+        # A text that stands twice is read once.
+        first: dict[tuple[int, ...], int] = {}
+        place = [first.setdefault(tuple(row), len(first)) for row in ids]
+        rows = list(first)
         vectors = np.zeros((len(rows), self.size), dtype=np.float32)
 
         def work(numbers: list[int]) -> int:
@@ -62,9 +89,9 @@ class Embedder:
         for done in _worked(work, batches, self._threads(len(batches))):
             if advance:
                 advance(done)
-        if advance:  # texts without a single token are in no batch
-            advance(sum(not row for row in rows))
-        return vectors
+        if advance:  # what was read already, or has not a single token, is in no batch
+            advance(len(ids) - sum(map(bool, rows)))
+        return vectors[place]
 
     def _threads(self, batches: int) -> int:
         """As many as torch would use, if there is enough for each of them."""
@@ -105,8 +132,8 @@ class Embedder:
 def embed_texts(
     model: Transformer, tokenizer: PublishedTokenizer, layout: Layout, texts: Sequence[str]
 ) -> NDArray[np.float32]:
-    """One vector for each text, (n, D)."""
-    return Embedder(model, tokenizer, layout)(texts)
+    """One vector for each text, (n, D), in fp32."""
+    return Embedder(model, tokenizer, layout, "fp32")(texts)
 
 
 def stamp(model: Transformer) -> tuple[tuple[int, int], ...]:

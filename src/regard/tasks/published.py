@@ -187,9 +187,9 @@ class Published:
 
         `advance` is told how many more texts are done, for a progress bar."""
         self.text_task("embed")
-        if not self._embedder.is_current:  # the weights were changed, by training for example
-            vars(self).pop("_embedder")
-        vectors = self._embedder([texts] if isinstance(texts, str) else list(texts), advance)
+        if not self.embedder.is_current:  # the weights were changed, by training for example
+            vars(self).pop("embedder")
+        vectors = self.embedder([texts] if isinstance(texts, str) else list(texts), advance)
         return vectors[0] if isinstance(texts, str) else vectors
 
     @overload
@@ -212,12 +212,14 @@ class Published:
     def vector_size(self) -> int:
         """How many numbers a vector of `embed` has."""
         self.text_task("embed")
-        return self._embedder.size
+        return self.embedder.size
 
     @cached_property
-    def _embedder(self) -> Embedder:
+    def embedder(self) -> Embedder:
+        """What makes the vectors; its weights are prepared when it is first used."""
         tokenizer = self.text_task("embed")
-        return Embedder(self.transformer, tokenizer, read_layout(self.folder))
+        layout = read_layout(self.folder)
+        return Embedder(self.transformer, tokenizer, layout, self.asked.precision)
 
     def classify(self, text: str, pair: str | None = None, top: int | None = None) -> list[Label]:
         """The labels of a text or a pair, likeliest first; of each token where the head is such."""

@@ -113,8 +113,10 @@ def vector_file(path: Path, size: int) -> Iterator[Writer]:
     check_output(path)
     with atomic.new_file(path) as file:
         writer = _WRITERS[path.suffix](file, size)
-        yield writer
-        writer.finish()
+        try:
+            yield writer
+        finally:  # after an error too: a writer must not outlive its file, which is thrown away
+            writer.finish()
 
 
 def as_json(text: str, vector: Float[np.ndarray, " D"]) -> str:
