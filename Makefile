@@ -13,7 +13,7 @@ bin := $(VENV)/bin
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo demo-hi multi30k-tiny multi30k-quick docs refresh-docs bench-decode bench-train test test-long check format clean
+.PHONY: help demo demo-hi multi30k-tiny multi30k-quick docs refresh-docs bench-decode bench-train bench-embed test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
@@ -23,6 +23,7 @@ help:
 	@echo "make refresh-docs RUN=… HINDI=…  run the commands of the pages again"
 	@echo "make bench-decode RUN=…  decoding speed beside CTranslate2 and transformers (needs Multi30k)"
 	@echo "make bench-train  training speed beside torch.nn.Transformer and transformers (needs Multi30k)"
+	@echo "make bench-embed  embedding speed beside sentence-transformers (needs STS-B and Multi30k)"
 	@echo "make test       make check, then every test"
 	@echo "make test-long  the tests that take long"
 	@echo "make check      formatting, lint, types, import order"
@@ -101,6 +102,9 @@ bench-decode: $(VENV)/.bench
 # All of tiny, small and base; of these only some: make bench-train BENCH="--preset small"
 bench-train: $(VENV)/.bench
 	$(bin)/python bench/train.py $(BENCH)
+
+bench-embed: $(VENV)/.bench
+	$(bin)/python bench/embed.py $(BENCH)
 
 # A process for each core, each with one thread; a file's tests stay together and share what they made.
 test: check

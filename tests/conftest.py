@@ -15,9 +15,11 @@ ROOMS = ("draw", "text", "data.batch", "model", "train", "checkpoint", "decode",
 with install_import_hook([f"regard.{room}" for room in ROOMS], "shape_check.check"):
     import regard.config
     import regard.decode.beam
+    import regard.draw.attributions
     import regard.draw.dots
     import regard.draw.positions_png
     import regard.draw.table_pictures
+    import regard.explain.encoder
     import regard.explain.positions
     import regard.explain.sheet
     import regard.explain.views

@@ -116,6 +116,32 @@ def test_embed(run: Callable[..., Result], tmp_path: Path) -> None:
     file = tmp_path / "v.npy"
     run("embed", "bert", "--output", str(file), input="the cat\na dog\n")
     assert np.allclose(np.load(file), vectors, atol=1e-6)
+    lines = tmp_path / "v.jsonl"
+    (tmp_path / "texts.txt").write_text("the cat\n\na dog")
+    done = run("embed", "bert", "--file", str(tmp_path / "texts.txt"), "--output", str(lines))
+    assert "3 × 20 numbers" in done.stderr and not done.stdout
+    rows = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert [row["text"] for row in rows] == ["the cat", "", "a dog"]
+    assert np.allclose([row["vector"] for row in rows[::2]], vectors, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--output", "v.npy", "--json"), "--output or --json, not both"),
+        (("a",) * 21, "more than 20 texts"),
+        (("a", "--file", "x.txt"), "x.txt: cannot be read"),
+        ((), "no text"),
+    ],
+)
+def test_embed_refuses(
+    words: tuple[str, ...], message: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    found = CliRunner().invoke(group, ["embed", "bert", *words], input="")
+    assert found.exit_code != 0
+    assert message in found.output + str(found.exception)
+    assert not (root / "v.npy").exists()
 
 
 @pytest.mark.parametrize(

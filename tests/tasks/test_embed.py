@@ -5,12 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 import transformers
 
 import parity.twins as twins
 from regard.errors import CheckpointError, DataError
-from regard.tasks.embed import Layout, read_layout
+from regard.tasks import embed
+from regard.tasks.pooling import Layout, read_layout
 from regard.tasks.published import open_published
+from regard.text.published import load_tokenizer
 
 library = pytest.importorskip("sentence_transformers")
 
@@ -78,6 +81,73 @@ def test_without_a_layout_it_is_the_mean(folder: Path) -> None:
     model = open_published(folder, "cpu")
     theirs = library.SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
     assert np.abs(model.embed(TEXTS) - theirs).max() < 1e-5
+
+
+def test_threads_give_the_vectors_of_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small batches, so that each thread has several; the vectors stay in the texts' order."""
+    model = open_published(folder, "cpu")
+    texts = [" ".join(WORDS[5 + n % 6] for n in range(a, a + a % 9)) for a in range(60)]
+    monkeypatch.setattr(embed, "TOKEN_BUDGET", 16)
+    before = torch.get_num_threads()
+    told: list[int] = []
+    try:
+        torch.set_num_threads(1)
+        alone = model.embed(texts)
+        torch.set_num_threads(3)
+        shared = model.embed(texts, told.append)
+        assert torch.get_num_threads() == 3  # as it was found
+    finally:
+        torch.set_num_threads(before)
+    assert np.abs(shared - alone).max() < 1e-6
+    assert sum(told) == len(texts) and len(told) > 10
+
+
+def test_changed_weights_give_other_vectors(folder: Path) -> None:
+    model = open_published(folder, "cpu")
+    before = model.embed(TEXTS)
+    with torch.no_grad():
+        model.transformer.encoder.layers[0].attention.query.weight.mul_(3)  # type: ignore[union-attr,index]
+    after = model.embed(TEXTS)
+    assert np.abs(after - before).max() > 1e-3
+    fresh = embed.Embedder(model.transformer, model.tokenizer, read_layout(folder))  # type: ignore[arg-type]
+    assert np.array_equal(after, fresh(TEXTS))
+
+
+def test_a_text_that_stands_twice_is_read_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = open_published(folder, "cpu")
+    model.embed("a")
+    packed = model.embedder._packed
+    read: list[list[int]] = []
+    monkeypatch.setattr(
+        model.embedder,
+        "_packed",
+        lambda ids, lengths: read.append(lengths) or packed(ids, lengths),
+    )
+    told: list[int] = []
+    vectors = model.embed(["the river", "a", "the  RIVER", "a"], told.append)
+    assert read == [[4, 3]] and sum(told) == 4
+    assert np.array_equal(vectors[0], vectors[2]) and np.array_equal(vectors[1], vectors[3])
+    assert not np.array_equal(vectors[0], vectors[1])
+
+
+def test_many_texts_are_cut_as_each_by_itself(folder: Path) -> None:
+    tokenizer = load_tokenizer(folder)
+    assert tokenizer is not None
+    for limit in (None, 7, 3):
+        one_by_one = [list(tokenizer.encode(text, limit=limit).ids) for text in TEXTS]
+        assert tokenizer.encode_batch(TEXTS, limit) == one_by_one
+    with pytest.raises(DataError, match="surrogate"):
+        tokenizer.encode_batch(["a", "\ud800"])
+
+
+def test_batches_have_a_budget_and_every_text_once() -> None:
+    lengths = [3, 9, 0, 4, 4, 1, 1, 1, 20]
+    batches = list(embed.token_batches(lengths, 8))
+    assert batches == [[8], [1], [3, 4], [0, 5], [6, 7]]
+    places = [len(numbers) * lengths[numbers[0]] for numbers in batches]
+    assert max(places[2:]) <= 8  # one that is longer by itself is alone
 
 
 REFUSED = {

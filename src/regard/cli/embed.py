@@ -1,9 +1,18 @@
-"""`regard embed`: texts as vectors, and how alike they are."""
+"""`regard embed`: texts as vectors, into a file or as JSON; of a few texts, how alike they are."""
 
-import json
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from regard.tasks.published import Published
+
+PART = 8192  # texts that are sorted by length and embedded together
+MOST_IN_A_TABLE = 20
 
 
 @click.command(
@@ -11,12 +20,24 @@ import click
 Examples:
   regard embed sentence-transformers/all-MiniLM-L6-v2 "A cat sleeps." "A dog naps."
   regard embed path/to/bert --file sentences.txt --output vectors.npy
+  regard embed path/to/bert --file sentences.txt --output vectors.parquet
   regard embed path/to/bert "A cat sleeps." --json"""
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("text", nargs=-1)
 @click.option("--file", type=click.Path(path_type=Path), help="Embed this file line by line.")
-@click.option("--output", type=click.Path(path_type=Path), help="Write the vectors here (.npy).")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write the vectors here: .npy, .parquet or .jsonl.",
+)
+@click.option(
+    "--precision",
+    type=click.Choice(["auto", "fp32", "int16", "bf16"]),
+    default="auto",
+    show_default=True,
+    help="Of the products; auto: int16 where it is faster, else fp32.",
+)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a text, with its vector.")
 def command(
@@ -24,54 +45,104 @@ def command(
     text: tuple[str, ...],
     file: Path | None,
     output: Path | None,
+    precision: str,
     device: str,
     as_json: bool,
 ) -> None:
     """Make a vector of each TEXT, or of the lines of --file or standard input.
 
     Prints the cosine of each pair of texts, 1 for the same direction; the vectors themselves come
-    with --json or --output. MODEL is a published folder of an encoder (BERT, DistilBERT, sentence
-    encoders), or its name on the hub.
+    with --json or --output. A line is a row: an empty one has a vector too. MODEL is a published
+    folder of an encoder (BERT, DistilBERT, sentence encoders), or its name on the hub.
     """
-    from regard.cli.lines import texts_of
+    from regard.cli.lines import check_there, texts_of
     from regard.cli.opened import opened
+    from regard.tasks.vector_files import check_output
 
-    loaded = opened(model, "embed", device)
-    texts = [each for lines in texts_of(text, file) for each in lines]
-    if not texts:
-        raise click.UsageError("no text: give TEXT, --file or lines on standard input")
-    vectors = loaded.embed(texts)
+    if output and as_json:
+        raise click.UsageError("expected --output or --json, not both; .jsonl is a file of JSON")
     if output:
-        import io
-
-        import numpy as np
-
-        from regard import atomic
-
-        content = io.BytesIO()
-        np.save(content, vectors)
-        atomic.write_bytes(output, content.getvalue())
-        click.echo(f"Written: {output}, {vectors.shape[0]} × {vectors.shape[1]} numbers", err=True)
-    if as_json:
-        for each, vector in zip(texts, vectors, strict=True):
-            row = {"text": each, "vector": [round(float(x), 7) for x in vector]}
-            click.echo(json.dumps(row, ensure_ascii=False))
-    elif not output:
-        _print(texts, vectors.tolist())
+        check_output(output)
+    if file:
+        check_there(file)
+    loaded = opened(model, "embed", device, precision)
+    lines = texts_of(text, file)
+    if output:
+        _write(loaded, lines, output, file)
+    elif as_json:
+        _print_json(loaded, lines)
+    else:
+        _print_cosines(loaded, lines)
 
 
-def _print(texts: list[str], vectors: list[list[float]]) -> None:
-    """The cosines as a table; of one text, its first numbers."""
-    import math
+def _write(model: "Published", lines: Iterable[list[str]], output: Path, file: Path | None) -> None:
+    from regard.draw.progress import progress_bar
+    from regard.tasks.vector_files import in_parts, vector_file
 
+    size, rows = model.vector_size, 0
+    with (
+        progress_bar("embedding", _count(file)) as bar,
+        vector_file(output, size) as writer,
+    ):
+        for part in in_parts(lines, PART):
+            writer.add(part, model.embed(part, bar.advance))
+            rows += len(part)
+        if not rows:
+            raise _no_text()
+    click.echo(f"Written: {output}, {rows:,} × {size} numbers", err=True)
+
+
+def _print_json(model: "Published", lines: Iterable[list[str]]) -> None:
+    """As texts arrive: a program may wait for each answer."""
+    from regard.tasks.vector_files import as_json
+
+    rows = 0
+    for part in lines:
+        for text, vector in zip(part, model.embed(part), strict=True):
+            click.echo(as_json(text, vector))
+            rows += 1
+    if not rows:
+        raise _no_text()
+
+
+def _print_cosines(model: "Published", lines: Iterable[list[str]]) -> None:
+    texts: list[str] = []
+    for part in lines:
+        texts += part
+        if len(texts) > MOST_IN_A_TABLE:
+            raise click.UsageError(
+                f"more than {MOST_IN_A_TABLE} texts: a table of their cosines would not be read; "
+                "give --output vectors.npy or --json"
+            )
+    if not texts:
+        raise _no_text()
+    vectors = model.embed(texts)
     if len(texts) == 1:
         first = " ".join(f"{x:.4f}" for x in vectors[0][:8])
         click.echo(f"{len(vectors[0])} numbers: {first} …")
         return
-    sizes = [math.hypot(*vector) or 1.0 for vector in vectors]
-    for number, (text, one, size) in enumerate(zip(texts, vectors, sizes, strict=True), start=1):
-        cosines = (
-            sum(a * b for a, b in zip(one, other, strict=True)) / size / length
-            for other, length in zip(vectors, sizes, strict=True)
-        )
-        click.echo(f"{number:3}  " + " ".join(f"{c:7.4f}" for c in cosines) + f"  {text}")
+    for number, (row, text) in enumerate(zip(_cosines(vectors), texts, strict=True), start=1):
+        click.echo(f"{number:3}  " + " ".join(f"{c:7.4f}" for c in row) + f"  {text}")
+
+
+def _cosines(vectors: "np.ndarray") -> list[list[float]]:
+    import numpy as np
+
+    wide = vectors.astype(np.float64)
+    sizes = np.linalg.norm(wide, axis=1, keepdims=True)
+    unit = wide / np.where(sizes, sizes, 1.0)
+    cosines: list[list[float]] = (unit @ unit.T).tolist()
+    return cosines
+
+
+def _count(file: Path | None) -> int | None:
+    """How many lines a file has, for the bar; None for a pipe, which can be read only once."""
+    if file is None or not file.is_file():
+        return None
+    with file.open("rb") as stream:
+        blocks = iter(lambda: stream.read(1 << 20), b"")
+        return sum(block.count(b"\n") for block in blocks)
+
+
+def _no_text() -> click.UsageError:
+    return click.UsageError("no text: give TEXT, --file or lines on standard input")

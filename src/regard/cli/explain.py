@@ -2,9 +2,10 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +28,9 @@ Examples:
   regard explain runs/demo "How are you?" --svg attention.svg --png attention.png
   regard explain runs/demo "He sat on the bank of the river." --as equation --word bank
   regard explain runs/demo "I like eating ice-cream." --as dots --svg grid.svg
-  regard explain runs/demo "Hi, how are you?" --as filter --head 2 --word you"""
+  regard explain runs/demo "Hi, how are you?" --as filter --head 2 --word you
+  regard explain path/to/bert "A cat sleeps." --match "A kitten naps on the sofa."
+  regard explain path/to/classifier "A fine film, if a little slow." --label positive"""
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("text")
@@ -58,6 +61,14 @@ Examples:
 @click.option("--pieces", is_flag=True, help="Show sub-words instead of whole words.")
 @click.option("--svg", type=click.Path(path_type=Path), help="Write the picture as SVG.")
 @click.option("--png", type=click.Path(path_type=Path), help="Write the picture as PNG.")
+@click.option("--pair", help="Encoder: the second text, where the classifier compares two.")
+@click.option("--match", help="Encoder: what the match of TEXT with this text rests on.")
+@click.option("--label", help="Encoder: explain this label; default: the likeliest.")
+@click.option(
+    "--steps",
+    type=click.IntRange(min=1, max=4096),
+    help="Encoder: points of the integral; default: as many as it needs.",
+)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
 @click.option("--json", "as_json", is_flag=True, help="Print words and numbers as JSON.")
 def command(
@@ -76,15 +87,26 @@ def command(
     png: Path | None,
     device: str,
     as_json: bool,
+    **encoder: Any,
 ) -> None:
     """Show what the model of RUN attends to while it translates TEXT.
 
     In a heat map rows are the words that look and columns the words looked at, and each row sums
     to 1; a grid of dots is the same turned on its side.
+
+    RUN may be a published encoder instead: then, which words its label of TEXT rests on, or with
+    --match the likeness of two texts, by integrated gradients and by attention.
     """
+    from regard.cli.explain_encoder import explain, is_model
     from regard.explain.heads import attend
     from regard.tasks.load import load_run
 
+    if is_model(run):
+        _check_encoder(click.get_current_context())
+        explain(run, text, device, as_json, **encoder)
+        return
+    if any(value is not None for value in encoder.values()):
+        raise click.UsageError("--pair, --match, --label and --steps are for published encoders")
     _check(view, word, every, heads, svg, png)
     found = attend(load_run(run, device), text, translation, pieces or view == "filter")
     chosen = found.map(kind or VIEWS[view], layer)
@@ -104,13 +126,7 @@ def command(
         _write_svg(svg, view, found, chosen, head, heads)
         click.echo(f"Written: {svg}", err=True)
     if png:
-        from regard.draw.plot import MissingMatplotlib
-        from regard.errors import RegardError
-
-        try:
-            _write_png(png, view, found, chosen, head)
-        except MissingMatplotlib as missing:
-            raise RegardError(str(missing)) from missing
+        _write_png(png, view, found, chosen, head)
         click.echo(f"Written: {png}", err=True)
 
 
@@ -128,6 +144,15 @@ def _check(
         raise click.UsageError(
             "--as equation is text; --svg and --png draw --as heatmap, --as dots and --as filter"
         )
+
+
+def _check_encoder(context: click.Context) -> None:
+    """Name an option that only the views of a translation have."""
+    for_encoders = ("run", "text", "pair", "match", "label", "steps", "device", "as_json")
+    for option in context.command.params:
+        given = context.get_parameter_source(option.name or "")
+        if option.name not in for_encoders and given is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{option.opts[0]} is for runs that translate")
 
 
 def _subtitle(found: "Attentions") -> str:
@@ -270,16 +295,20 @@ def _write_png(
     path: Path, view: str, found: "Attentions", chosen: "AttentionMap", head: int | None
 ) -> None:
     from regard.draw.dots import dots_png
-    from regard.draw.plot import heatmap_png
+    from regard.draw.plot import MissingMatplotlib, heatmap_png
     from regard.draw.table_pictures import tables_png
+    from regard.errors import RegardError
     from regard.explain.views import attention_filter, dots
 
     title, subtitle = chosen.title(head), _subtitle(found)
-    if view == "dots":
-        turned = dots(chosen, head)
-        dots_png(path, turned.weights, turned.rows, turned.columns, title, subtitle)
-    elif view == "filter":
-        steps = attention_filter(found, chosen.kind, chosen.layer, head)
-        tables_png(path, _filter_tables(steps), title, subtitle)
-    else:
-        heatmap_png(path, chosen.head(head), chosen.rows, chosen.columns, title, subtitle)
+    try:
+        if view == "dots":
+            turned = dots(chosen, head)
+            dots_png(path, turned.weights, turned.rows, turned.columns, title, subtitle)
+        elif view == "filter":
+            steps = attention_filter(found, chosen.kind, chosen.layer, head)
+            tables_png(path, _filter_tables(steps), title, subtitle)
+        else:
+            heatmap_png(path, chosen.head(head), chosen.rows, chosen.columns, title, subtitle)
+    except MissingMatplotlib as missing:
+        raise RegardError(str(missing)) from missing

@@ -28,6 +28,7 @@ COMMANDS = {
     "embed": ("regard.cli.embed", "Texts as vectors, and how alike they are."),
     "index": ("regard.cli.index", "Make a folder of text files searchable."),
     "search": ("regard.cli.search", "Find passages by meaning, by words, or both."),
+    "similar": ("regard.cli.similar", "How alike two texts are; pairs against given scores."),
     "convert": ("regard.cli.convert", "A published model to regard's own files, and back."),
     "doctor": ("regard.cli.doctor", "Say what a file of weights is, without running it."),
     "verify": ("regard.cli.verify", "Does a model still answer as it did?"),

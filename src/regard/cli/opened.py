@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from regard.tasks.published import Published
 
 
-def opened(path: Path, task: str, device: str) -> "Published":
+def opened(path: Path, task: str, device: str, precision: str = "auto") -> "Published":
     """The model, or an error that lists what it offers instead."""
     from regard.tasks.load import load
     from regard.tasks.published import Published
 
-    model = load(path, device)
+    model = load(path, device, precision=precision)
     model.demand(task)
     assert isinstance(model, Published), task  # a run offers translation only
     if task in ("complete", "generate"):

@@ -44,13 +44,26 @@ class Embedding(nn.Module):
     ) -> Float[Tensor, "B L D"]:
         """Vectors for `ids`, whose first one stands at position `start` (or all at `positions`)."""
         rows = F.embedding(ids, self.weight)
+        return self.assembled(rows, start, trace, segments, positions)
+
+    def assembled(
+        self,
+        rows: Float[Tensor, "B L D"],
+        start: int = 0,
+        trace: Trace | None = None,
+        segments: Int[Tensor, "B L"] | None = None,
+        positions: Int[Tensor, "B L"] | None = None,
+    ) -> Float[Tensor, "B L D"]:
+        """The same for rows of E, or for points between rows (explain/gradients.py)."""
         x = embedded = rows * self.scale
         if self.segments is not None:
-            chosen = torch.zeros_like(ids) if segments is None else segments
+            chosen = segments
+            if chosen is None:
+                chosen = torch.zeros(rows.shape[:2], dtype=torch.long, device=rows.device)
             x = x + F.embedding(chosen, self.segments)
         if self.positions is not None:
             if positions is None:
-                position = self.positions(ids.shape[1], start)
+                position = self.positions(rows.shape[1], start)
             else:
                 position = self.positions.at(positions)
             x = x + position

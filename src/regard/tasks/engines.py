@@ -28,7 +28,7 @@ from regard.tasks.choice import (
 from regard.tasks.home import Home
 
 NAMES = ("auto", "torch", "ctranslate2")
-PRECISIONS = ("auto", "fp32", "bf16", "int8")
+PRECISIONS = ("auto", "fp32", "bf16", "int8", "int16")  # int16 is for `embed` alone
 PREPARING = "Preparing the fast engine (once) …"
 
 Say = Callable[[str], None]
@@ -66,6 +66,8 @@ class Engines:
 
     def __init__(self, home: Home, asked: Asked | None = None, say: Say = to_log) -> None:
         self.home, self.asked, self.say = home, asked or Asked(), say
+        if self.asked.precision == "int16":
+            raise MisuseError("precision: int16 is for embed; translations have fp32, bf16, int8")
         self.notes: list[str] = []  # why an engine was taken, for --verbose
         self._choice = home.choice
         self._open: dict[str, Engine] = {}

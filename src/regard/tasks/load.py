@@ -133,8 +133,9 @@ def load(
     """The model of a run folder, of a published folder, or of a name like "owner/name".
 
     `engine` is auto, torch or ctranslate2, `precision` auto, fp32, bf16 or int8: they are for
-    translations (tasks/engines.py). A published folder may be allowed to hold its weights in .bin
-    or .pt files, read as plain tensors, or NaN and infinity among them.
+    translations (tasks/engines.py); `embed` has auto, fp32, int16 and bf16. A published folder may
+    be allowed to hold its weights in .bin or .pt files, read as plain tensors, or NaN and infinity
+    among them.
     """
     asked = Asked(engine, precision, workers, threads, shortlist)
     folder = fetch(str(path), allow_pickle) if is_hub_name(path) else Path(path)

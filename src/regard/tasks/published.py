@@ -30,7 +30,7 @@ from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.tasks.classify import classify_text
 from regard.tasks.complete import stream_text
-from regard.tasks.embed import embed_texts, read_layout
+from regard.tasks.embed import Advance, Embedder
 from regard.tasks.engines import Asked, Engines
 from regard.tasks.fill import Candidate, fill_text
 from regard.tasks.generate import generate_texts
@@ -38,9 +38,11 @@ from regard.tasks.home import Home, home_of_published
 from regard.tasks.labels import Label, read_labels
 from regard.tasks.logits import raw_logits
 from regard.tasks.pixels import read_preparation
+from regard.tasks.pooling import read_layout
 from regard.tasks.score import Scored, score_texts
 from regard.tasks.see import see_file
 from regard.tasks.settings import Settings, read_settings
+from regard.tasks.similar import compare
 from regard.tasks.translate import Translation, Translator
 from regard.text.published import PublishedTokenizer, load_tokenizer
 
@@ -107,7 +109,7 @@ class Published:
 
     def stream(self, prompt: str, **options: Any) -> Iterator[str]:
         """The completion piece by piece, each as soon as it is made."""
-        tokenizer = self._text_task("complete")
+        tokenizer = self.text_task("complete")
         known = vars(Sampling())
         for name in options:
             if name not in known:
@@ -117,7 +119,7 @@ class Published:
 
     def fill(self, text: str, top: int = 5) -> list[list[Candidate]]:
         """For each [MASK] of the text, the likeliest words with probabilities."""
-        return fill_text(self.transformer, self._text_task("fill"), text, top)
+        return fill_text(self.transformer, self.text_task("fill"), text, top)
 
     @overload
     def generate(self, text: str, **options: Any) -> str: ...
@@ -143,7 +145,7 @@ class Published:
 
     def outputs(self, task: str, texts: list[str], **options: Any) -> list[list[Translation]]:
         """The `n_best` outputs of `generate` or `translate` for each text, with scores."""
-        self._text_task(task)
+        self.text_task(task)
         if task == "generate":
             return generate_texts(self.translator, texts, **options)
         return self.translator.translations(texts, task, **options)
@@ -154,7 +156,7 @@ class Published:
 
     def home(self, task: str) -> Home:
         """What its engines are made from."""
-        tokenizer = self._text_task(task)
+        tokenizer = self.text_task(task)
         device = next(self.transformer.parameters()).device.type
         model = self.transformer
         return home_of_published(
@@ -178,16 +180,50 @@ class Published:
         answers = [best[0].text for best in self.outputs(task, texts, **options)]
         return answers[0] if isinstance(text, str) else answers
 
-    def embed(self, texts: str | Sequence[str]) -> NDArray[np.float32]:
-        """A vector for a text (D,), or one for each of a list (n, D), pooled as the folder says."""
-        tokenizer = self._text_task("embed")
-        rows = [texts] if isinstance(texts, str) else list(texts)
-        vectors = embed_texts(self.transformer, tokenizer, read_layout(self.folder), rows)
+    def embed(
+        self, texts: str | Sequence[str], advance: Advance | None = None
+    ) -> NDArray[np.float32]:
+        """A vector for a text (D,), or one for each of a list (n, D), pooled as the folder says.
+
+        `advance` is told how many more texts are done, for a progress bar."""
+        self.text_task("embed")
+        if not self.embedder.is_current:  # the weights were changed, by training for example
+            vars(self).pop("embedder")
+        vectors = self.embedder([texts] if isinstance(texts, str) else list(texts), advance)
         return vectors[0] if isinstance(texts, str) else vectors
+
+    @overload
+    def similar(self, first: str, second: str, advance: Advance | None = None) -> float: ...
+    @overload
+    def similar(
+        self, first: list[str], second: list[str], advance: Advance | None = None
+    ) -> Float[np.ndarray, " n"]: ...
+    def similar(
+        self, first: str | list[str], second: str | list[str], advance: Advance | None = None
+    ) -> float | Float[np.ndarray, " n"]:
+        """The cosine of two texts' vectors, or of each pair of two lists."""
+        if isinstance(first, str) and isinstance(second, str):
+            return float(compare(self.embed, [first], [second])[0])
+        if isinstance(first, str) or isinstance(second, str):
+            raise MisuseError("similar: got a text and a list, expected two texts or two lists")
+        return compare(lambda texts: self.embed(texts, advance), first, second)
+
+    @property
+    def vector_size(self) -> int:
+        """How many numbers a vector of `embed` has."""
+        self.text_task("embed")
+        return self.embedder.size
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """What makes the vectors; its weights are prepared when it is first used."""
+        tokenizer = self.text_task("embed")
+        layout = read_layout(self.folder)
+        return Embedder(self.transformer, tokenizer, layout, self.asked.precision)
 
     def classify(self, text: str, pair: str | None = None, top: int | None = None) -> list[Label]:
         """The labels of a text or a pair, likeliest first; of each token where the head is such."""
-        tokenizer = self._text_task("classify")
+        tokenizer = self.text_task("classify")
         labels = read_labels(self.folder, self.spec.classes)
         return classify_text(self.transformer, tokenizer, labels, text, pair, top)
 
@@ -207,7 +243,8 @@ class Published:
                 f"{task}: {self.folder} ({kind}) does not offer it; it offers {offered}"
             )
 
-    def _text_task(self, task: str) -> PublishedTokenizer:
+    def text_task(self, task: str) -> PublishedTokenizer:
+        """The tokenizer, for a task that the model must offer."""
         self.demand(task)
         if self.tokenizer is None:
             raise DataError(

@@ -13,7 +13,7 @@ Unlike our own tokenizer, a special token that stands in a text is that token: "
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,12 @@ class PublishedTokenizer:
         for each in (text, pair):
             _check_text(each)
         return self.codec.encode(text, pair, limit)
+
+    def encode_batch(self, texts: Sequence[str], limit: int | None = None) -> list[list[int]]:
+        """The ids of many texts, as `encode` gives them one by one."""
+        for each in texts:
+            _check_text(each)
+        return self.codec.encode_batch(texts, limit)
 
     def encode_target(self, text: str) -> Encoded:
         """The ids of a text in the language that comes out, where that is another one."""

@@ -63,6 +63,10 @@ class PieceCodec:
         segment = 0 if pair is None else 1
         return Encoded(head + tail, (0,) * len(head) + (segment,) * len(tail))
 
+    def encode_batch(self, texts: Sequence[str], limit: int | None) -> list[list[int]]:
+        """The ids of many texts."""
+        return [list(self.encode(text, None, limit).ids) for text in texts]
+
     def encode_target(self, text: str) -> Encoded:
         """The ids of a text in the language that comes out."""
         ids = (*self.before, *self.cut_target(text), *self.after)

@@ -1,0 +1,118 @@
+"""`regard explain` for an encoder: which words a label or a match rests on."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from regard.explain.encoder import Account
+
+
+def is_model(path: Path) -> bool:
+    """Whether this is a published folder or a name of the hub; else it is a run."""
+    from regard.checkpoint.files import is_published
+    from regard.tasks.hub_name import is_hub_name
+    from regard.tasks.run import Run
+
+    return is_hub_name(path) or (is_published(path) and not Run(path).info.is_file())
+
+
+def explain(
+    model: Path,
+    text: str,
+    device: str,
+    as_json: bool,
+    *,
+    pair: str | None,
+    match: str | None,
+    label: str | None,
+    steps: int | None,
+) -> None:
+    """Print one account for a label, two for a match: the words of either text."""
+    from regard.cli.opened import opened
+    from regard.explain.encoder import explain_label, explain_match
+
+    if match is not None and (pair is not None or label is not None):
+        raise click.UsageError("--match compares two texts; --pair and --label are for a label")
+    if match is not None:
+        accounts: Sequence[Account] = explain_match(
+            opened(model, "embed", device), text, match, steps
+        )
+    else:
+        accounts = [explain_label(_labelling(model, device), text, pair, label, steps)]
+    if as_json:
+        click.echo(json.dumps([_numbers(one) for one in accounts], ensure_ascii=False))
+        return
+    for number, account in enumerate(accounts):
+        if number:
+            click.echo()
+        _show(account)
+
+
+def _labelling(model: Path, device: str) -> Any:
+    from regard.errors import MisuseError
+    from regard.tasks.load import load
+
+    loaded = load(model, device)
+    if "classify" not in loaded.tasks and "embed" in loaded.tasks:
+        raise MisuseError(
+            f"explain: {model} gives vectors, not labels; give --match TEXT to see what the match "
+            "of two texts rests on"
+        )
+    loaded.demand("classify")
+    return loaded
+
+
+def _numbers(account: "Account") -> dict[str, object]:
+    found = account.attribution
+    correlation = account.correlation
+    return {
+        "answer": account.answer,
+        "text": account.text,
+        "value": round(found.value, 6),
+        "baseline": round(found.baseline, 6),
+        "hidden_by": account.hidden_by,
+        "steps": found.steps,
+        "gap": round(found.gap, 6),
+        "words": [
+            {"word": word, "gradients": round(float(g), 6), "attention": round(float(a), 6)}
+            for word, g, a in zip(account.words, account.gradients, account.attention, strict=True)
+        ],
+        "rank_correlation": None if correlation is None else round(correlation, 6),
+        "verdict": account.verdict,
+    }
+
+
+def _show(account: "Account") -> None:
+    from rich.console import Console
+
+    from regard.draw.attributions import attribution_table
+
+    found = account.attribution
+    quantity = "cosine" if account.answer == "match" else f"p({account.answer})"
+    console = Console()
+
+    def say(line: str, style: str | None = None) -> None:
+        console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    say(account.text, "bold")
+    say(
+        f"{quantity} = {found.value:.4f}; with every word as {account.hidden_by} "
+        f"{found.baseline:.4f}; the words add {found.difference:+.4f}"
+    )
+    titles = ("integrated gradients", "attention, last layer")
+    table = attribution_table(
+        account.words, account.gradients.tolist(), account.attention.tolist(), titles
+    )
+    console.print(table, highlight=False)
+    say(
+        f"sum {account.gradients.sum():+.4f}, missing {found.gap:+.4f} with {found.steps} points; "
+        f"{account.looked_elsewhere:.0%} of the attention goes to no word"
+    )
+    correlation = account.correlation
+    if correlation is not None:
+        say(f"Rank correlation of both views (without signs): {correlation:+.2f}")
+    say(account.verdict)

@@ -1,0 +1,107 @@
+"""`regard similar`: the cosine of two texts, or of many pairs beside the scores people gave."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from regard.tasks.published import Published
+    from regard.tasks.similar import Pairs
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  regard similar sentence-transformers/all-MiniLM-L6-v2 "A cat sleeps." "A dog naps."
+  regard similar path/to/bert --pairs pairs.tsv
+  regard similar path/to/bert --pairs stsb-en-dev.csv --json"""
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("first", required=False)
+@click.argument("second", required=False)
+@click.option(
+    "--pairs",
+    type=click.Path(path_type=Path),
+    help="Two texts a line, and a score as third column or none: .csv or .tsv.",
+)
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(
+    model: Path,
+    first: str | None,
+    second: str | None,
+    pairs: Path | None,
+    device: str,
+    as_json: bool,
+) -> None:
+    """Print how alike FIRST and SECOND are: the cosine of their vectors, 1 for the same direction.
+
+    With --pairs, the cosine of each pair of a file; where the file has scores, the correlations of
+    cosines and scores instead (Spearman, Pearson). MODEL is a published folder of an encoder, or
+    its name on the hub.
+    """
+    from regard.cli.opened import opened
+    from regard.tasks.similar import read_pairs
+
+    if pairs is None and second is None:
+        raise click.UsageError("expected FIRST and SECOND, or --pairs")
+    if pairs is not None and first is not None:
+        raise click.UsageError("expected FIRST and SECOND or --pairs, not both")
+    given = read_pairs(pairs) if pairs else None
+    loaded = opened(model, "embed", device)
+    if given is None or pairs is None:
+        assert first is not None and second is not None
+        cosine = float(loaded.similar(first, second))
+        found = {"first": first, "second": second, "cosine": round(cosine, 6)}
+        click.echo(json.dumps(found, ensure_ascii=False) if as_json else f"{cosine:.4f}")
+    elif given.scores:
+        _print_agreement(loaded, pairs.name, given, as_json)
+    else:
+        _print_each(loaded, given, as_json)
+
+
+def _compared(model: "Published", firsts: list[str], seconds: list[str]) -> list[float]:
+    from regard.draw.progress import progress_bar
+
+    with progress_bar("embedding", len({*firsts, *seconds})) as bar:
+        cosines: list[float] = model.similar(firsts, seconds, bar.advance).tolist()
+    return cosines
+
+
+def _print_each(model: "Published", pairs: "Pairs", as_json: bool) -> None:
+    """One line a pair, as in the file."""
+    from regard.cli.lines import one_line
+
+    found = _compared(model, pairs.firsts, pairs.seconds)
+    if as_json:
+        cosines = [round(cosine, 6) for cosine in found]
+        click.echo(json.dumps({"pairs": len(found), "cosines": cosines}))
+        return
+    for first, second, cosine in zip(pairs.firsts, pairs.seconds, found, strict=True):
+        click.echo(f"{cosine:.4f}\t{one_line(first)}\t{one_line(second)}")
+
+
+def _print_agreement(model: "Published", name: str, pairs: "Pairs", as_json: bool) -> None:
+    """Both correlations, and the mean cosine of low, middle and high scores as bars."""
+    import numpy as np
+    from rich.console import Console
+
+    from regard.draw.tables import bars
+    from regard.tasks.similar import agreement, by_score
+
+    found = np.array(_compared(model, pairs.firsts, pairs.seconds))
+    score = agreement(found, pairs.scores)
+    if as_json:
+        numbers = {"spearman": round(score.spearman, 6), "pearson": round(score.pearson, 6)}
+        cosines = [round(cosine, 6) for cosine in found.tolist()]
+        click.echo(json.dumps({"pairs": len(found), **numbers, "cosines": cosines}))
+        return
+    click.echo(f"{len(found):,} pairs of {name}")
+    click.echo(f"Spearman {score.spearman:7.4f}   ranks of cosines and scores")
+    click.echo(f"Pearson  {score.pearson:7.4f}   cosines and scores themselves")
+    rows = [row for row in by_score(found, pairs.scores) if row[1]]
+    click.echo("\nmean cosine of the pairs with these scores")
+    means = [max(0.0, mean) for _, _, mean in rows]
+    Console().print(bars(means, [name for name, _, _ in rows]), highlight=False)

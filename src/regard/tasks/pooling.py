@@ -1,0 +1,131 @@
+"""How the vectors of a text's tokens become one: what a folder says about it.
+
+A folder in the layout of sentence-transformers says how; without it, the mean.
+
+    modules.json                       Transformer, Pooling, Normalize: which steps there are
+    1_Pooling/config.json              mean, cls (the first token) or max; several: side by side
+    sentence_bert_config.json          the most tokens of a text; lower case
+    config_sentence_transformers.json  a prompt that stands before each text
+
+    mean      v = Σ x_i / n over the n real tokens, special ones too
+    normalise v / |v|
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from regard.careful import member, read_json, read_small_file, shown, strict_json
+from regard.errors import CheckpointError
+
+MAX_BYTES = 4 * 1024 * 1024
+STEPS = ("Transformer", "Pooling", "Normalize")
+# what 1_Pooling/config.json of older folders says → the mode; the vectors stand in this order
+OLDER_MODES = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the vectors of a text's tokens become one."""
+
+    modes: tuple[str, ...] = ("mean",)
+    normalise: bool = False
+    limit: int | None = None  # tokens of a text, special ones included
+    lower_case: bool = False
+    prompt: str = ""
+
+
+def _mean(x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]) -> Float[Tensor, "B D"]:
+    weights = real[..., None].to(x.dtype)
+    return (x * weights).sum(dim=1) / weights.sum(dim=1)
+
+
+def _first(x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]) -> Float[Tensor, "B D"]:
+    return x[:, 0]
+
+
+def _max(x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]) -> Float[Tensor, "B D"]:
+    return x.masked_fill(~real[..., None], -torch.inf).amax(dim=1)
+
+
+POOL: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "mean": _mean,
+    "cls": _first,
+    "max": _max,
+}
+
+
+def read_layout(folder: Path) -> Layout:
+    """The layout of a folder; the mean of all tokens where it has no modules.json."""
+    if not (folder / "modules.json").is_file():
+        return Layout()
+    path = member(folder, "modules.json")
+    modes: tuple[str, ...] = ()
+    steps = list(_steps(path, strict_json(read_small_file(path, MAX_BYTES), str(path))))
+    for step, place in steps:
+        if step == "Pooling":
+            modes = _modes(folder, place)
+        elif step == "Transformer" and place:
+            raise CheckpointError(
+                f"{path}: the weights lie in {shown(place)}; load that folder, or move its files"
+            )
+    if [step for step, _ in steps][:2] != ["Transformer", "Pooling"] or len(steps) > 3:
+        names = ", ".join(step for step, _ in steps)
+        raise CheckpointError(f"{path}: got the steps {names}, expected {', '.join(STEPS)}")
+    settings = _optional(folder, "sentence_bert_config.json")
+    prompts = _optional(folder, "config_sentence_transformers.json")
+    limit = settings.get("max_seq_length")
+    if limit is not None and (not isinstance(limit, int) or not 2 < limit < 2**31):
+        raise CheckpointError(f"{folder}: max_seq_length: got {shown(limit)}, expected 3 or more")
+    named = prompts.get("default_prompt_name")
+    table = prompts.get("prompts")
+    prompt = table.get(named, "") if isinstance(table, dict) and isinstance(named, str) else ""
+    return Layout(
+        modes,
+        normalise="Normalize" in [step for step, _ in steps],
+        limit=limit,
+        lower_case=settings.get("do_lower_case") is True,
+        prompt=str(prompt),
+    )
+
+
+def _steps(path: Path, values: Any) -> Iterator[tuple[str, str]]:
+    """(name, folder) of each step. The names choose among those we know and nothing else."""
+    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
+        raise CheckpointError(f"{path}: expected a list of steps")
+    for value in values:
+        name = str(value.get("type", "")).rsplit(".", 1)[-1]
+        if name not in STEPS:
+            raise CheckpointError(
+                f"{path}: the step {shown(name)} is none of {', '.join(STEPS)}, which regard has"
+            )
+        yield name, str(value.get("path") or "")
+
+
+def _modes(folder: Path, place: str) -> tuple[str, ...]:
+    config = read_json(member(member(folder, place), "config.json"), MAX_BYTES)
+    older = [mode for key, mode in OLDER_MODES.items() if config.get(key) is True]
+    stated = config.get("pooling_mode", older or "mean")
+    modes = tuple(stated) if isinstance(stated, list) else (stated,)
+    for mode in modes:
+        if mode not in POOL:
+            raise CheckpointError(
+                f"{folder / place}: pooling {shown(mode)} is none of {', '.join(POOL)}"
+            )
+    return modes
+
+
+def _optional(folder: Path, name: str) -> dict[str, Any]:
+    return read_json(member(folder, name), MAX_BYTES) if (folder / name).is_file() else {}
