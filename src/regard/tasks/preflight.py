@@ -176,7 +176,7 @@ def _time_line(shapes: Shapes, train: TrainSection, speed: float) -> str:
     seconds = shapes.tokens / speed
     epochs = train.steps * train.accumulate / shapes.batches
     whole = f"; {train.steps:,} steps are {epochs:,.1f} epochs, {duration(seconds * epochs)}"
-    if train.minutes is not None:
+    if train.minutes is not None and 60 * train.minutes < seconds * epochs:
         within = 60 * train.minutes / seconds
         whole = f"; {train.minutes:g} minutes are at most {within:,.1f} epochs"
     return (
