@@ -241,12 +241,6 @@ def warnings(recipe: Recipe, corpus: Corpus, data: Prepared) -> list[str]:
         return []
     look = look_at(corpus.train())
     said = suspicions(look, (recipe.data.source, recipe.data.target))
-    surplus = sum(n for problem, n in corpus.report.bad.items() if problem.name == "SURPLUS")
-    if surplus:
-        said.append(
-            f"{corpus.report.longer} has {surplus:,} lines more than the other file: if one is "
-            "missing before the end, every pair after it is wrong"
-        )
     return said + validation_suspicions(look, data.valid_texts)
 
 
