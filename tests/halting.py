@@ -1,6 +1,5 @@
 """Runs that are stopped after a step, as by Ctrl-C, and what two runs of the same bits share."""
 
-import hashlib
 import os
 import signal
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 import toy
-from regard.checkpoint.native import folder_name, steps_saved
+from regard.checkpoint.native import steps_saved
 from regard.tasks import fit
 from regard.tasks.train import Request, train
 from regard.train.loop import Step
@@ -54,12 +53,5 @@ def go_with_halts(asked: Request, halts: list[int], patch: pytest.MonkeyPatch) -
 
 
 def digest(run: Path) -> dict[str, str]:
-    """SHA-256 of everything that two equal runs share, to the last bit."""
-    last = run / "checkpoints" / folder_name(steps_saved(run / "checkpoints")[-1])
-    files = {
-        "weights": last / "weights.safetensors",
-        "optimizer": last / "optimizer.safetensors",
-        "final": run / "model.safetensors",
-        "log": run / "log.jsonl",
-    }
-    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+    """Everything that two equal runs share, to the last bit."""
+    return toy.digest(run, steps_saved(run / "checkpoints")[-1])

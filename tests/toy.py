@@ -1,7 +1,10 @@
 """A toy language for tests of training: each word has one translation, in the same order."""
 
+import hashlib
 import random
 from pathlib import Path
+
+from regard.checkpoint.native import folder_name
 
 WORDS = {
     "red": "rot", "blue": "blau", "green": "grün", "one": "eins", "two": "zwei", "three": "drei",
@@ -39,3 +42,15 @@ SMALL = (
     "train.threads=1",
     "train.bleu_sentences=5",
 )
+
+
+def digest(run: Path, steps: int) -> dict[str, str]:
+    """SHA-256 of the last checkpoint's weights and optimizer, of the final weights and the log."""
+    last = run / "checkpoints" / folder_name(steps)
+    files = {
+        "weights": last / "weights.safetensors",
+        "optimizer": last / "optimizer.safetensors",
+        "final": run / "model.safetensors",
+        "log": run / "log.jsonl",
+    }
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}

@@ -85,3 +85,16 @@ def test_a_language_by_its_small_words(text: str, language: str | None) -> None:
 
 def test_every_language_has_a_name() -> None:
     assert set(NAMES) == set(WORDS) | set(SCRIPTS)
+
+
+def test_captions_in_exchanged_files() -> None:
+    """Captions hardly hold "the" or "that": the article "a" must speak for English."""
+    english = ["a man in a blue shirt is standing on a ladder", "two dogs play with a red ball"]
+    german = [
+        "ein mann in einem blauen hemd steht auf einer leiter",
+        "zwei hunde spielen mit einem roten ball und die kinder sehen zu",
+    ]
+    look = look_at([(de, en) for de, en in zip(german * 60, english * 60, strict=True)])
+    said = suspicions(look, (Path("x.en"), Path("x.de")))
+    assert "x.en is named English but looks German: are the two files exchanged?" in said
+    assert "x.de is named German but looks English: are the two files exchanged?" in said

@@ -1,11 +1,9 @@
 """Short trainings of the toy language for the tests of this folder, and how they are compared."""
 
-import hashlib
 import json
 from pathlib import Path
 
 import toy
-from regard.checkpoint.native import folder_name
 
 STEPS, EVERY = 60, 7
 SHORT = (
@@ -29,16 +27,7 @@ def again(place: Path) -> list[str]:
 
 
 def digest(place: Path, steps: int = STEPS) -> dict[str, str]:
-    """SHA-256 of the last checkpoint's weights and optimizer, of the final weights and the log."""
-    run = place / "run"
-    last = run / "checkpoints" / folder_name(steps)
-    files = {
-        "weights": last / "weights.safetensors",
-        "optimizer": last / "optimizer.safetensors",
-        "final": run / "model.safetensors",
-        "log": run / "log.jsonl",
-    }
-    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+    return toy.digest(place / "run", steps)
 
 
 def examples(file: Path) -> dict[int, list[tuple[int, ...]]]:

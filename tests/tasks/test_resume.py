@@ -1,6 +1,5 @@
 """A run that is killed and resumed ends with the very bits of one that was not."""
 
-import hashlib
 import os
 import random
 import signal
@@ -13,7 +12,6 @@ import psutil
 import pytest
 
 import toy
-from regard.checkpoint.native import folder_name
 from regard.tasks.log import read_log
 
 pytestmark = pytest.mark.end_to_end
@@ -33,15 +31,7 @@ def start(tmp_path: Path, folder: Path, *more: str) -> list[str]:
 
 
 def digest(folder: Path) -> dict[str, str]:
-    """SHA-256 of the last checkpoint's weights and optimizer, of the final weights and the log."""
-    last = folder / "checkpoints" / folder_name(STEPS)
-    files = {
-        "weights": last / "weights.safetensors",
-        "optimizer": last / "optimizer.safetensors",
-        "final": folder / "model.safetensors",
-        "log": folder / "log.jsonl",
-    }
-    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+    return toy.digest(folder, STEPS)
 
 
 def kill_at(process: "subprocess.Popen[bytes]", folder: Path, step: int, number: int) -> bool:

@@ -29,7 +29,7 @@ NAMES = {
 }
 
 WORDS = {
-    "en": "the of and to in is that it was for on with he she are this be at by you not from they",
+    "en": "a the of and to in is that it was for on with he she are this be at by you not from",
     "de": "der die das und in den von zu ist mit nicht ein eine sich auf dem des ich sie er es im",
     "fr": "le la les de des et un une en est dans que qui il elle pour pas sur avec ce au du je",
     "es": "el la los las de y en un una que es por con para su no se del lo al como está pero",

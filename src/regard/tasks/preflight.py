@@ -176,7 +176,7 @@ def _time_line(shapes: Shapes, train: TrainSection, speed: float) -> str:
     seconds = shapes.tokens / speed
     epochs = train.steps * train.accumulate / shapes.batches
     whole = f"; {train.steps:,} steps are {epochs:,.1f} epochs, {duration(seconds * epochs)}"
-    if train.minutes is not None:
+    if train.minutes is not None and 60 * train.minutes < seconds * epochs:
         within = 60 * train.minutes / seconds
         whole = f"; {train.minutes:g} minutes are at most {within:,.1f} epochs"
     return (
@@ -241,12 +241,6 @@ def warnings(recipe: Recipe, corpus: Corpus, data: Prepared) -> list[str]:
         return []
     look = look_at(corpus.train())
     said = suspicions(look, (recipe.data.source, recipe.data.target))
-    surplus = sum(n for problem, n in corpus.report.bad.items() if problem.name == "SURPLUS")
-    if surplus:
-        said.append(
-            f"{corpus.report.longer} has {surplus:,} lines more than the other file: if one is "
-            "missing before the end, every pair after it is wrong"
-        )
     return said + validation_suspicions(look, data.valid_texts)
 
 

@@ -214,14 +214,13 @@ def _in_parts(
     name: str = corpus.data.phrasebook or "data"
     corpora = [(name, corpus.data.weight, corpus.train())]
     for each in corpus.further:
-        pairs = unseen.of(each.pairs(), each.more.tag)
-        corpora.append((each.name, each.more.weight, pairs))
+        corpora.append((each.name, each.more.weight, unseen.of(each.pairs(), each.more.tag)))
     for name, weight, texts in corpora:
-        pairs_before = sum(part.pairs for part in parts)
-        number = pairs_before
-        for number, ids in enumerate(encoded(texts), start=pairs_before + 1):  # noqa: B007
+        pairs = 0
+        for ids in encoded(texts):
             yield ids
-        parts.append(Portion(name, number - pairs_before, weight))
+            pairs += 1
+        parts.append(Portion(name, pairs, weight))
 
 
 def _encoded(
