@@ -104,6 +104,7 @@ class TrainSection:
     bleu_sentences: int = 200
     patience: int = 10
     average: int = 5
+    choose_by: Literal["loss", "score"] = "loss"
     ema: float = 0.0
     embeddings: Path | None = None
     start_from: Path | None = None

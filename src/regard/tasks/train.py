@@ -18,24 +18,27 @@ from regard.tasks.choose import chosen_tables
 from regard.tasks.fit import Fit, Outcome
 from regard.tasks.further import parts_lines, root_further
 from regard.tasks.interrupted import told_how_to_go_on
+from regard.tasks.jobs import job_of
 from regard.tasks.log import read_log
 from regard.tasks.pace import changed_since
 from regard.tasks.preflight import (
     Held,
     check_fits,
+    coverage_line,
     guessed_compute,
     guessed_shape,
     report,
     shapes_of,
     warnings,
 )
-from regard.tasks.prepare import Corpus, Prepared, load_prepared, prepare, survey
+from regard.tasks.prepare import Corpus, Prepared, prepare, survey
 from regard.tasks.rates import check_schedule
 from regard.tasks.recipe import Recipe, TrainSection, make_recipe
 from regard.tasks.run import Run, free_folder, new_run, only_one, open_run, write_json
 from regard.tasks.short_of_memory import cannot_go_on
 from regard.tasks.static import check_dimensions
 from regard.tasks.stop import polite_stop
+from regard.tasks.translation import TranslationJob
 from regard.tasks.warm_start import check_start, tables_of_start
 from regard.train.freeze import check_names, frozen_share
 from regard.train.memory_limit import SPARE, is_out_of_memory, memory_limit
@@ -149,14 +152,14 @@ def _started(request: Request, say: Say) -> Fit:
         say(f"  {line}")
     try:
         data = prepare(run, recipe, corpus)
+        job = TranslationJob(run, recipe, data)
         if not request.force:  # now with the real lengths
-            spec = recipe.spec(data.tokenizer.size)
-            largest = shapes_of(data.train, spec, recipe.train, data.parts).largest
-            check_fits(spec, recipe.train, largest, folder)
+            largest = shapes_of(job.lengths, job.spec, recipe.train, job.parts).largest
+            check_fits(job.spec, recipe.train, largest, folder)
         held = Held.now(recipe.train)
         workers = guessed_compute(recipe.train).workers
         with memory_limit(recipe.train.memory, SPARE, workers):
-            fit = Fit(run, recipe, data)
+            fit = Fit(run, recipe, job)
             fit.start()
             speed = fit.speed()
     except BaseException:  # Ctrl-C too: a folder with half a corpus is of no use to anyone
@@ -165,8 +168,9 @@ def _started(request: Request, say: Say) -> Fit:
         raise
     for line in _plan(fit, corpus, data):
         say(line)
-    for line in report(recipe, fit.model.spec, data, fit.compute, speed, folder, held):
+    for line in report(recipe.train, job, fit.compute, speed, folder, held):
         say(line)
+    say(coverage_line(data))
     for line in warnings(recipe, corpus, data):
         say(f"Look at:    {line}")
     return fit
@@ -234,9 +238,9 @@ def _resumed(run: Run, request: Request, say: Say) -> Fit:
         )
     tables = override(read_json(run.recipe), request.assignments)
     recipe = make_recipe(tables, str(run.recipe))
-    data = load_prepared(run)
-    data.train.verify()  # a byte that changed on the disk would be trained on
-    fit = Fit(run, recipe, data, device=run.read_info().get("device"))
+    job = job_of(run, recipe)
+    job.verify()  # a byte that changed on the disk would be trained on
+    fit = Fit(run, recipe, job, device=run.read_info().get("device"))
     fit.resume(say, anew=request.inexact)
     if request.minutes is not None:  # so many more
         minutes = fit.progress.seconds / 60 + request.minutes
@@ -265,8 +269,8 @@ def _plan(fit: Fit, corpus: Corpus, data: Prepared) -> list[str]:
         *(f"            {line}" for line in parts_lines(data.parts, corpus.further)),
         f"Vocabulary: {spec.vocabulary:,} pieces ({data.tokenizer.kind}), shared by both sides",
         f"Model:      {describe(spec, recipe)}",
-        *([f"Embedding:  {fit.coverage.sentence()}"] if fit.coverage else []),
-        *([f"Start:      {'; '.join(fit.warm.sentences())}"] if fit.warm else []),
+        *([f"Embedding:  {fit.began.coverage.sentence()}"] if fit.began.coverage else []),
+        *([f"Start:      {'; '.join(fit.began.warm.sentences())}"] if fit.began.warm else []),
         *([f"Frozen:     {frozen_share(fit.model)}"] if train.freeze else []),
         f"Training:   {' or '.join(until)}, about {train.token_budget * train.accumulate:,} "
         f"tokens a step, on {fit.device} ({fit.compute})",
@@ -293,7 +297,7 @@ def _draw(run: Run, say: Say) -> None:
             [r["step"] for r in steps],
             [r["plain_loss"] for r in steps],
             [(r["step"], r["loss"]) for r in checks],
-            [(r["step"], r["bleu"]) for r in checks if r["bleu"] is not None],
+            [(r["step"], r["bleu"]) for r in checks if r.get("bleu") is not None],
             [r["learning_rate"] for r in steps],
             title=f"Training of {run.folder.name}",
         )

@@ -1,8 +1,23 @@
-"""What a model is trained for: a batch in, a loss summed over its predicted tokens out."""
+"""What a model is trained for: a batch in, a loss summed over what it is asked for out.
 
-from dataclasses import dataclass
+    translate   -log p of each target token
+    classify    -log p of the class; where several may hold, -log p of each answer, yes or no
+    fill        -log p of each word that was masked
+    tag         -log p of each token's label
+
+Each is data, so that it can be told to another process (train/colleague.py).
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
 
 from regard.data.batch import Batch
+from regard.data.text_batch import IGNORED, AnyBatch, TextBatch
 from regard.model.kernels import fast_kernels
 from regard.model.transformer import Transformer
 from regard.train.label_smoothing import Loss, projected_cross_entropy, smoothed_cross_entropy
@@ -18,6 +33,89 @@ class Translation:
         return translation_loss(model, batch, self.smoothing)
 
 
+@dataclass(frozen=True)
+class Classification:
+    """One class of each text; or, with float labels (1 or 0), any number of them.
+
+    several   loss = mean over the C classes of  -y log σ(z) - (1 - y) log(1 - σ(z))
+    """
+
+    smoothing: float = 0.0
+
+    def __call__(self, model: Transformer, batch: TextBatch) -> Loss:
+        return classification_loss(model.answer(encoded(model, batch)), batch, self.smoothing)
+
+
+@dataclass(frozen=True)
+class Tagging:
+    """A label of each token that has one."""
+
+    smoothing: float = 0.0
+
+    def __call__(self, model: Transformer, batch: TextBatch) -> Loss:
+        asked = batch.labels != IGNORED
+        logits = model.answer(encoded(model, batch))[asked]
+        return smoothed_cross_entropy(logits, batch.labels[asked], self.smoothing)
+
+
+@dataclass(frozen=True)
+class Filling:
+    """The words behind the masks (Devlin et al. 2018, section 3.1)."""
+
+    smoothing: float = 0.0
+
+    def __call__(self, model: Transformer, batch: TextBatch) -> Loss:
+        asked = batch.labels != IGNORED
+        x = encoded(model, batch)[asked]
+        return _words_loss(model, x, batch.labels[asked], self.smoothing)
+
+
+# The objective of a recipe → what it computes, on batches of which kind.
+OBJECTIVES: dict[str, tuple[type[Any], type[AnyBatch]]] = {
+    "translate": (Translation, Batch),
+    "classify": (Classification, TextBatch),
+    "tag": (Tagging, TextBatch),
+    "fill": (Filling, TextBatch),
+}
+
+
+def is_known(objective: object) -> bool:
+    """Whether it can be told to another process."""
+    return type(objective) in [kind for kind, _ in OBJECTIVES.values()]
+
+
+def packed(objective: Any) -> dict[str, Any]:
+    """Its name and fields."""
+    name = next(name for name, (kind, _) in OBJECTIVES.items() if type(objective) is kind)
+    return {"name": name, "fields": asdict(objective)}
+
+
+def unpacked(told: dict[str, Any]) -> Any:
+    """The inverse of `packed`."""
+    return OBJECTIVES[told["name"]][0](**told["fields"])
+
+
+def batch_of(objective: Any) -> type[AnyBatch]:
+    """The kind of batch that it is for."""
+    return next(batch for kind, batch in OBJECTIVES.values() if type(objective) is kind)
+
+
+def encoded(model: Transformer, batch: TextBatch) -> Float[Tensor, "B S D"]:
+    """The encoder's vectors; models without a table for segments get none."""
+    segments = batch.segments if model.spec.segments else None
+    return model.encode(batch.source, batch.real, segments=segments)
+
+
+def classification_loss(logits: Float[Tensor, "B C"], batch: TextBatch, epsilon: float) -> Loss:
+    """The loss of logits, summed over the texts."""
+    if not batch.labels.is_floating_point():
+        return smoothed_cross_entropy(logits, batch.labels, epsilon)
+    wide = logits.float() if logits.dtype == torch.bfloat16 else logits
+    labels = batch.labels.to(wide.dtype)
+    plain = F.binary_cross_entropy_with_logits(wide, labels, reduction="sum") / wide.shape[1]
+    return Loss(plain, plain.detach())
+
+
 def translation_loss(model: Transformer, batch: Batch, epsilon: float) -> Loss:
     """Teacher forcing: every target position is predicted at once from the true tokens before it.
 
@@ -26,6 +124,10 @@ def translation_loss(model: Transformer, batch: Batch, epsilon: float) -> Loss:
     memory = model.encode(batch.source, batch.source_real)
     x = model.decode(batch.target_in, memory, batch.source_real)
     x, truth = x[batch.target_real], batch.target_out[batch.target_real]
+    return _words_loss(model, x, truth, epsilon)
+
+
+def _words_loss(model: Transformer, x: Tensor, truth: Tensor, epsilon: float) -> Loss:
     output = model.output
     if output is not None and fast_kernels():
         x = output.prepared(x)
