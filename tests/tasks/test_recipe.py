@@ -46,7 +46,14 @@ def test_the_demo_recipe_lists_every_key(repository: Path) -> None:
 
 
 # With the least number of defaults stated in each.
-RECIPES = {"demo": 20, "phrasebook-hi": 5, "multi30k-tiny": 0, "multi30k-quick": 0}
+RECIPES = {
+    "demo": 20,
+    "phrasebook-hi": 5,
+    "multi30k-tiny": 0,
+    "multi30k-quick": 0,
+    "sst2": 0,
+    "sst2-scratch": 3,
+}
 
 
 @pytest.mark.parametrize(("name", "least"), RECIPES.items())

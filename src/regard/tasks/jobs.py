@@ -1,12 +1,71 @@
-"""The job of a run whose data is prepared, by the objective of its recipe."""
+"""The job of a recipe, by its objective: surveyed, prepared, described, taken up again."""
 
+from regard.tasks.encoder_data import EncoderData, Texts, load_texts, prepare_texts, survey_texts
+from regard.tasks.encoder_job import EncoderJob
+from regard.tasks.further import parts_lines
 from regard.tasks.job import Job
-from regard.tasks.prepare import load_prepared
+from regard.tasks.prepare import Corpus, load_prepared, prepare, survey
 from regard.tasks.recipe import Recipe
 from regard.tasks.run import Run
 from regard.tasks.translation import TranslationJob
 
+AnyJob = TranslationJob | EncoderJob
 
-def job_of(run: Run, recipe: Recipe) -> Job:
+
+def job_of(run: Run, recipe: Recipe) -> AnyJob:
     """What `regard train` prepared in this run, as a job."""
-    return TranslationJob(run, recipe, load_prepared(run))
+    if recipe.objective == "translate":
+        return TranslationJob(run, recipe, load_prepared(run))
+    return EncoderJob(recipe, load_texts(run))
+
+
+def survey_of(recipe: Recipe) -> Corpus | Texts:
+    """Count and check the data."""
+    if recipe.objective == "translate":
+        return survey(recipe.data, recipe.train.seed)
+    return survey_texts(recipe.data, recipe.train.seed)
+
+
+def prepared_job(run: Run, recipe: Recipe, found: Corpus | Texts) -> AnyJob:
+    """Fill the run's data folder."""
+    if isinstance(found, Corpus):
+        return TranslationJob(run, recipe, prepare(run, recipe, found))
+    return EncoderJob(recipe, prepare_texts(run, recipe, found))
+
+
+def data_lines(job: AnyJob, recipe: Recipe, found: Corpus | Texts) -> list[str]:
+    """What is trained on, for a person."""
+    if isinstance(job, EncoderJob):
+        return _texts_lines(job.data)
+    assert isinstance(found, Corpus)
+    data = job.data
+    origin = f"phrasebook {recipe.data.phrasebook}" if recipe.data.phrasebook else "your files"
+    held = 0 if recipe.data.phrasebook or recipe.data.valid_source else len(data.valid_texts)
+    too_long = found.report.kept - held - data.parts[0].pairs
+    left_out = (
+        f" ({too_long:,} over {recipe.data.max_tokens} tokens left out)" if too_long > 0 else ""
+    )
+    return [
+        f"Data:       {len(data.train):,} pairs to train on{left_out}, {len(data.valid_texts):,} "
+        f"held out for validation ({origin})",
+        *(f"            {line}" for line in parts_lines(data.parts, found.further)),
+        f"Vocabulary: {job.spec.vocabulary:,} pieces ({data.tokenizer.kind}), shared by both sides",
+    ]
+
+
+def _texts_lines(data: EncoderData) -> list[str]:
+    cut = sum(
+        int((store.source_lengths == data.file.limit).sum()) for store in (data.train, data.valid)
+    )
+    said = f"; {cut:,} fill all {data.file.limit} tokens, what is beyond was cut" if cut else ""
+    return [
+        f"Data:       {len(data.train):,} texts to train on, {len(data.valid):,} held out for "
+        f"validation, {len(data.file.labels)} labels{said}",
+        f"Vocabulary: {data.tokenizer.size:,} pieces",
+    ]
+
+
+def first_use(job: Job, run: Run) -> str:
+    """The command to try a trained model with."""
+    task = "translate" if isinstance(job, TranslationJob) else "classify"
+    return f'regard {task} {run.folder} "…"'

@@ -51,6 +51,12 @@ class DataSection:
     valid_target: Path | None = None
     weight: float = 1.0
     more: tuple[More, ...] = ()
+    texts: Path | None = None
+    valid_texts: Path | None = None
+    text: str = "text"
+    pair: str = ""
+    label: str = "label"
+    labels: Literal["one", "several"] = "one"
     validation: int = 500
     max_tokens: int = 200
     max_characters: int = 2000
@@ -59,8 +65,14 @@ class DataSection:
     def __post_init__(self) -> None:
         _at_least(self, 1, ("validation", "max_tokens", "max_characters", "max_ratio"))
         _above_zero("weight", self.weight)
-        if bool(self.phrasebook) == bool(self.source):
+        if not self.texts and bool(self.phrasebook) == bool(self.source):
             raise ConfigError("expected either phrasebook or source (with target), not both")
+        if self.texts and (self.phrasebook or self.source):
+            raise ConfigError("expected either texts or pairs (phrasebook, source), not both")
+        if self.valid_texts and not self.texts:
+            raise ConfigError("valid_texts is given without texts")
+        if not self.text:
+            raise ConfigError("text: got no name; expected that of the column with the texts")
         if self.valid_target and not self.valid_source:
             raise ConfigError("valid_target is given without valid_source")
 
@@ -159,10 +171,14 @@ class Recipe:
     model: Mapping[str, Any] = field(default_factory=dict)  # preset, and fields of Spec
     train: TrainSection = field(default_factory=TrainSection)
     decode: Search = field(default_factory=Search)  # how the trained model is asked by default
+    objective: str = "translate"  # one of OBJECTIVES
 
     def spec(self, vocabulary: int) -> Spec:
         """The model's spec, once the tokenizer has said how large the vocabulary is."""
         return spec_of(self.model, vocabulary)
+
+
+OBJECTIVES = ("translate", "classify")  # what a model may be trained for
 
 
 _SECTIONS: dict[str, Any] = {
@@ -176,7 +192,12 @@ _SECTIONS: dict[str, Any] = {
 
 def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
     """The recipe that these tables describe; errors name `where`, the section and the key."""
-    for name, value in tables.items():
+    sections = {name: value for name, value in tables.items() if name != "objective"}
+    objective = tables.get("objective", "translate")
+    if objective not in OBJECTIVES:
+        listed = ", ".join(f'"{name}"' for name in OBJECTIVES)
+        raise ConfigError(f"{where}: objective: got {objective!r}, expected one of {listed}")
+    for name, value in sections.items():
         if name not in _SECTIONS:
             raise ConfigError(f"{where}: unknown key {name!r}{_home_of(name)}")
         if not isinstance(value, Mapping):
@@ -186,7 +207,12 @@ def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
         for name, cls in _SECTIONS.items()
         if name != "model"
     }
-    recipe = Recipe(model=dict(tables.get("model", {})), **built)
+    recipe = Recipe(model=dict(tables.get("model", {})), objective=objective, **built)
+    if objective != "translate":
+        _check_encoder(recipe, where)
+        return recipe
+    if recipe.data.texts:
+        raise ConfigError(f"{where}: [data]: texts are for objectives of an encoder, not translate")
     spec = spec_of(recipe.model, 4000, f"{where}: [model]")  # now, not after an hour of tokenizing
     if not spec.encoder_layers or not spec.decoder_layers:
         raise ConfigError(f"{where}: [model]: translation needs an encoder and a decoder")
@@ -196,6 +222,31 @@ def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
             f"data.max_tokens {recipe.data.max_tokens} and an end; change one of them"
         )
     return recipe
+
+
+def _check_encoder(recipe: Recipe, where: str) -> None:
+    """What can be said about a recipe for an encoder before its data is read."""
+    if not recipe.data.texts:
+        raise ConfigError(f"{where}: [data]: {recipe.objective} needs texts, a file with labels")
+    if not recipe.data.label:
+        raise ConfigError(f"{where}: [data]: label: got no name; expected that of a column")
+    start = recipe.train.start_from
+    if start is not None and "preset" in recipe.model:
+        raise ConfigError(f"{where}: [model]: the model is that of {start}; leave preset out")
+    if recipe.train.embeddings is not None or recipe.tokenizer.dropout or recipe.data.more:
+        raise ConfigError(
+            f"{where}: train.embeddings, tokenizer.dropout and data.more are for translate alone"
+        )
+    for name in ("head", "classes", "decoder_layers", "image_size"):
+        if name in recipe.model:
+            raise ConfigError(f"{where}: [model]: {name} follows from the objective; leave it out")
+    if start is None:
+        spec = spec_of({**recipe.model, "decoder_layers": 0}, 4000, f"{where}: [model]")
+        if spec.position_limit is not None and spec.position_limit < recipe.data.max_tokens:
+            raise ConfigError(
+                f"{where}: [model]: max_length {spec.position_limit} learned positions cannot hold "
+                f"data.max_tokens {recipe.data.max_tokens}; change one of them"
+            )
 
 
 def _home_of(key: str) -> str:

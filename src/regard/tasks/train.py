@@ -15,10 +15,12 @@ from regard.draw.progress import TrainingProgress
 from regard.errors import ConfigError, MisuseError, TrainingError
 from regard.model.spec import Spec, parameter_count
 from regard.tasks.choose import chosen_tables
+from regard.tasks.encoder_data import Texts
+from regard.tasks.encoder_spec import open_start
 from regard.tasks.fit import Fit, Outcome
-from regard.tasks.further import parts_lines, root_further
+from regard.tasks.further import root_further
 from regard.tasks.interrupted import told_how_to_go_on
-from regard.tasks.jobs import job_of
+from regard.tasks.jobs import AnyJob, data_lines, first_use, job_of, prepared_job, survey_of
 from regard.tasks.log import read_log
 from regard.tasks.pace import changed_since
 from regard.tasks.preflight import (
@@ -31,7 +33,7 @@ from regard.tasks.preflight import (
     shapes_of,
     warnings,
 )
-from regard.tasks.prepare import Corpus, Prepared, prepare, survey
+from regard.tasks.prepare import Corpus, survey
 from regard.tasks.rates import check_schedule
 from regard.tasks.recipe import Recipe, TrainSection, make_recipe
 from regard.tasks.run import Run, free_folder, new_run, only_one, open_run, write_json
@@ -45,7 +47,7 @@ from regard.train.memory_limit import SPARE, is_out_of_memory, memory_limit
 
 Say = Callable[[str], None]
 FILE_KEYS = {
-    "data": ("source", "target", "valid_source", "valid_target"),
+    "data": ("source", "target", "valid_source", "valid_target", "texts", "valid_texts"),
     "train": ("embeddings", "start_from"),
 }
 
@@ -111,7 +113,7 @@ def _train(fit: Fit, say: Say) -> Outcome:
             f"{fit.run.folder}` writes them"
         ) from None
     _draw(fit.run, say)
-    say(f'Run folder: {fit.run.folder}   Try: regard translate {fit.run.folder} "…"')
+    say(f"Run folder: {fit.run.folder}   Try: {first_use(fit.job, fit.run)}")
     return outcome
 
 
@@ -134,16 +136,11 @@ def _started(request: Request, say: Say) -> Fit:
             "(regard train --source a.en --target a.de)"
         )
     recipe, corpus = _from_recipe(request) if request.recipe else _from_files(request)
-    check_schedule(recipe)
-    check_names(recipe.spec(4000), recipe.train.freeze)
-    if recipe.train.start_from is not None:
-        check_start(recipe.train.start_from)
-    if recipe.train.embeddings is not None:  # now, not after an hour of tokenizing
-        check_dimensions(recipe.train.embeddings, recipe.spec(4000).d_model)
+    _check_early(recipe)
     named = request.recipe or request.source
     assert named is not None
     folder = request.folder or free_folder(Path("runs"), named.name.split(".")[0] or "run")
-    if not request.force:  # before anything is read or written
+    if not request.force and recipe.objective == "translate":  # before anything is read or written
         spec = recipe.spec(recipe.tokenizer.size)
         check_fits(spec, recipe.train, guessed_shape(recipe.train), folder)
     run = new_run(folder)
@@ -151,8 +148,7 @@ def _started(request: Request, say: Say) -> Fit:
     for line in corpus.lines():
         say(f"  {line}")
     try:
-        data = prepare(run, recipe, corpus)
-        job = TranslationJob(run, recipe, data)
+        job = prepared_job(run, recipe, corpus)
         if not request.force:  # now with the real lengths
             largest = shapes_of(job.lengths, job.spec, recipe.train, job.parts).largest
             check_fits(job.spec, recipe.train, largest, folder)
@@ -166,17 +162,32 @@ def _started(request: Request, say: Say) -> Fit:
         for path in run.folder.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         raise
-    for line in _plan(fit, corpus, data):
+    for line in _plan(fit, job, corpus):
         say(line)
     for line in report(recipe.train, job, fit.compute, speed, folder, held):
         say(line)
-    say(coverage_line(data))
-    for line in warnings(recipe, corpus, data):
-        say(f"Look at:    {line}")
+    if isinstance(job, TranslationJob) and isinstance(corpus, Corpus):
+        say(coverage_line(job.data))
+        for line in warnings(recipe, corpus, job.data):
+            say(f"Look at:    {line}")
     return fit
 
 
-def _from_recipe(request: Request) -> tuple[Recipe, Corpus]:
+def _check_early(recipe: Recipe) -> None:
+    """What can be refused before there is a folder."""
+    check_schedule(recipe)
+    if recipe.train.start_from is not None:
+        check_start(recipe.train.start_from)
+    if recipe.objective != "translate":
+        if recipe.train.start_from is not None:
+            open_start(recipe.train.start_from)
+        return
+    check_names(recipe.spec(4000), recipe.train.freeze)
+    if recipe.train.embeddings is not None:  # now, not after an hour of tokenizing
+        check_dimensions(recipe.train.embeddings, recipe.spec(4000).d_model)
+
+
+def _from_recipe(request: Request) -> tuple[Recipe, Corpus | Texts]:
     assert request.recipe is not None
     if request.recipe.is_file() and request.recipe.suffix != ".toml":
         raise MisuseError(
@@ -187,7 +198,7 @@ def _from_recipe(request: Request) -> tuple[Recipe, Corpus]:
     if request.minutes is not None:
         tables.setdefault("train", {})["minutes"] = request.minutes
     recipe = make_recipe(_rooted(tables), str(request.recipe))
-    return recipe, survey(recipe.data, recipe.train.seed)
+    return recipe, survey_of(recipe)
 
 
 def _rooted(tables: dict[str, Any]) -> dict[str, Any]:
@@ -250,27 +261,18 @@ def _resumed(run: Run, request: Request, say: Say) -> Fit:
     return fit
 
 
-def _plan(fit: Fit, corpus: Corpus, data: Prepared) -> list[str]:
+def _plan(fit: Fit, job: AnyJob, found: Corpus | Texts) -> list[str]:
     """What was chosen, before the first step."""
-    recipe, spec = fit.recipe, fit.model.spec
+    recipe, spec, began = fit.recipe, fit.model.spec, fit.began
     train = recipe.train
-    origin = f"phrasebook {recipe.data.phrasebook}" if recipe.data.phrasebook else "your files"
-    held = 0 if recipe.data.phrasebook or recipe.data.valid_source else len(data.valid_texts)
-    too_long = corpus.report.kept - held - data.parts[0].pairs
-    left_out = (
-        f" ({too_long:,} over {recipe.data.max_tokens} tokens left out)" if too_long > 0 else ""
-    )
     until = [f"{train.steps:,} steps"] if _aim(train) else []
     if train.minutes is not None:
         until.append(f"{train.minutes:g} minutes")
     return [
-        f"Data:       {len(data.train):,} pairs to train on{left_out}, {len(data.valid_texts):,} "
-        f"held out for validation ({origin})",
-        *(f"            {line}" for line in parts_lines(data.parts, corpus.further)),
-        f"Vocabulary: {spec.vocabulary:,} pieces ({data.tokenizer.kind}), shared by both sides",
+        *data_lines(job, recipe, found),
         f"Model:      {describe(spec, recipe)}",
-        *([f"Embedding:  {fit.began.coverage.sentence()}"] if fit.began.coverage else []),
-        *([f"Start:      {'; '.join(fit.began.warm.sentences())}"] if fit.began.warm else []),
+        *([f"Embedding:  {began.coverage.sentence()}"] if began.coverage else []),
+        *([f"Start:      {'; '.join(began.warm.sentences())}"] if began.warm else []),
         *([f"Frozen:     {frozen_share(fit.model)}"] if train.freeze else []),
         f"Training:   {' or '.join(until)}, about {train.token_budget * train.accumulate:,} "
         f"tokens a step, on {fit.device} ({fit.compute})",
@@ -279,10 +281,16 @@ def _plan(fit: Fit, corpus: Corpus, data: Prepared) -> list[str]:
 
 def describe(spec: Spec, recipe: Recipe) -> str:
     """A model in a line."""
+    start = recipe.train.start_from if recipe.objective != "translate" else None
+    name = recipe.model.get("preset", "base") if start is None else start.name
+    layers = (
+        f"{spec.encoder_layers}+{spec.decoder_layers}"
+        if spec.decoder_layers
+        else spec.encoder_layers
+    )
     return (
-        f"{recipe.model.get('preset', 'base')}: {spec.encoder_layers}+{spec.decoder_layers} "
-        f"layers, d_model {spec.d_model}, {spec.heads} heads, FFN {spec.ffn_size}, "
-        f"{parameter_count(spec) / 1e6:.2f} million parameters"
+        f"{name}: {layers} layers, d_model {spec.d_model}, {spec.heads} heads, "
+        f"FFN {spec.ffn_size}, {parameter_count(spec) / 1e6:.2f} million parameters"
     )
 
 
