@@ -60,6 +60,10 @@ def read_labelled(
     More than half bad, or nothing good, is an error at the end.
     """
     kind = format_of(path)
+    if kind not in FORMATS and columns.names == [columns.text]:  # plain text: a line is a text
+        find_file(path)
+        places = Columns("1", "", "")
+        return _clean(_table(_whole(read_lines(path, limits)), places, path), path, report, limits)
     if kind not in FORMATS:
         raise MisuseError(
             f"{path}: expected a table of texts and labels, {', '.join(FORMATS)} (or one of them "
@@ -126,6 +130,18 @@ def _tabs(lines: Iterator[Line]) -> Iterator[Cells]:
             yield Problem.ENCODING
             continue
         yield cells if any(cell.strip() for cell in cells) else Problem.EMPTY
+
+
+def _whole(lines: Iterator[Line]) -> Iterator[Cells]:
+    """Each line as one cell."""
+    for line in lines:
+        if line is None:
+            yield Problem.TOO_LONG
+            continue
+        try:
+            yield [line.decode()]
+        except UnicodeDecodeError:
+            yield Problem.ENCODING
 
 
 def _table(rows: Iterator[Cells], columns: Columns, path: Path) -> Iterator[Found | Problem]:

@@ -16,6 +16,7 @@ from regard.checkpoint.files import read_json
 from regard.config import build, to_tables
 from regard.data.corpus import Limits, Report, split_for_validation
 from regard.data.labelled import Columns, Labelled, in_order, read_labelled
+from regard.data.phrasebook.corpus import phrasebook
 from regard.data.store import PairStore, write_store
 from regard.draw.progress import progress_bar
 from regard.errors import CheckpointError, DataError
@@ -41,7 +42,8 @@ class Texts:
     data: DataSection
     seed: int
     report: Report  # of the counting pass
-    counts: Counter[str]  # of each label
+    counts: Counter[str]  # of each label; empty where there are none
+    labelled: bool = True
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -50,30 +52,45 @@ class Texts:
 
     def lines(self) -> list[str]:
         """What was read, for a person."""
+        if not self.labelled:
+            return [] if self.data.phrasebook else self.report.lines()
         shown = [f"{name} {self.counts[name]:,}" for name in self.labels[: 2 * SHOWN]]
         more = ", …" if len(self.labels) > 2 * SHOWN else ""
         return [*self.report.lines(), f"{len(self.labels)} labels: {', '.join(shown)}{more}."]
 
     def train(self) -> Iterator[Labelled]:
         """Those to learn from."""
+        if self.data.phrasebook:
+            return _phrases(self.data.phrasebook, "train")
         return (row for row, held_out in self._rows() if not held_out)
 
     def valid(self) -> Iterator[Labelled]:
         """Those to validate on."""
+        if self.data.phrasebook:
+            return _phrases(self.data.phrasebook, "dev")
         if self.data.valid_texts is not None:
-            return read_rows(self.data.valid_texts, self.data, Report())
+            return read_rows(self.data.valid_texts, self.data, Report(), self.labelled)
         return (row for row, held_out in self._rows() if held_out)
 
     def _rows(self) -> Iterator[tuple[Labelled, bool]]:
         assert self.data.texts is not None
         share = 0.0 if self.data.valid_texts else held_out_share(self.data, self.report.kept)
-        for row in read_rows(self.data.texts, self.data, Report()):
+        for row in read_rows(self.data.texts, self.data, Report(), self.labelled):
             yield row, split_for_validation(row.text, fraction=share, seed=self.seed)
 
 
-def read_rows(path: Path, data: DataSection, report: Report) -> Iterator[Labelled]:
+def _phrases(language: str, split: str) -> Iterator[Labelled]:
+    """The English sentences of the phrasebook, each once."""
+    found = dict.fromkeys(entry.source for entry in phrasebook(language) if entry.split == split)
+    return (Labelled(text, None, (), line) for line, text in enumerate(found, start=1))
+
+
+def read_rows(
+    path: Path, data: DataSection, report: Report, labelled: bool = True
+) -> Iterator[Labelled]:
     """The rows of a file, its columns as the recipe says."""
-    columns = Columns(data.text, data.pair, data.label, data.labels == "several")
+    label = data.label if labelled else ""
+    columns = Columns(data.text, data.pair, label, data.labels == "several")
     return read_labelled(path, columns, report, Limits(data.max_characters))
 
 
@@ -108,6 +125,29 @@ def survey_texts(data: DataSection, seed: int) -> Texts:
                 data.valid_texts, read_rows(data.valid_texts, data, Report()), set(counts)
             )
     return Texts(data, seed, report, counts)
+
+
+def survey_unlabelled(data: DataSection, seed: int) -> Texts:
+    """Count and check texts that are learned from by themselves."""
+    report = Report()
+    with progress_bar("reading", None) as bar:
+        rows = (
+            _phrases(data.phrasebook, "train")
+            if data.texts is None
+            else read_rows(data.texts, data, report, labelled=False)
+        )
+        count = 0
+        for _ in rows:
+            count += 1
+            bar.advance()
+    if data.texts is None:
+        report.total = report.kept = count
+    elif data.valid_texts is None and report.kept < FEWEST:
+        raise DataError(
+            f"{data.texts}: {report.kept} texts are too few to hold some out for validation, "
+            f"{FEWEST} are the least; add more, or give some to validate on (data.valid_texts)"
+        )
+    return Texts(data, seed, report, Counter(), labelled=False)
 
 
 def refuse_unseen(path: Path, rows: Iterable[Labelled], known: set[str]) -> None:
@@ -146,6 +186,7 @@ def prepare_texts(run: Run, recipe: Recipe, texts: Texts) -> EncoderData:
     limits = (recipe.data.max_tokens, spec.position_limit, tokenizer.max_length)
     limit = min(most for most in limits if most is not None)
     kind = SEVERAL if recipe.data.labels == "several" else ONE
+    kind = kind if texts.labelled else ""
     file = EncoderFile(start.family if start else "regard", limit, texts.labels, kind)
     file.write(run.folder)
     write_json(run.spec, to_tables(spec))

@@ -1,6 +1,7 @@
 """The jobs of an encoder: texts in, judged by what its head answers."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,20 @@ from regard.data.ahead import ahead
 from regard.data.batch import Batch
 from regard.data.buckets import BatchOrder, Lengths, Numbers, PlannedBatch, plan_epoch
 from regard.data.mixture import Portion
+from regard.data.noise import Masking
 from regard.data.store import PairStore
 from regard.data.text_batch import AnyBatch, TextBatch, lay_out
+from regard.errors import MisuseError
 from regard.model.transformer import Transformer
 from regard.tasks.encoder_data import EncoderData
 from regard.tasks.encoder_validate import Judged, judge
+from regard.tasks.fill_validate import Filled, found_again
 from regard.tasks.job import Began
-from regard.tasks.recipe import Recipe
+from regard.tasks.recipe import DataSection, Recipe
 from regard.tasks.warm_start import take_weights
+from regard.text.published import PublishedTokenizer
 from regard.train.memory_limit import is_out_of_memory
-from regard.train.objectives import Classification
+from regard.train.objectives import Classification, Filling
 from regard.train.worker import LossOf
 
 LEAST = 128  # tokens: a smaller batch would not help either
@@ -33,7 +38,10 @@ class EncoderJob:
     def __init__(self, recipe: Recipe, data: EncoderData) -> None:
         self.recipe, self.data = recipe, data
         self.spec = data.spec
-        self.objective: LossOf = Classification(recipe.train.label_smoothing)
+        smoothing = recipe.train.label_smoothing
+        fills = recipe.objective == "fill"
+        self.objective: LossOf = Filling(smoothing) if fills else Classification(smoothing)
+        self.masking = masking_of(data.tokenizer, recipe.data) if fills else None
         self.begins_with = recipe.train.start_from
 
     @property
@@ -48,19 +56,39 @@ class EncoderJob:
         train = self.recipe.train
         order = BatchOrder(*self.lengths, train.token_budget, train.seed)
         places = order.start_at(epoch, number)
-        return ahead(lambda place: self.batch(place.examples), places, train.loaders)
+        return ahead(self._at, places, train.loaders)
+
+    def _at(self, place: PlannedBatch) -> TextBatch:
+        chance = (self.recipe.train.seed, place.epoch, place.number)
+        return self._made(self.data.train, place.examples, chance)
 
     def batch(self, numbers: Numbers) -> TextBatch:
-        return make_text_batch(self.data, self.data.train, numbers)
+        return self._made(self.data.train, numbers, (0,))
 
-    def validation(self, model: Transformer) -> Judged:
+    def _made(self, store: PairStore, numbers: Numbers, chance: Sequence[int]) -> TextBatch:
+        """Rows of a store as tensors; `chance` decides what is hidden, where something is."""
+        made = make_text_batch(self.data, store, numbers)
+        if self.masking is None:
+            return made
+        source, labels = self.masking(made.source, made.real, chance)
+        return replace(made, source=source, labels=labels)
+
+    def validation(self, model: Transformer) -> Judged | Filled:
+        """The same words are hidden each time."""
         return in_memory(lambda budget: self._validation(model, budget), self.recipe)
 
-    def _validation(self, model: Transformer, budget: int) -> Judged:
-        store = self.data.valid
-        plan = plan_epoch(*lengths_of(store), token_budget=budget, seed=0, epoch=0)
-        batches = (make_text_batch(self.data, store, numbers) for numbers in plan)
-        return judge(model, batches)
+    def _validation(self, model: Transformer, budget: int) -> Judged | Filled:
+        store, masking = self.data.valid, self.masking
+        plan = plan_epoch(
+            *lengths_of(store), token_budget=self.recipe.train.token_budget, seed=0, epoch=0
+        )
+        whole = (self._made(store, numbers, (0, i)) for i, numbers in enumerate(plan))
+        batches = (part for one in whole for part in _within(one, budget))
+        if masking is None:
+            return judge(model, batches)
+        rows = [store[i] for i in range(min(len(store), self.recipe.train.bleu_sentences))]
+        chosen = [(ids.tolist(), int(more[0])) for ids, more in rows]
+        return found_again(model, batches, chosen, masking, self.data.pad, budget)
 
     def start_weights(self, model: Transformer) -> Began:
         if self.begins_with is None:
@@ -98,7 +126,9 @@ def make_text_batch(data: EncoderData, store: PairStore, numbers: Numbers) -> Te
     source, real, segments = lay_out(
         [ids for ids, _ in rows], [int(m[0]) for _, m in rows], data.pad
     )
-    labels = _labels([more[1:].tolist() for _, more in rows], data)
+    labels = torch.zeros(len(rows), dtype=torch.long)
+    if data.file.labels:
+        labels = _labels([more[1:].tolist() for _, more in rows], data)
     return TextBatch(source, real, segments, labels, tuple(chosen))
 
 
@@ -112,7 +142,28 @@ def _labels(rows: list[list[int]], data: EncoderData) -> Tensor:
     return labels
 
 
-def in_memory(validate: Callable[[int], Judged], recipe: Recipe) -> Judged:
+def _within(batch: TextBatch, budget: int) -> list[TextBatch]:
+    """The batch, or its rows in parts of at most so many cells."""
+    rows = max(1, budget // batch.source.shape[1])
+    count = len(batch.source)
+    return [batch.rows(slice(i, i + rows)) for i in range(0, count, rows)]
+
+
+def masking_of(tokenizer: PublishedTokenizer, data: DataSection) -> Masking:
+    """What may be hidden, and which pieces go on with a word."""
+    mask = tokenizer.mask_id
+    if mask is None:
+        raise MisuseError("fill: this tokenizer has no mask token, so no word can be hidden")
+    special = set(tokenizer.codec.special.values())
+    pieces = tokenizer.pieces(range(tokenizer.size))
+    ordinary = [i for i, token in enumerate(tokenizer.codec.tokens) if token and i not in special]
+    later = np.array([piece.startswith("##") for piece in pieces])  # WordPiece marks what goes on
+    if not later.any() and any(piece.startswith("▁") for piece in pieces):  # others what begins
+        later = np.array([not p.startswith("▁") and p[:1].isalnum() for p in pieces])
+    return Masking(mask, np.array(ordinary), later, data.mask, data.whole_words)
+
+
+def in_memory(validate: Callable[[int], Judged | Filled], recipe: Recipe) -> Judged | Filled:
     """In smaller batches where memory is too small: the same but for rounding."""
     budget = recipe.train.token_budget
     while True:

@@ -14,11 +14,13 @@ from regard.tasks.encoder_file import objective_of, read_encoder_file
 from regard.tasks.recipe import Recipe, spec_of
 from regard.tasks.run import Run, open_run
 
-HEADS = {"classify": "classes"}  # objective → the head that it needs
+HEADS = {"classify": "classes", "fill": "tokens"}  # objective → the head that it needs
 # family → the layer between the first token's vector and the classes
 POOL = {"bert": "tanh", "distilbert": "relu"}
 # a head that is not over words has none of this
 NO_WORDS: dict[str, Any] = {"output_transform": False, "output_bias": False, "tie": "all"}
+# how BERT and DistilBERT name words
+WORDS: dict[str, Any] = {"output_transform": True, "output_bias": True, "tie": "all"}
 
 
 @dataclass(frozen=True)
@@ -63,5 +65,10 @@ def encoder_spec(recipe: Recipe, vocabulary: int, classes: int, start: Start | N
         return spec_of({**recipe.model, **needed}, vocabulary)
     if head == "classes" and start.spec.pool == "none":
         needed["pool"] = POOL.get(start.family, "none")
-    values = {**vars(start.spec), **NO_WORDS, **needed, **recipe.model}
+    output = NO_WORDS
+    if head == "tokens":
+        needed["pool"] = "none"
+        named = start.spec.head == "tokens"
+        output = {} if named else WORDS if start.family in POOL else NO_WORDS
+    values = {**vars(start.spec), **output, **needed, **recipe.model}
     return build(Spec, values, "[model]")

@@ -1,6 +1,13 @@
 """The job of a recipe, by its objective: surveyed, prepared, described, taken up again."""
 
-from regard.tasks.encoder_data import EncoderData, Texts, load_texts, prepare_texts, survey_texts
+from regard.tasks.encoder_data import (
+    EncoderData,
+    Texts,
+    load_texts,
+    prepare_texts,
+    survey_texts,
+    survey_unlabelled,
+)
 from regard.tasks.encoder_job import EncoderJob
 from regard.tasks.further import parts_lines
 from regard.tasks.job import Job
@@ -23,7 +30,8 @@ def survey_of(recipe: Recipe) -> Corpus | Texts:
     """Count and check the data."""
     if recipe.objective == "translate":
         return survey(recipe.data, recipe.train.seed)
-    return survey_texts(recipe.data, recipe.train.seed)
+    surveyed = survey_texts if recipe.objective == "classify" else survey_unlabelled
+    return surveyed(recipe.data, recipe.train.seed)
 
 
 def prepared_job(run: Run, recipe: Recipe, found: Corpus | Texts) -> AnyJob:
@@ -57,15 +65,17 @@ def _texts_lines(data: EncoderData) -> list[str]:
     cut = sum(
         int((store.source_lengths == data.file.limit).sum()) for store in (data.train, data.valid)
     )
+    labels = f", {len(data.file.labels)} labels" if data.file.labels else ""
     said = f"; {cut:,} fill all {data.file.limit} tokens, what is beyond was cut" if cut else ""
     return [
         f"Data:       {len(data.train):,} texts to train on, {len(data.valid):,} held out for "
-        f"validation, {len(data.file.labels)} labels{said}",
+        f"validation{labels}{said}",
         f"Vocabulary: {data.tokenizer.size:,} pieces",
     ]
 
 
 def first_use(job: Job, run: Run) -> str:
     """The command to try a trained model with."""
-    task = "translate" if isinstance(job, TranslationJob) else "classify"
+    task = "translate" if isinstance(job, TranslationJob) else ""
+    task = task or ("classify" if job.spec.classes else "fill")
     return f'regard {task} {run.folder} "…"'

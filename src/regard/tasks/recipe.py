@@ -57,6 +57,8 @@ class DataSection:
     pair: str = ""
     label: str = "label"
     labels: Literal["one", "several"] = "one"
+    mask: float = 0.15
+    whole_words: bool = False
     validation: int = 500
     max_tokens: int = 200
     max_characters: int = 2000
@@ -71,6 +73,8 @@ class DataSection:
             raise ConfigError("expected either texts or pairs (phrasebook, source), not both")
         if self.valid_texts and not self.texts:
             raise ConfigError("valid_texts is given without texts")
+        if not 0 < self.mask < 1:
+            raise ConfigError(f"mask: got {self.mask}, expected 0 < share < 1")
         if not self.text:
             raise ConfigError("text: got no name; expected that of the column with the texts")
         if self.valid_target and not self.valid_source:
@@ -178,7 +182,7 @@ class Recipe:
         return spec_of(self.model, vocabulary)
 
 
-OBJECTIVES = ("translate", "classify")  # what a model may be trained for
+OBJECTIVES = ("translate", "classify", "fill")  # what a model may be trained for
 
 
 _SECTIONS: dict[str, Any] = {
@@ -226,9 +230,11 @@ def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
 
 def _check_encoder(recipe: Recipe, where: str) -> None:
     """What can be said about a recipe for an encoder before its data is read."""
-    if not recipe.data.texts:
-        raise ConfigError(f"{where}: [data]: {recipe.objective} needs texts, a file with labels")
-    if not recipe.data.label:
+    labelled = recipe.objective == "classify"
+    if not recipe.data.texts and (labelled or not recipe.data.phrasebook):
+        needed = "a file with labels" if labelled else "a file, or the phrasebook's English side"
+        raise ConfigError(f"{where}: [data]: {recipe.objective} needs texts, {needed}")
+    if labelled and not recipe.data.label:
         raise ConfigError(f"{where}: [data]: label: got no name; expected that of a column")
     start = recipe.train.start_from
     if start is not None and "preset" in recipe.model:

@@ -61,6 +61,8 @@ def open_source(path: str | Path, *, allow_pickle: bool = False) -> Source:
 def _config(encoder: Published) -> dict[str, Any]:
     """What config.json of a published folder would say."""
     known = read_encoder_file(encoder.folder)
+    if not known.labels:
+        return encoder.family.config(encoder.spec)
     named = {str(i): name for i, name in enumerate(known.labels)}
     return {
         **encoder.family.config(encoder.spec),
