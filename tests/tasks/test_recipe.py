@@ -12,6 +12,7 @@ from regard.errors import ConfigError
 from regard.model.spec import Spec
 from regard.tasks.recipe import (
     DataSection,
+    DistilSection,
     TokenizerSection,
     TrainSection,
     make_recipe,
@@ -23,6 +24,7 @@ SECTIONS = {
     "model": Spec,
     "train": TrainSection,
     "decode": Search,
+    "distil": DistilSection,
 }
 
 
@@ -31,7 +33,7 @@ def commented_keys(text: str) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     section = ""
     for line in text.splitlines():
-        if header := re.fullmatch(r"\[(\w+)\]", line):
+        if header := re.fullmatch(r"\[(\w+)\](?:\s+#.*)?", line):
             section = header[1]
         elif row := re.fullmatch(r"(?:# )?(\w+) = \S.*?(?:\s+# (.*))?", line):
             found.setdefault(section, {})[row[1]] = row[2] or ""

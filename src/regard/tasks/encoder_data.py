@@ -24,13 +24,17 @@ from regard.model.spec import Spec
 from regard.tasks.around import copy_around
 from regard.tasks.encoder_file import ONE, SEVERAL, EncoderFile, read_encoder_file
 from regard.tasks.encoder_spec import Start, encoder_spec, open_start
+from regard.tasks.labels import read_labels
+from regard.tasks.load import load
 from regard.tasks.prepare import FEWEST, held_out_share, read_texts
 from regard.tasks.recipe import DataSection, Recipe
 from regard.tasks.run import Run, write_json
 from regard.text.encoder_tokenizer import save_for_encoder
 from regard.text.published import PublishedTokenizer, load_tokenizer
 from regard.text.tokenizer import Tokenizer
+from regard.train.teacher import save_teacher
 
+TEACHER = "teacher"  # its copy, in the data of a run that distils
 MANY = 50  # labels that are usual; more, and most of them once, and it is the wrong column
 SHOWN = 5  # labels that a sentence lists
 
@@ -182,17 +186,23 @@ def prepare_texts(run: Run, recipe: Recipe, texts: Texts) -> EncoderData:
     """Fill the run's data folder and load it."""
     start = None if recipe.train.start_from is None else open_start(recipe.train.start_from)
     tokenizer = _tokenizer(run, recipe, texts, start)
-    spec = encoder_spec(recipe, _rows_needed(tokenizer, start), len(texts.labels), start)
+    labels = texts.labels
+    if recipe.objective == "distil":
+        assert start is not None and texts.data.texts is not None
+        labels = read_labels(start.folder, start.spec.classes).names
+        refuse_unseen(texts.data.texts, texts.train(), set(labels))
+        save_teacher(load(start.folder, "cpu").transformer, run.data / TEACHER)
+    spec = encoder_spec(recipe, _rows_needed(tokenizer, start), len(labels), start)
     limits = (recipe.data.max_tokens, spec.position_limit, tokenizer.max_length)
     limit = min(most for most in limits if most is not None)
     kind = SEVERAL if recipe.data.labels == "several" else ONE
     kind = kind if texts.labelled else ""
-    file = EncoderFile(start.family if start else "regard", limit, texts.labels, kind)
+    file = EncoderFile(start.family if start else "regard", limit, labels, kind)
     file.write(run.folder)
     write_json(run.spec, to_tables(spec))
     valid = list(texts.valid())
     with progress_bar("encoding", None) as bar:
-        places = {name: i for i, name in enumerate(texts.labels)}
+        places = {name: i for i, name in enumerate(labels)}
         bound = max(spec.vocabulary, limit + 1, len(places))
 
         def encoded(rows: Iterable[Labelled]) -> Iterator[tuple[list[int], list[int]]]:

@@ -16,7 +16,11 @@ from regard.tasks.run import Run, write_json
 NAME = "encoder.json"
 ONE, SEVERAL = "single_label_classification", "multi_label_classification"
 # The objective of a run → the tasks that its model offers.
-OFFERS = {"classify": ("classify", "embed"), "fill": ("fill", "embed")}
+OFFERS = {
+    "classify": ("classify", "embed"),
+    "fill": ("fill", "embed"),
+    "distil": ("classify", "embed"),
+}
 
 
 @dataclass(frozen=True)

@@ -18,15 +18,16 @@ from regard.data.store import PairStore
 from regard.data.text_batch import AnyBatch, TextBatch, lay_out
 from regard.errors import MisuseError
 from regard.model.transformer import Transformer
-from regard.tasks.encoder_data import EncoderData
+from regard.tasks.encoder_data import TEACHER, EncoderData
 from regard.tasks.encoder_validate import Judged, judge
 from regard.tasks.fill_validate import Filled, found_again
 from regard.tasks.job import Began
 from regard.tasks.recipe import DataSection, Recipe
-from regard.tasks.warm_start import take_weights
+from regard.tasks.run import Run
+from regard.tasks.warm_start import take_layers, take_weights
 from regard.text.published import PublishedTokenizer
 from regard.train.memory_limit import is_out_of_memory
-from regard.train.objectives import Classification, Filling
+from regard.train.objectives import Classification, Distillation, Filling
 from regard.train.worker import LossOf
 
 LEAST = 128  # tokens: a smaller batch would not help either
@@ -35,12 +36,15 @@ LEAST = 128  # tokens: a smaller batch would not help either
 class EncoderJob:
     """tasks/job.py says what each of these is."""
 
-    def __init__(self, recipe: Recipe, data: EncoderData) -> None:
+    def __init__(self, run: Run, recipe: Recipe, data: EncoderData) -> None:
         self.recipe, self.data = recipe, data
         self.spec = data.spec
         smoothing = recipe.train.label_smoothing
         fills = recipe.objective == "fill"
         self.objective: LossOf = Filling(smoothing) if fills else Classification(smoothing)
+        if recipe.objective == "distil":
+            teacher = str((run.data / TEACHER).resolve())
+            self.objective = Distillation(teacher, **vars(recipe.distil))
         self.masking = masking_of(data.tokenizer, recipe.data) if fills else None
         self.begins_with = recipe.train.start_from
 
@@ -93,6 +97,8 @@ class EncoderJob:
     def start_weights(self, model: Transformer) -> Began:
         if self.begins_with is None:
             return Began()
+        if self.recipe.objective == "distil":
+            return Began(warm=take_layers(model, self.begins_with))
         return Began(warm=take_weights(model, self.begins_with, same_words=True))
 
     def examples(self, batch: AnyBatch) -> list[dict[str, Any]]:

@@ -14,7 +14,11 @@ from regard.tasks.encoder_file import objective_of, read_encoder_file
 from regard.tasks.recipe import Recipe, spec_of
 from regard.tasks.run import Run, open_run
 
-HEADS = {"classify": "classes", "fill": "tokens"}  # objective → the head that it needs
+HEADS = {
+    "classify": "classes",
+    "fill": "tokens",
+    "distil": "classes",
+}  # objective → the head that it needs
 # family → the layer between the first token's vector and the classes
 POOL = {"bert": "tanh", "distilbert": "relu"}
 # a head that is not over words has none of this
@@ -57,6 +61,15 @@ def open_start(folder: Path) -> Start:
     return start
 
 
+def check_teacher(start: Start) -> None:
+    """A teacher is a classifier."""
+    if start.spec.head != "classes":
+        raise ConfigError(
+            f"train.start_from: {start.folder} has no classes to teach, its head is "
+            f"{start.spec.head!r}; expected a run that classifies or a published classifier"
+        )
+
+
 def encoder_spec(recipe: Recipe, vocabulary: int, classes: int, start: Start | None) -> Spec:
     """The spec with the head that the objective needs; single fields as [model] says."""
     head = HEADS[recipe.objective]
@@ -70,5 +83,7 @@ def encoder_spec(recipe: Recipe, vocabulary: int, classes: int, start: Start | N
         needed["pool"] = "none"
         named = start.spec.head == "tokens"
         output = {} if named else WORDS if start.family in POOL else NO_WORDS
+    if recipe.objective == "distil":
+        needed["encoder_layers"] = (start.spec.encoder_layers + 1) // 2
     values = {**vars(start.spec), **output, **needed, **recipe.model}
     return build(Spec, values, "[model]")

@@ -23,14 +23,14 @@ def job_of(run: Run, recipe: Recipe) -> AnyJob:
     """What `regard train` prepared in this run, as a job."""
     if recipe.objective == "translate":
         return TranslationJob(run, recipe, load_prepared(run))
-    return EncoderJob(recipe, load_texts(run))
+    return EncoderJob(run, recipe, load_texts(run))
 
 
 def survey_of(recipe: Recipe) -> Corpus | Texts:
     """Count and check the data."""
     if recipe.objective == "translate":
         return survey(recipe.data, recipe.train.seed)
-    surveyed = survey_texts if recipe.objective == "classify" else survey_unlabelled
+    surveyed = survey_unlabelled if recipe.objective == "fill" else survey_texts
     return surveyed(recipe.data, recipe.train.seed)
 
 
@@ -38,7 +38,7 @@ def prepared_job(run: Run, recipe: Recipe, found: Corpus | Texts) -> AnyJob:
     """Fill the run's data folder."""
     if isinstance(found, Corpus):
         return TranslationJob(run, recipe, prepare(run, recipe, found))
-    return EncoderJob(recipe, prepare_texts(run, recipe, found))
+    return EncoderJob(run, recipe, prepare_texts(run, recipe, found))
 
 
 def data_lines(job: AnyJob, recipe: Recipe, found: Corpus | Texts) -> list[str]:

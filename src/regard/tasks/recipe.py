@@ -167,6 +167,22 @@ class TrainSection:
 
 
 @dataclass(frozen=True)
+class DistilSection:
+    """Of objective "distil": what the student learns from, with which weight."""
+
+    temperature: float = 2.0
+    labels: float = 1.0
+    soft: float = 1.0
+    hidden: float = 1.0
+
+    def __post_init__(self) -> None:
+        _above_zero("temperature", self.temperature)
+        _at_least(self, 0, ("labels", "soft", "hidden"))
+        if not self.labels + self.soft + self.hidden:
+            raise ConfigError("labels, soft and hidden are all 0: there is nothing to learn from")
+
+
+@dataclass(frozen=True)
 class Recipe:
     """A whole experiment."""
 
@@ -176,13 +192,14 @@ class Recipe:
     train: TrainSection = field(default_factory=TrainSection)
     decode: Search = field(default_factory=Search)  # how the trained model is asked by default
     objective: str = "translate"  # one of OBJECTIVES
+    distil: DistilSection = field(default_factory=DistilSection)
 
     def spec(self, vocabulary: int) -> Spec:
         """The model's spec, once the tokenizer has said how large the vocabulary is."""
         return spec_of(self.model, vocabulary)
 
 
-OBJECTIVES = ("translate", "classify", "fill")  # what a model may be trained for
+OBJECTIVES = ("translate", "classify", "fill", "distil")  # what a model may be trained for
 
 
 _SECTIONS: dict[str, Any] = {
@@ -191,6 +208,7 @@ _SECTIONS: dict[str, Any] = {
     "model": Spec,
     "train": TrainSection,
     "decode": Search,
+    "distil": DistilSection,
 }
 
 
@@ -230,7 +248,14 @@ def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
 
 def _check_encoder(recipe: Recipe, where: str) -> None:
     """What can be said about a recipe for an encoder before its data is read."""
-    labelled = recipe.objective == "classify"
+    labelled = recipe.objective != "fill"
+    if recipe.objective == "distil" and recipe.train.start_from is None:
+        raise ConfigError(
+            f"{where}: [train]: start_from: distil needs a teacher, a run that classifies or a "
+            "published classifier"
+        )
+    if recipe.objective == "distil" and recipe.data.labels == "several":
+        raise ConfigError(f"{where}: [data]: labels: distil knows one label a text, not several")
     if not recipe.data.texts and (labelled or not recipe.data.phrasebook):
         needed = "a file with labels" if labelled else "a file, or the phrasebook's English side"
         raise ConfigError(f"{where}: [data]: {recipe.objective} needs texts, {needed}")

@@ -16,7 +16,7 @@ from regard.errors import ConfigError, MisuseError, TrainingError
 from regard.model.spec import Spec, parameter_count
 from regard.tasks.choose import chosen_tables
 from regard.tasks.encoder_data import Texts
-from regard.tasks.encoder_spec import open_start
+from regard.tasks.encoder_spec import check_teacher, open_start
 from regard.tasks.fit import Fit, Outcome
 from regard.tasks.further import root_further
 from regard.tasks.interrupted import told_how_to_go_on
@@ -180,7 +180,9 @@ def _check_early(recipe: Recipe) -> None:
         check_start(recipe.train.start_from)
     if recipe.objective != "translate":
         if recipe.train.start_from is not None:
-            open_start(recipe.train.start_from)
+            start = open_start(recipe.train.start_from)
+            if recipe.objective == "distil":
+                check_teacher(start)
         return
     check_names(recipe.spec(4000), recipe.train.freeze)
     if recipe.train.embeddings is not None:  # now, not after an hour of tokenizing

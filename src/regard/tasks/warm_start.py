@@ -98,6 +98,28 @@ def take_weights(model: Transformer, folder: Path, same_words: bool = False) -> 
     )
 
 
+@torch.no_grad()
+def take_layers(model: Transformer, folder: Path) -> WarmStart:
+    """Of a teacher every second layer, or as many as the student has, evenly; and all the rest."""
+    other = load(folder, device="cpu", engine="torch").transformer
+    theirs = dict(other.named_parameters())
+    mine, start = dict(model.named_parameters()), "encoder.layers."
+    many, few = other.spec.encoder_layers, model.spec.encoder_layers
+    taken = 0
+    for name, weight in mine.items():
+        source = name
+        if name.startswith(start):
+            number, rest = name.removeprefix(start).split(".", 1)
+            source = f"{start}{int(number) * many // few}.{rest}"
+        if source in theirs and theirs[source].shape == weight.shape:
+            weight.copy_(theirs[source])
+            taken += 1
+    if not taken:
+        raise ConfigError(f"train.start_from: no weight of {folder} has the shape of one here")
+    differing = _differing(model.spec, other.spec, (*HEAD, "encoder_layers"))
+    return WarmStart(str(folder), taken, len(mine), (), tuple(differing))
+
+
 def weights_digest(weights: Mapping[str, Tensor]) -> str:
     """SHA-256 over all weights: a run that is begun again must begin from the same."""
     digest = hashlib.sha256()

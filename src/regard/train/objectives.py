@@ -4,6 +4,7 @@
     classify    -log p of the class; where several may hold, -log p of each answer, yes or no
     fill        -log p of each word that was masked
     tag         -log p of each token's label
+    distil      classify, and answer and see as a teacher does
 
 Each is data, so that it can be told to another process (train/colleague.py).
 """
@@ -12,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -21,6 +22,7 @@ from regard.data.text_batch import IGNORED, AnyBatch, TextBatch
 from regard.model.kernels import fast_kernels
 from regard.model.transformer import Transformer
 from regard.train.label_smoothing import Loss, projected_cross_entropy, smoothed_cross_entropy
+from regard.train.teacher import load_teacher
 
 
 @dataclass(frozen=True)
@@ -70,12 +72,61 @@ class Filling:
         return _words_loss(model, x, batch.labels[asked], self.smoothing)
 
 
+@dataclass(frozen=True)
+class Distillation:
+    """A student learns from a teacher (Hinton et al. 2015; Sanh et al. 2019), of each text
+
+    labels · -log p(y)
+    soft   · T² · KL(softmax(teacher / T) ‖ softmax(student / T))
+    hidden · mean over the tokens of 1 - cos(student's last vector, teacher's)
+    """
+
+    teacher: str  # the folder of its copy (train/teacher.py)
+    temperature: float = 2.0
+    labels: float = 1.0
+    soft: float = 1.0
+    hidden: float = 1.0
+
+    def __call__(self, model: Transformer, batch: TextBatch) -> Loss:
+        x = encoded(model, batch)
+        with torch.no_grad():
+            teacher = load_teacher(self.teacher, x.dtype, str(x.device))
+            theirs = encoded(teacher, batch)
+            wanted = teacher.answer(theirs)
+        logits = model.answer(x)
+        hard = classification_loss(logits, batch, 0.0)
+        soft = soft_loss(logits, wanted, self.temperature)
+        apart = hidden_loss(x, theirs, batch.real)
+        whole = self.labels * hard.smoothed + self.soft * soft + self.hidden * apart
+        return Loss(whole, hard.plain)
+
+
+def soft_loss(
+    logits: Float[Tensor, "B C"], wanted: Float[Tensor, "B C"], temperature: float
+) -> Float[Tensor, ""]:
+    """T² · KL(teacher ‖ student) at temperature T, summed over the texts."""
+    wide = torch.float32 if logits.dtype == torch.bfloat16 else logits.dtype
+    mine = (logits.to(wide) / temperature).log_softmax(dim=-1)
+    theirs = (wanted.to(wide) / temperature).log_softmax(dim=-1)
+    return temperature**2 * (theirs.exp() * (theirs - mine)).sum()
+
+
+def hidden_loss(
+    mine: Float[Tensor, "B S D"], theirs: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"]
+) -> Float[Tensor, ""]:
+    """1 - cos of the vectors, mean over the real tokens of a text, summed over the texts."""
+    wide = torch.float32 if mine.dtype == torch.bfloat16 else mine.dtype
+    apart = 1 - F.cosine_similarity(mine.to(wide), theirs.to(wide), dim=-1)
+    return ((apart * real).sum(dim=1) / real.sum(dim=1)).sum()
+
+
 # The objective of a recipe → what it computes, on batches of which kind.
 OBJECTIVES: dict[str, tuple[type[Any], type[AnyBatch]]] = {
     "translate": (Translation, Batch),
     "classify": (Classification, TextBatch),
     "tag": (Tagging, TextBatch),
     "fill": (Filling, TextBatch),
+    "distil": (Distillation, TextBatch),
 }
 
 
