@@ -13,6 +13,7 @@ from regard.model.spec import Spec
 from regard.tasks.recipe import (
     DataSection,
     DistilSection,
+    SimilarSection,
     TokenizerSection,
     TrainSection,
     make_recipe,
@@ -24,6 +25,7 @@ SECTIONS = {
     "model": Spec,
     "train": TrainSection,
     "decode": Search,
+    "similar": SimilarSection,
     "distil": DistilSection,
 }
 

@@ -15,6 +15,7 @@ from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
 from regard.data.batch import Batch, Ids, even_slices, pad_rows
+from regard.data.pair_batch import PairBatch
 
 IGNORED = -100  # what torch's cross_entropy leaves out too
 
@@ -86,7 +87,7 @@ class TextBatch:
         )
 
 
-AnyBatch = Batch | TextBatch
+AnyBatch = Batch | TextBatch | PairBatch
 
 
 def lay_out(

@@ -185,14 +185,14 @@ class EncoderData:
 def prepare_texts(run: Run, recipe: Recipe, texts: Texts) -> EncoderData:
     """Fill the run's data folder and load it."""
     start = None if recipe.train.start_from is None else open_start(recipe.train.start_from)
-    tokenizer = _tokenizer(run, recipe, texts, start)
+    tokenizer = tokenizer_for(run, recipe, texts, start)
     labels = texts.labels
     if recipe.objective == "distil":
         assert start is not None and texts.data.texts is not None
         labels = read_labels(start.folder, start.spec.classes).names
         refuse_unseen(texts.data.texts, texts.train(), set(labels))
         save_teacher(load(start.folder, "cpu").transformer, run.data / TEACHER)
-    spec = encoder_spec(recipe, _rows_needed(tokenizer, start), len(labels), start)
+    spec = encoder_spec(recipe, rows_needed(tokenizer, start), len(labels), start)
     limits = (recipe.data.max_tokens, spec.position_limit, tokenizer.max_length)
     limit = min(most for most in limits if most is not None)
     kind = SEVERAL if recipe.data.labels == "several" else ONE
@@ -217,13 +217,20 @@ def prepare_texts(run: Run, recipe: Recipe, texts: Texts) -> EncoderData:
             raise DataError(
                 f"texts: no {name} row is left; give rows to validate on as valid_texts"
             )
-    rows = ({"text": row.text, "pair": row.pair, "labels": row.labels} for row in valid)
-    lines = (json.dumps(row, ensure_ascii=False) for row in rows)
-    atomic.write_text(run.data / "valid.jsonl", "".join(f"{line}\n" for line in lines))
+    write_valid(run, valid)
     return load_texts(run)
 
 
-def _tokenizer(run: Run, recipe: Recipe, texts: Texts, start: Start | None) -> PublishedTokenizer:
+def write_valid(run: Run, valid: Iterable[Labelled]) -> None:
+    """The held-out rows, for people and for `regard evaluate`."""
+    rows = ({"text": row.text, "pair": row.pair, "labels": row.labels} for row in valid)
+    lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+    atomic.write_text(run.data / "valid.jsonl", "".join(f"{line}\n" for line in lines))
+
+
+def tokenizer_for(
+    run: Run, recipe: Recipe, texts: Texts, start: Start | None
+) -> PublishedTokenizer:
     """That of the model that training starts from, or one that is learned from the texts."""
     if start is not None:
         copy_around(start.folder, run.folder)
@@ -239,7 +246,7 @@ def _tokenizer(run: Run, recipe: Recipe, texts: Texts, start: Start | None) -> P
     return tokenizer
 
 
-def _rows_needed(tokenizer: PublishedTokenizer, start: Start | None) -> int:
+def rows_needed(tokenizer: PublishedTokenizer, start: Start | None) -> int:
     """Rows of the embedding; a published one may have more than its tokenizer has tokens."""
     if start is not None and tokenizer.size > start.spec.vocabulary:
         raise CheckpointError(

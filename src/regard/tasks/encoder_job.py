@@ -3,14 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from regard.data.ahead import ahead
-from regard.data.batch import Batch
 from regard.data.buckets import BatchOrder, Lengths, Numbers, PlannedBatch, plan_epoch
 from regard.data.mixture import Portion
 from regard.data.noise import Masking
@@ -30,6 +29,7 @@ from regard.train.memory_limit import is_out_of_memory
 from regard.train.objectives import Classification, Distillation, Filling
 from regard.train.worker import LossOf
 
+Found = TypeVar("Found")
 LEAST = 128  # tokens: a smaller batch would not help either
 
 
@@ -79,7 +79,7 @@ class EncoderJob:
 
     def validation(self, model: Transformer) -> Judged | Filled:
         """The same words are hidden each time."""
-        return in_memory(lambda budget: self._validation(model, budget), self.recipe)
+        return within_memory(lambda budget: self._validation(model, budget), self.recipe)
 
     def _validation(self, model: Transformer, budget: int) -> Judged | Filled:
         store, masking = self.data.valid, self.masking
@@ -102,7 +102,7 @@ class EncoderJob:
         return Began(warm=take_weights(model, self.begins_with, same_words=True))
 
     def examples(self, batch: AnyBatch) -> list[dict[str, Any]]:
-        assert not isinstance(batch, Batch)
+        assert isinstance(batch, TextBatch)
         tokenizer = self.data.tokenizer
         return [
             {
@@ -169,7 +169,7 @@ def masking_of(tokenizer: PublishedTokenizer, data: DataSection) -> Masking:
     return Masking(mask, np.array(ordinary), later, data.mask, data.whole_words)
 
 
-def in_memory(validate: Callable[[int], Judged | Filled], recipe: Recipe) -> Judged | Filled:
+def within_memory(validate: Callable[[int], Found], recipe: Recipe) -> Found:
     """In smaller batches where memory is too small: the same but for rounding."""
     budget = recipe.train.token_budget
     while True:

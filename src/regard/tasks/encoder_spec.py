@@ -14,11 +14,8 @@ from regard.tasks.encoder_file import objective_of, read_encoder_file
 from regard.tasks.recipe import Recipe, spec_of
 from regard.tasks.run import Run, open_run
 
-HEADS = {
-    "classify": "classes",
-    "fill": "tokens",
-    "distil": "classes",
-}  # objective → the head that it needs
+# objective → the head that it needs
+HEADS = {"classify": "classes", "fill": "tokens", "similar": "none", "distil": "classes"}
 # family → the layer between the first token's vector and the classes
 POOL = {"bert": "tanh", "distilbert": "relu"}
 # a head that is not over words has none of this
@@ -79,8 +76,9 @@ def encoder_spec(recipe: Recipe, vocabulary: int, classes: int, start: Start | N
     if head == "classes" and start.spec.pool == "none":
         needed["pool"] = POOL.get(start.family, "none")
     output = NO_WORDS
+    if head in ("tokens", "none"):
+        needed["pool"] = "none"  # a layer that nothing asks would learn nothing
     if head == "tokens":
-        needed["pool"] = "none"
         named = start.spec.head == "tokens"
         output = {} if named else WORDS if start.family in POOL else NO_WORDS
     if recipe.objective == "distil":

@@ -14,15 +14,19 @@ from regard.tasks.job import Job
 from regard.tasks.prepare import Corpus, load_prepared, prepare, survey
 from regard.tasks.recipe import Recipe
 from regard.tasks.run import Run
+from regard.tasks.similar_data import SimilarData, load_pairs, prepare_pairs, survey_pairs
+from regard.tasks.similar_job import SimilarJob
 from regard.tasks.translation import TranslationJob
 
-AnyJob = TranslationJob | EncoderJob
+AnyJob = TranslationJob | EncoderJob | SimilarJob
 
 
 def job_of(run: Run, recipe: Recipe) -> AnyJob:
     """What `regard train` prepared in this run, as a job."""
     if recipe.objective == "translate":
         return TranslationJob(run, recipe, load_prepared(run))
+    if recipe.objective == "similar":
+        return SimilarJob(run, recipe, load_pairs(run))
     return EncoderJob(run, recipe, load_texts(run))
 
 
@@ -30,6 +34,8 @@ def survey_of(recipe: Recipe) -> Corpus | Texts:
     """Count and check the data."""
     if recipe.objective == "translate":
         return survey(recipe.data, recipe.train.seed)
+    if recipe.objective == "similar":
+        return survey_pairs(recipe.data, recipe.similar, recipe.train.seed)
     surveyed = survey_unlabelled if recipe.objective == "fill" else survey_texts
     return surveyed(recipe.data, recipe.train.seed)
 
@@ -38,12 +44,14 @@ def prepared_job(run: Run, recipe: Recipe, found: Corpus | Texts) -> AnyJob:
     """Fill the run's data folder."""
     if isinstance(found, Corpus):
         return TranslationJob(run, recipe, prepare(run, recipe, found))
+    if recipe.objective == "similar":
+        return SimilarJob(run, recipe, prepare_pairs(run, recipe, found))
     return EncoderJob(run, recipe, prepare_texts(run, recipe, found))
 
 
 def data_lines(job: AnyJob, recipe: Recipe, found: Corpus | Texts) -> list[str]:
     """What is trained on, for a person."""
-    if isinstance(job, EncoderJob):
+    if isinstance(job, EncoderJob | SimilarJob):
         return _texts_lines(job.data)
     assert isinstance(found, Corpus)
     data = job.data
@@ -61,7 +69,7 @@ def data_lines(job: AnyJob, recipe: Recipe, found: Corpus | Texts) -> list[str]:
     ]
 
 
-def _texts_lines(data: EncoderData) -> list[str]:
+def _texts_lines(data: EncoderData | SimilarData) -> list[str]:
     cut = sum(
         int((store.source_lengths == data.file.limit).sum()) for store in (data.train, data.valid)
     )
@@ -77,5 +85,5 @@ def _texts_lines(data: EncoderData) -> list[str]:
 def first_use(job: Job, run: Run) -> str:
     """The command to try a trained model with."""
     task = "translate" if isinstance(job, TranslationJob) else ""
-    task = task or ("classify" if job.spec.classes else "fill")
+    task = task or {"classes": "classify", "tokens": "fill"}.get(job.spec.head, "embed")
     return f'regard {task} {run.folder} "…"'

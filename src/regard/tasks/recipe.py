@@ -167,6 +167,21 @@ class TrainSection:
 
 
 @dataclass(frozen=True)
+class SimilarSection:
+    """Of objective "similar": what the pairs say, and what is learned from them."""
+
+    loss: Literal["score", "negatives"] = "score"
+    low: float = 0.0
+    high: float = 5.0
+    scale: float = 20.0
+
+    def __post_init__(self) -> None:
+        _above_zero("scale", self.scale)
+        if not self.low < self.high:
+            raise ConfigError(f"high: got {self.high:g}, expected more than low ({self.low:g})")
+
+
+@dataclass(frozen=True)
 class DistilSection:
     """Of objective "distil": what the student learns from, with which weight."""
 
@@ -192,6 +207,7 @@ class Recipe:
     train: TrainSection = field(default_factory=TrainSection)
     decode: Search = field(default_factory=Search)  # how the trained model is asked by default
     objective: str = "translate"  # one of OBJECTIVES
+    similar: SimilarSection = field(default_factory=SimilarSection)
     distil: DistilSection = field(default_factory=DistilSection)
 
     def spec(self, vocabulary: int) -> Spec:
@@ -199,7 +215,13 @@ class Recipe:
         return spec_of(self.model, vocabulary)
 
 
-OBJECTIVES = ("translate", "classify", "fill", "distil")  # what a model may be trained for
+OBJECTIVES = (
+    "translate",
+    "classify",
+    "fill",
+    "similar",
+    "distil",
+)  # what a model may be trained for
 
 
 _SECTIONS: dict[str, Any] = {
@@ -208,6 +230,7 @@ _SECTIONS: dict[str, Any] = {
     "model": Spec,
     "train": TrainSection,
     "decode": Search,
+    "similar": SimilarSection,
     "distil": DistilSection,
 }
 
@@ -254,6 +277,8 @@ def _check_encoder(recipe: Recipe, where: str) -> None:
             f"{where}: [train]: start_from: distil needs a teacher, a run that classifies or a "
             "published classifier"
         )
+    if recipe.objective == "similar" and not recipe.data.pair:
+        raise ConfigError(f"{where}: [data]: pair: similar compares two texts; name both columns")
     if recipe.objective == "distil" and recipe.data.labels == "several":
         raise ConfigError(f"{where}: [data]: labels: distil knows one label a text, not several")
     if not recipe.data.texts and (labelled or not recipe.data.phrasebook):

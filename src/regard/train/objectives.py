@@ -4,6 +4,7 @@
     classify    -log p of the class; where several may hold, -log p of each answer, yes or no
     fill        -log p of each word that was masked
     tag         -log p of each token's label
+    similar     how far the cosine of two texts is from their score; or -log p of the right partner
     distil      classify, and answer and see as a teacher does
 
 Each is data, so that it can be told to another process (train/colleague.py).
@@ -18,6 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.data.batch import Batch
+from regard.data.pair_batch import PairBatch
 from regard.data.text_batch import IGNORED, AnyBatch, TextBatch
 from regard.model.kernels import fast_kernels
 from regard.model.transformer import Transformer
@@ -70,6 +72,52 @@ class Filling:
         asked = batch.labels != IGNORED
         x = encoded(model, batch)[asked]
         return _words_loss(model, x, batch.labels[asked], self.smoothing)
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """Vectors of two texts, u and v, point the same way as far as the texts mean the same.
+
+    score       (cos(u, v) - score)²
+    negatives   -log softmax_j(scale · cos(u_i, v_j)) at j = i: of all second texts of a batch the
+                own one is the most alike. What a worker gets of a batch is its batch.
+    """
+
+    pool: str = "mean"  # how the vectors of tokens become one
+    negatives: bool = False
+    scale: float = 20.0
+
+    def __call__(self, model: Transformer, batch: PairBatch) -> Loss:
+        cosines = self.cosines(model, batch)
+        if self.negatives:
+            truth = torch.arange(len(cosines), device=cosines.device)
+            return smoothed_cross_entropy(self.scale * cosines, truth, 0.0)
+        apart = (cosines.diagonal() - batch.scores.to(cosines.dtype)).square().sum()
+        return Loss(apart, apart.detach())
+
+    def cosines(self, model: Transformer, batch: PairBatch) -> Float[Tensor, "B B"]:
+        """Of each first text with each second text."""
+        first = POOL[self.pool](model.encode(batch.source, batch.real), batch.real)
+        second = POOL[self.pool](model.encode(batch.second, batch.second_real), batch.second_real)
+        wide = torch.float32 if first.dtype == torch.bfloat16 else first.dtype
+        u, v = (F.normalize(vectors.to(wide), dim=-1) for vectors in (first, second))
+        return u @ v.T
+
+
+def _mean(x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]) -> Float[Tensor, "B D"]:
+    weights = real[..., None].to(x.dtype)
+    return (x * weights).sum(dim=1) / weights.sum(dim=1)
+
+
+def _first(x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]) -> Float[Tensor, "B D"]:
+    return x[:, 0]
+
+
+def _max(x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]) -> Float[Tensor, "B D"]:
+    return x.masked_fill(~real[..., None], -torch.inf).amax(dim=1)
+
+
+POOL = {"mean": _mean, "cls": _first, "max": _max}
 
 
 @dataclass(frozen=True)
@@ -126,6 +174,7 @@ OBJECTIVES: dict[str, tuple[type[Any], type[AnyBatch]]] = {
     "classify": (Classification, TextBatch),
     "tag": (Tagging, TextBatch),
     "fill": (Filling, TextBatch),
+    "similar": (Similarity, PairBatch),
     "distil": (Distillation, TextBatch),
 }
 
