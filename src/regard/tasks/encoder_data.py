@@ -56,7 +56,7 @@ class Texts:
 
     def lines(self) -> list[str]:
         """What was read, for a person."""
-        if not self.labelled:
+        if not self.counts:
             return [] if self.data.phrasebook else self.report.lines()
         shown = [f"{name} {self.counts[name]:,}" for name in self.labels[: 2 * SHOWN]]
         more = ", …" if len(self.labels) > 2 * SHOWN else ""

@@ -94,7 +94,7 @@ def _last_step(run: Run, info: dict[str, Any]) -> int:
 def _data(section: dict[str, Any]) -> str:
     if section.get("phrasebook"):
         return f"phrasebook {section['phrasebook']}"
-    names = [Path(section[key]).name for key in ("source", "target") if section.get(key)]
+    names = [Path(section[key]).name for key in ("source", "target", "texts") if section.get(key)]
     return " → ".join(names)
 
 
