@@ -3,7 +3,7 @@
 source     <s>  the  animal  sleeps </s>     or two texts, with segments 0 and 1
 labels     one number a text                 classify: the class
            a number for each class           classify, several may hold: 1 or 0
-           a number for each position        fill, tag: the answer there, IGNORED elsewhere
+           a number for each position        fill: the word there, IGNORED elsewhere
 """
 
 from collections.abc import Sequence

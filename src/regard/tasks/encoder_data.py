@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -190,7 +190,7 @@ def prepare_texts(run: Run, recipe: Recipe, texts: Texts) -> EncoderData:
     if recipe.objective == "distil":
         assert start is not None and texts.data.texts is not None
         labels = read_labels(start.folder, start.spec.classes).names
-        refuse_unseen(texts.data.texts, texts.train(), set(labels))
+        refuse_unseen(texts.data.texts, chain(texts.train(), texts.valid()), set(labels))
         save_teacher(load(start.folder, "cpu").transformer, run.data / TEACHER)
     spec = encoder_spec(recipe, rows_needed(tokenizer, start), len(labels), start)
     limits = (recipe.data.max_tokens, spec.position_limit, tokenizer.max_length)

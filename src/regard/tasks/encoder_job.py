@@ -144,7 +144,7 @@ def _labels(rows: list[list[int]], data: EncoderData) -> Tensor:
         return torch.tensor([row[0] for row in rows])
     labels = torch.zeros(len(rows), len(data.file.labels))
     for labelled, row in zip(labels, rows, strict=True):
-        labelled[row] = 1.0
+        labelled[torch.tensor(row, dtype=torch.long)] = 1.0
     return labels
 
 

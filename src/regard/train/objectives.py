@@ -3,7 +3,6 @@
     translate   -log p of each target token
     classify    -log p of the class; where several may hold, -log p of each answer, yes or no
     fill        -log p of each word that was masked
-    tag         -log p of each token's label
     similar     how far the cosine of two texts is from their score; or -log p of the right partner
     distil      classify, and answer and see as a teacher does
 
@@ -48,18 +47,6 @@ class Classification:
 
     def __call__(self, model: Transformer, batch: TextBatch) -> Loss:
         return classification_loss(model.answer(encoded(model, batch)), batch, self.smoothing)
-
-
-@dataclass(frozen=True)
-class Tagging:
-    """A label of each token that has one."""
-
-    smoothing: float = 0.0
-
-    def __call__(self, model: Transformer, batch: TextBatch) -> Loss:
-        asked = batch.labels != IGNORED
-        logits = model.answer(encoded(model, batch))[asked]
-        return smoothed_cross_entropy(logits, batch.labels[asked], self.smoothing)
 
 
 @dataclass(frozen=True)
@@ -172,7 +159,6 @@ def hidden_loss(
 OBJECTIVES: dict[str, tuple[type[Any], type[AnyBatch]]] = {
     "translate": (Translation, Batch),
     "classify": (Classification, TextBatch),
-    "tag": (Tagging, TextBatch),
     "fill": (Filling, TextBatch),
     "similar": (Similarity, PairBatch),
     "distil": (Distillation, TextBatch),
