@@ -57,6 +57,9 @@ RECIPES = {
     "multi30k-quick": 0,
     "sst2": 0,
     "sst2-scratch": 3,
+    "phrasebook-fill": 4,
+    "stsb": 2,
+    "sst2-distil": 4,
 }
 
 
