@@ -77,6 +77,13 @@ def test_a_semicolon_in_the_first_text_does_not_divide_three_columns(tmp_path: P
     assert plain(rows)[0] == ("A man; alone", "A man.", ("2.5",))
 
 
+def test_texts_alone_are_found_among_other_columns(tmp_path: Path) -> None:
+    rows, _ = read(tmp_path, "a.csv", 'id,text\n1,"a, b"\n', Columns(label=""))
+    assert plain(rows) == [("a, b", None, ())]
+    rows, _ = read(tmp_path, "a.txt", "text\nid,text\n", Columns(label=""))  # lines, no table
+    assert [row.text for row in rows] == ["text", "id,text"]
+
+
 def test_every_bad_row_is_counted_once(tmp_path: Path) -> None:
     lines = [
         b"good\t1",

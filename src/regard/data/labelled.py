@@ -74,7 +74,7 @@ def read_labelled(
     if kind == ".jsonl":
         rows = _objects(lines, columns)
     else:
-        width = len(columns.names)
+        width = max(2, len(columns.names))  # one column alone would say nothing about commas
         cells = read_cells(lines, limits.max_characters, width) if kind == ".csv" else _tabs(lines)
         rows = _table(cells, columns, path)
     return _clean(rows, path, report, limits)
