@@ -80,7 +80,8 @@ class Texts:
         assert self.data.texts is not None
         share = 0.0 if self.data.valid_texts else held_out_share(self.data, self.report.kept)
         for row in read_rows(self.data.texts, self.data, Report(), self.labelled):
-            yield row, split_for_validation(row.text, fraction=share, seed=self.seed)
+            whole = row.text if row.pair is None else f"{row.text}\t{row.pair}"
+            yield row, split_for_validation(whole, fraction=share, seed=self.seed)
 
 
 def _phrases(language: str, split: str) -> Iterator[Labelled]:
