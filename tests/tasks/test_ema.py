@@ -26,7 +26,7 @@ def test_it_can_become_the_final_weights(tmp_path: Path, monkeypatch: pytest.Mon
     def better_each_time(*_: object) -> Validation:
         return Validation(float(next(losses)), None)
 
-    monkeypatch.setattr("regard.tasks.fit.validate", better_each_time)
+    monkeypatch.setattr("regard.tasks.translation.validate", better_each_time)
     lines = go(ask(tmp_path, *KEYS, steps=16))
     run = Run(tmp_path / "run")
     assert any(

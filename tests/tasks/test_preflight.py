@@ -129,11 +129,12 @@ def test_padding_and_the_largest_batch_by_hand(tmp_path: Path) -> None:
     """Lengths 1 and 3 on both sides in one batch: 4 + 4 positions wide, 4 of 16 are padding."""
     pairs = [([5], [6]), ([5, 6, 7], [7, 8, 9])]
     store = write_store(tmp_path / "s", iter(pairs), 320)
-    found = shapes_of(store, SPEC, TrainSection(token_budget=100))
+    lengths = store.source_lengths, store.target_lengths
+    found = shapes_of(lengths, SPEC, TrainSection(token_budget=100))
     assert (found.batches, found.tokens) == (1, 12)
     assert found.padding == pytest.approx(4 / 16)
     assert (found.largest.rows, found.largest.source, found.largest.target) == (2, 4, 4)
-    alone = shapes_of(store, SPEC, TrainSection(token_budget=8))
+    alone = shapes_of(lengths, SPEC, TrainSection(token_budget=8))
     assert alone.batches == 2 and alone.padding == 0
     assert (alone.largest.rows, alone.largest.source) == (1, 4)
 

@@ -12,6 +12,8 @@ from regard.errors import ConfigError
 from regard.model.spec import Spec
 from regard.tasks.recipe import (
     DataSection,
+    DistilSection,
+    SimilarSection,
     TokenizerSection,
     TrainSection,
     make_recipe,
@@ -23,6 +25,8 @@ SECTIONS = {
     "model": Spec,
     "train": TrainSection,
     "decode": Search,
+    "similar": SimilarSection,
+    "distil": DistilSection,
 }
 
 
@@ -31,7 +35,7 @@ def commented_keys(text: str) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     section = ""
     for line in text.splitlines():
-        if header := re.fullmatch(r"\[(\w+)\]", line):
+        if header := re.fullmatch(r"\[(\w+)\](?:\s+#.*)?", line):
             section = header[1]
         elif row := re.fullmatch(r"(?:# )?(\w+) = \S.*?(?:\s+# (.*))?", line):
             found.setdefault(section, {})[row[1]] = row[2] or ""
@@ -46,7 +50,17 @@ def test_the_demo_recipe_lists_every_key(repository: Path) -> None:
 
 
 # With the least number of defaults stated in each.
-RECIPES = {"demo": 20, "phrasebook-hi": 5, "multi30k-tiny": 0, "multi30k-quick": 0}
+RECIPES = {
+    "demo": 20,
+    "phrasebook-hi": 5,
+    "multi30k-tiny": 0,
+    "multi30k-quick": 0,
+    "sst2": 0,
+    "sst2-scratch": 3,
+    "phrasebook-fill": 4,
+    "stsb": 2,
+    "sst2-distil": 4,
+}
 
 
 @pytest.mark.parametrize(("name", "least"), RECIPES.items())

@@ -48,7 +48,7 @@ def test_correlations_by_hand() -> None:
 
 def test_without_scipy_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy", None)
-    with pytest.raises(MisuseError, match=r"regard\[stats\]"):
+    with pytest.raises(MisuseError, match=r"regard\[metrics\]"):
         agreement(np.array([0.1, 0.2]), [3.0, 4.0])
 
 

@@ -12,8 +12,8 @@ from regard.checkpoint.native import load_weights
 from regard.errors import CheckpointError, ConfigError, MisuseError
 from regard.model.transformer import Transformer
 from regard.tasks.fit import Fit
+from regard.tasks.jobs import job_of
 from regard.tasks.load import load_run
-from regard.tasks.prepare import load_prepared
 from regard.tasks.recipe import make_recipe
 from regard.tasks.run import Run
 from regard.tasks.train import Request
@@ -103,7 +103,7 @@ def test_a_changed_start_is_not_taken_up_silently(tmp_path: Path, toy_run: Path)
             file.unlink()
         step.rmdir()
     recipe = make_recipe(json.loads(second.recipe.read_text()), "recipe")
-    fit = Fit(second, recipe, load_prepared(second))
+    fit = Fit(second, recipe, job_of(second, recipe))
     fit.resume(print)
     model = Transformer(fit.model.spec, seed=recipe.train.seed)
     take_weights(model, first.folder)
@@ -114,4 +114,4 @@ def test_a_changed_start_is_not_taken_up_silently(tmp_path: Path, toy_run: Path)
     if all(torch.equal(best[name], mine[name]) for name in best):
         go(Request(resume=first.folder, assignments=["train.steps=4"]))
     with pytest.raises(CheckpointError, match="not those that this run began with"):
-        Fit(second, recipe, load_prepared(second)).resume(print)
+        Fit(second, recipe, job_of(second, recipe)).resume(print)

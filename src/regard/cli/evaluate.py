@@ -18,11 +18,19 @@ if TYPE_CHECKING:
 Examples:
   regard evaluate runs/demo --slices
   regard evaluate runs/mine --source test.en --reference test.de --json
-  regard evaluate runs/mine --source test.tok.en --reference test.tok.de --tokenize none"""
+  regard evaluate runs/mine --source test.tok.en --reference test.tok.de --tokenize none
+  regard evaluate runs/sst2 --texts dev.tsv --svg confusion.svg"""
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--source", type=click.Path(path_type=Path), help="Sentences to translate.")
 @click.option("--reference", type=click.Path(path_type=Path), help="Their right translations.")
+@click.option(
+    "--texts",
+    type=click.Path(path_type=Path),
+    help="Of a classifier: a .tsv, .csv or .jsonl table of texts and right labels.",
+)
+@click.option("--png", type=click.Path(path_type=Path), help="Of a classifier: draw its mistakes.")
+@click.option("--svg", type=click.Path(path_type=Path), help="Of a classifier: draw its mistakes.")
 @click.option("--slices", is_flag=True, help="Also score each slice (runs on the phrasebook).")
 @click.option("--beam", type=click.IntRange(min=1), help="Beam size; 1 is greedy.")
 @click.option("--alpha", type=float, help="Exponent of the length norm.")
@@ -41,6 +49,9 @@ def command(
     run: Path,
     source: Path | None,
     reference: Path | None,
+    texts: Path | None,
+    png: Path | None,
+    svg: Path | None,
     slices: bool,
     tokenize: str,
     lowercase: bool,
@@ -51,9 +62,10 @@ def command(
     """Translate a test set with the model of RUN and score it with sacreBLEU.
 
     Without files it is the run's own test set: the phrasebook's, or else the pairs held out for
-    validation.
+    validation. The model of a run with objective "classify" is asked for the labels of --texts.
     """
     from regard import atomic
+    from regard.cli.evaluate_texts import evaluate_texts, is_classifier
     from regard.draw.progress import progress_bar
     from regard.tasks.evaluate import (
         pairs_to_score,
@@ -65,6 +77,13 @@ def command(
     from regard.tasks.load import load_run
     from regard.tasks.translate import search_with
 
+    if is_classifier(run, texts):
+        if source or reference or slices or output:
+            raise click.UsageError("--source, --reference, --slices, --output: for translations")
+        evaluate_texts(run, texts, options["device"], png, svg, as_json)
+        return
+    if png or svg:
+        raise click.UsageError("--png and --svg belong to classifiers")
     asked = asked_of(options)
     model = load_run(run, options.pop("device"), asked)
     pairs = pairs_to_score(model.run, source, reference, slices)

@@ -44,6 +44,34 @@ class Batch:
         """Real source and target tokens: what a step has learned from."""
         return int(self.source_real.sum()) + int(self.target_real.sum())
 
+    @property
+    def targets(self) -> int:
+        """What losses are means over: target tokens."""
+        return int(self.target_real.sum())
+
+    @property
+    def cells(self) -> int:
+        """Positions, padding counted: what memory grows with."""
+        return self.source.numel() + self.target_in.numel()
+
+    @property
+    def row_in_words(self) -> str:
+        """One row, for a sentence."""
+        return f"pair of {self.source.shape[1]} and {self.target_in.shape[1]} tokens"
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All but the numbers of the examples, by name."""
+        return {name: value for name, value in vars(self).items() if name != "ids"}
+
+    def rows(self, rows: slice) -> "Batch":
+        """Some of the rows, as wide as before."""
+        chosen = {name: tensor[rows] for name, tensor in self.tensors().items()}
+        return Batch(**chosen, ids=self.ids[rows])
+
+    def split(self, parts: int) -> list["Batch"]:
+        """Divided among `parts` workers."""
+        return split_batch(self, parts)
+
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on a device."""
         return replace(
@@ -62,13 +90,8 @@ def split_batch(batch: Batch, parts: int) -> list[Batch]:
     if parts == 1 or len(batch.source) == 1:
         return [batch]
     sources, targets = batch.source_real.sum(dim=1), batch.target_real.sum(dim=1)
-    done = (sources + targets).cumsum(dim=0)
-    wanted = torch.arange(1, parts) * (int(done[-1]) / parts)
-    cuts = torch.searchsorted(done, wanted.to(done.device)) + 1
-    edges = sorted({0, len(done), *cuts.clamp(max=len(done)).tolist()})
     found = []
-    for start, end in zip(edges, edges[1:], strict=False):
-        rows = slice(start, end)
+    for rows in even_slices(sources + targets, parts):
         s, t = int(sources[rows].max()), int(targets[rows].max())
         found.append(
             Batch(
@@ -81,6 +104,15 @@ def split_batch(batch: Batch, parts: int) -> list[Batch]:
             )
         )
     return found
+
+
+def even_slices(tokens: Int[Tensor, " B"], parts: int) -> list[slice]:
+    """At most `parts` slices of rows that have about as many tokens each."""
+    done = tokens.cumsum(dim=0)
+    wanted = torch.arange(1, parts) * (int(done[-1]) / parts)
+    cuts = torch.searchsorted(done, wanted.to(done.device)) + 1
+    edges = sorted({0, len(done), *cuts.clamp(max=len(done)).tolist()})
+    return [slice(start, end) for start, end in zip(edges, edges[1:], strict=False)]
 
 
 def make_batch(pairs: Sequence[tuple[Ids, Ids]], special: Special, ids: Ids = ()) -> Batch:

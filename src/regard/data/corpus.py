@@ -109,12 +109,12 @@ def read_pairs(
 
     Misuse and absent files are raised at once; a corpus more than half bad at the end of the pass.
     """
-    suffix = _format(source)
+    suffix = format_of(source)
     if suffix in _ONE_FILE:
         if target is not None:
             raise MisuseError(f"{source}: a {suffix} file holds both sides; leave out {target}.")
-        _find(source)
-        lines = _read_lines(source, limits)
+        find_file(source)
+        lines = read_lines(source, limits)
         if suffix == ".csv":
             return _clean(read_csv(lines, limits.max_characters), report, limits)
         return _clean(_rows_of_one(lines, _ROW_READERS[suffix](report)), report, limits)
@@ -123,9 +123,9 @@ def read_pairs(
             f"{source}: a text file holds one side only; give the file of the other side as "
             "target, or name it .tsv (source TAB target), .csv or .jsonl."
         )
-    if _format(target) in _ONE_FILE:
+    if format_of(target) in _ONE_FILE:
         raise MisuseError(f"{target}: expected a text file with one sentence per line.")
-    if os.path.samestat(_find(source), _find(target)):
+    if os.path.samestat(find_file(source), find_file(target)):
         raise MisuseError(f"{source}: source and target are the same file.")
     return _clean(_rows_of_two((source, target), report, limits), report, limits)
 
@@ -158,11 +158,11 @@ def _judge(source: str, target: str, limits: Limits) -> Row:
     return source, target
 
 
-def _format(path: Path) -> str:
+def format_of(path: Path) -> str:
     return (path.with_suffix("") if path.suffix == ".gz" else path).suffix
 
 
-def _find(path: Path) -> os.stat_result:
+def find_file(path: Path) -> os.stat_result:
     """The file's status, or an error that names what lies beside it."""
     try:
         found = path.stat()
@@ -178,7 +178,7 @@ def _find(path: Path) -> os.stat_result:
     return found
 
 
-def _read_lines(path: Path, limits: Limits) -> Iterator[Line]:
+def read_lines(path: Path, limits: Limits) -> Iterator[Line]:
     """Lines without their end; a line beyond all bounds is skipped in parts and given as None."""
     most = max(1 << 20, 16 * limits.max_characters)  # bytes; JSON can take 12 for a character
     count = 0
@@ -212,7 +212,7 @@ def _without_mark(first: bytes, path: Path) -> bytes:
 def _rows_of_two(paths: tuple[Path, Path], report: Report, limits: Limits) -> Iterator[Row]:
     """Line by line from both files; what one has more than the other is surplus."""
     ended = Problem.SURPLUS
-    lines = [_read_lines(path, limits) for path in paths]
+    lines = [read_lines(path, limits) for path in paths]
     for one, other in zip_longest(*lines, fillvalue=ended):
         if isinstance(one, Problem) or isinstance(other, Problem):
             report.longer = str(paths[1] if one is ended else paths[0])

@@ -17,7 +17,7 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from regard.data.problem import Line, Problem, Row
+from regard.data.problem import Cells, Line, Problem, Row
 
 DELIMITERS = (",", ";", "\t")
 NAMES = (("source", "target"), ("src", "tgt"))
@@ -27,28 +27,42 @@ _BREAK = re.compile(r"\s*[\r\n]\s*")
 
 def read_csv(lines: Iterator[Line], max_characters: int) -> Iterator[Row]:
     """Yield one row after the other; the row of names is not among them."""
-    feed = _Feed(lines)
-    delimiter, columns, width = "", (0, 1), 0
-    for line in feed:
-        if line is None:
-            yield Problem.TOO_LONG
-            continue
-        delimiter = delimiter or _delimiter(line)
-        cells = _cells(line, feed, delimiter, 2 * max_characters)
+    columns, first = (0, 1), True
+    for cells in read_cells(lines, max_characters):
         if isinstance(cells, Problem):
             yield cells
             continue
-        if not width:
-            width = len(cells)
+        if first:
+            first = False
             names = [cell.strip().casefold() for cell in cells]
             found = [pair for pair in NAMES if set(pair) <= set(names)]
             if found:
                 columns = names.index(found[0][0]), names.index(found[0][1])
                 continue
-        if width < 2 or len(cells) < width or any(cells[width:]):
+        yield (cells[columns[0]], cells[columns[1]]) if len(cells) > 1 else Problem.MALFORMED
+
+
+def read_cells(lines: Iterator[Line], max_characters: int, columns: int = 2) -> Iterator[Cells]:
+    """Yield the cells of one row after the other, a row of names too, all as wide as the first.
+
+    `columns` is how many there should be: it helps to find what divides them.
+    """
+    feed = _Feed(lines)
+    delimiter, width = "", 0
+    for line in feed:
+        if line is None:
+            yield Problem.TOO_LONG
+            continue
+        delimiter = delimiter or _delimiter(line, columns)
+        cells = _cells(line, feed, delimiter, columns * max_characters)
+        if isinstance(cells, Problem):
+            yield cells
+            continue
+        width = width or len(cells)
+        if len(cells) < width or any(cells[width:]):
             yield Problem.MALFORMED
         else:
-            yield cells[columns[0]], cells[columns[1]]
+            yield cells[:width]
 
 
 class _Feed:
@@ -111,8 +125,8 @@ def _parse(text: str, delimiter: str) -> list[str] | None:
     return rows[0] if len(rows) == 1 else []
 
 
-def _delimiter(line: bytes) -> str:
-    """The one that makes two columns of the first row, or else the most."""
+def _delimiter(line: bytes, columns: int) -> str:
+    """The one that makes so many columns of the first row, or else the most."""
     text = line.decode(errors="replace")
     found = {d: len(_parse(text, d) or _parse(f'{text}"', d) or ()) for d in DELIMITERS}
-    return max(DELIMITERS, key=lambda d: (found[d] == 2, found[d]))
+    return max(DELIMITERS, key=lambda d: (found[d] == columns, found[d]))

@@ -13,7 +13,9 @@ class Problem(StrEnum):
     NUL = "NUL character"
     EMPTY = "empty side"
     RATIO = "absurd length ratio"
+    UNLABELLED = "no label"
 
 
 Row = tuple[str, str] | Problem
+Cells = list[str] | Problem
 Line = bytes | None  # None: longer than anyone wants

@@ -124,7 +124,7 @@ def _cells(
                 value = float(table.values[row, column])
                 level = None if math.isnan(value) else round(table.place(row, column) * LEVELS)
                 x, y = sheet.left + column * sheet.cell, top + row * CELL_HEIGHT
-                yield written(value), x, y, level
+                yield written(value, table.decimals), x, y, level
 
 
 def tables_png(

@@ -26,7 +26,7 @@ BAR_WIDTH = 40
 
 @dataclass(frozen=True)
 class NumberTable:
-    """A table of numbers with two decimals; NaN is a dash.
+    """A table of numbers with so many decimals; NaN is a dash.
 
     The shade runs between `ends`; None: from the smallest number to the largest.
     """
@@ -36,6 +36,7 @@ class NumberTable:
     columns: Sequence[str]
     title: str
     ends: tuple[float | int, float | int] | None = None
+    decimals: int = 2
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         """Lay out for the console; too wide a table is split into blocks, one under another."""
@@ -44,7 +45,7 @@ class NumberTable:
         names = [shorten_cells(visible(name), LONGEST_LABEL) for name in self.rows]
         heads = [shorten_cells(visible(name), LONGEST_LABEL) for name in self.columns]
         margin = max(cell_len(name) for name in names)
-        texts = [[written(float(value)) for value in row] for row in self.values]
+        texts = [[written(float(value), self.decimals) for value in row] for row in self.values]
         width = max(cell_len(text) for text in [*heads, *(t for row in texts for t in row)]) + 2
         across = max(1, (options.max_width - margin) // width)
         lines = [Text(self.title, style="bold")]
@@ -76,9 +77,9 @@ class NumberTable:
         return (value - low) / (high - low) if high > low else 0.0
 
 
-def written(value: float) -> str:
+def written(value: float, decimals: int = 2) -> str:
     """A number as tables write it."""
-    return "–" if math.isnan(value) else f"{value:.2f}"
+    return "–" if math.isnan(value) else f"{value:.{decimals}f}"
 
 
 def _right(text: str, width: int) -> str:

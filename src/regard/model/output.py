@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.model.add_and_norm import make_norm
+from regard.model.dropout import dropout
 from regard.model.feed_forward import ACTIVATIONS
 from regard.model.spec import Spec
 
@@ -59,12 +60,16 @@ class Pooler(nn.Module):
 
 
 class Classifier(nn.Module):
-    """Logits of classes from pooled vectors, of labels or span ends from each token's."""
+    """Logits of classes from pooled vectors, of labels or span ends from each token's.
+
+    While it learns, its input is dropped as every sub-layer's output is.
+    """
 
     def __init__(self, spec: Spec) -> None:
         super().__init__()
+        self.dropout = spec.dropout
         self.map = nn.Linear(spec.d_model, 2 if spec.head == "spans" else spec.classes)
 
     def forward(self, x: Float[Tensor, "*L D"]) -> Float[Tensor, "*L C"]:
-        logits: Tensor = self.map(x)
+        logits: Tensor = self.map(dropout(x, self.dropout, self.training))
         return logits

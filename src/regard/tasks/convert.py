@@ -8,19 +8,18 @@ tasks/convert_ctranslate2.py.
 import json
 import re
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from regard import __version__, atomic
-from regard.careful import member
 from regard.checkpoint.converted import save_converted
 from regard.checkpoint.families.marian import MARIAN
 from regard.checkpoint.native import save_weights, sha256
 from regard.checkpoint.published import load_published, save_published
 from regard.errors import CheckpointError, MisuseError
 from regard.model.transformer import Transformer
+from regard.tasks.around import COPIED, copy_around
 from regard.tasks.convert_ctranslate2 import fill_folder
 from regard.tasks.golden import golden_of
 from regard.tasks.load import load_run
@@ -31,14 +30,6 @@ from regard.tasks.verify import GOLDEN, compare, write_golden
 from regard.text.special import Special
 
 To = Literal["hf", "native", "ctranslate2"]
-# Files that are copied as they are: text in and out, settings, how sentences become one vector.
-COPIED = re.compile(
-    r"tokenizer\.json|tokenizer_config\.json|special_tokens_map\.json|added_tokens\.json"
-    r"|vocab\.(txt|json)|merges\.txt|[\w.-]+\.(model|spm)|generation_config\.json"
-    r"|preprocessor_config\.json|modules\.json|sentence_\w+_config\.json"
-    r"|config_sentence_transformers\.json"
-)
-MODULE = re.compile(r"[0-9]_[A-Za-z]{1,30}")  # a folder that modules.json names, with a config.json
 # Keys of a config that no spec knows: labels, special ids, how text is made.
 KEPT = re.compile(
     r"id2label|label2id|problem_type|prefix|language|task_specific_params|bad_words_ids|\w+_token_id"
@@ -145,19 +136,7 @@ def _copy_files(source: Source, folder: Path, tokenizer: Path | None) -> None:
         name = "tokenizer.model" if single.suffix == ".model" else ours
         shutil.copyfile(single, folder / name)
     if source.path.is_dir():
-        for file in _around(source.path):
-            target = folder / file.relative_to(source.path)
-            target.parent.mkdir(exist_ok=True)
-            if not target.exists():
-                shutil.copyfile(file, target)
-
-
-def _around(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.iterdir()):
-        if path.is_file() and COPIED.fullmatch(path.name):
-            yield member(folder, path.name)
-        elif path.is_dir() and MODULE.fullmatch(path.name) and (path / "config.json").is_file():
-            yield member(path, "config.json")
+        copy_around(source.path, folder)
 
 
 def _write_run(source: Source, folder: Path, to: To) -> Transformer:

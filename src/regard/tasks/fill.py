@@ -9,6 +9,8 @@ from regard.model.transformer import Transformer
 from regard.tasks.prompt import fitting, one_text, row_of
 from regard.text.published import PublishedTokenizer
 
+CUSTOMARY = "[MASK]"  # how BERT writes it
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -30,9 +32,10 @@ def fill_text(
         raise MisuseError("fill: this tokenizer has no mask token, so no word can be left out")
     if top < 1:
         raise MisuseError(f"fill: top: got {top}, expected 1 or more")
-    encoded = fitting(tokenizer.encode(one_text(text, "fill")), model, "fill")
-    places = [n for n, i in enumerate(encoded.ids) if i == mask]
     name = tokenizer.pieces([mask])[0]
+    whole = one_text(text, "fill").replace(CUSTOMARY, name)  # whatever this tokenizer calls it
+    encoded = fitting(tokenizer.encode(whole), model, "fill")
+    places = [n for n, i in enumerate(encoded.ids) if i == mask]
     if not places:
         raise MisuseError(f"fill: the text has no {name}; write {name} where a word is missing")
     ids, segments = row_of(model, encoded.ids), row_of(model, encoded.segments)

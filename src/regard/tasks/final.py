@@ -1,21 +1,22 @@
-"""The final weights of a run: the best checkpoint or the average of the last, by validation loss.
+"""The final weights of a run: the best checkpoint or the average of the last, by validation.
 
 Until the state is "finished", `load` takes the best checkpoint: a crash between the files that are
 written here leaves a run that works and can be resumed.
 """
 
 from collections.abc import Callable
+from dataclasses import asdict
 
 from torch import Tensor
 
 from regard.checkpoint import native
 from regard.checkpoint.whole import whole_steps
 from regard.model.transformer import Transformer
+from regard.tasks.job import Validated
 from regard.tasks.keep import Keeper
 from regard.tasks.load import load_into
 from regard.tasks.recipe import TrainSection
 from regard.tasks.run import Run, write_json
-from regard.tasks.validate import Validation
 from regard.train.state import Progress
 
 Candidates = dict[str, dict[str, Tensor]]
@@ -46,26 +47,32 @@ def final_candidates(
     return found
 
 
+def lower_is_better(found: Validated, train: TrainSection) -> float:
+    """What validations are compared by: the loss, or the score (train.choose_by)."""
+    by_score = train.choose_by == "score" and found.score is not None
+    return -found.score if by_score and found.score is not None else found.loss
+
+
 def choose_final(
     model: Transformer,
     candidates: Candidates,
-    validation: Callable[[], Validation],
+    validation: Callable[[], Validated],
     run: Run,
+    train: TrainSection,
 ) -> str:
-    """Write the candidate with the lowest validation loss; the sentence that says which it is."""
-    scored: dict[str, Validation] = {}
+    """Write the candidate that validation finds best; the sentence that says which it is."""
+    scored: dict[str, Validated] = {}
     for name, weights in candidates.items():
         load_into(model, weights)
         scored[name] = validation()
-    chosen = min(scored, key=lambda name: scored[name].loss)
+    chosen = min(scored, key=lambda name: lower_is_better(scored[name], train))
     load_into(model, candidates[chosen])
     native.save_weights(run.weights, candidates[chosen])
     write_json(
         run.weights_info,
         {
             "from": chosen,
-            "loss": scored[chosen].loss,
-            "bleu": scored[chosen].bleu,
+            **asdict(scored[chosen]),  # type: ignore[call-overload]
             "sha256": native.sha256(run.weights),
         },
     )

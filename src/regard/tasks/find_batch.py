@@ -106,15 +106,15 @@ def _grain(budget: float) -> int:
 
 def _most(fit: Fit) -> int:
     """Larger ones would leave too few batches in an epoch."""
-    pairs = fit.data.train
-    tokens = int(pairs.source_lengths.sum()) + int(pairs.target_lengths.sum()) + 2 * len(pairs)
+    source, target = fit.job.lengths
+    tokens = int(source.sum()) + int(target.sum()) + 2 * len(source)
     return max(GRAIN, _grain(tokens / FEWEST))
 
 
 def _estimate(fit: Fit, budget: int) -> int:
     """Megabytes of all processes."""
     train = replace(fit.recipe.train, token_budget=budget)
-    largest = shapes_of(fit.data.train, fit.model.spec, train, fit.data.parts).largest
+    largest = shapes_of(fit.job.lengths, fit.model.spec, train, fit.job.parts).largest
     need = memory_need(fit.model.spec, largest, fit.compute, train.accumulate, train.ema > 0)
     programs = fit.compute.workers * PROGRAM + FIRST_USE
     return (need.total + programs) // MEGABYTE

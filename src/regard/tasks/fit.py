@@ -17,34 +17,30 @@ from regard.checkpoint import native
 from regard.checkpoint.native import Checkpoint
 from regard.checkpoint.whole import newest_whole
 from regard.config import build, to_tables
-from regard.data.batch import Batch
+from regard.data.text_batch import AnyBatch
 from regard.draw.progress import TrainingProgress
 from regard.model.device import choose_device
 from regard.model.transformer import Transformer
-from regard.tasks.epochs import Epochs
-from regard.tasks.final import choose_final, final_candidates
+from regard.tasks.final import choose_final, final_candidates, lower_is_better
+from regard.tasks.job import Began, Job, Validated
 from regard.tasks.keep import Keeper
 from regard.tasks.load import load_into
 from regard.tasks.log import Log
 from regard.tasks.pace import choose_compute, measured
-from regard.tasks.prepare import Prepared
 from regard.tasks.rates import count_validation, rate_at
 from regard.tasks.recipe import Recipe
 from regard.tasks.report import Reporter
 from regard.tasks.run import Run, write_json
 from regard.tasks.short_of_memory import ShortOfMemory
-from regard.tasks.static import Coverage, start_from
 from regard.tasks.stop import Stopped, StopRequest
 from regard.tasks.trouble import is_hopeless
-from regard.tasks.validate import Validation, validate
-from regard.tasks.warm_start import WarmStart, check_digest, take_weights, weights_digest
+from regard.tasks.warm_start import check_digest, weights_digest
 from regard.train.compute import Compute
 from regard.train.crew import Crew
 from regard.train.ema import MovingAverage
 from regard.train.freeze import freeze
 from regard.train.loop import Step, training_steps
 from regard.train.memory_limit import SPARE, memory_limit
-from regard.train.objectives import Translation
 from regard.train.optimizer import make_adam, optimizer_tensors, restore_optimizer
 from regard.train.state import Progress
 from regard.train.watch import go_on_from, objection
@@ -66,28 +62,25 @@ class Outcome:
 class Fit:
     """One training of one run; `start` begins, `resume` continues from the last checkpoint."""
 
-    def __init__(self, run: Run, recipe: Recipe, data: Prepared, device: str | None = None) -> None:
-        self.run, self.recipe, self.data = run, recipe, data
+    def __init__(self, run: Run, recipe: Recipe, job: Job, device: str | None = None) -> None:
+        self.run, self.recipe, self.job = run, recipe, job
         self.device = choose_device(device or recipe.train.device)
-        self.model = Transformer(recipe.spec(data.tokenizer.size), seed=recipe.train.seed)
+        self.model = Transformer(job.spec, seed=recipe.train.seed)
         freeze(self.model, recipe.train.freeze)
         self.model.to(self.device)
         self.optimizer = make_adam(self.model)
         self.ema = MovingAverage(self.model, recipe.train.ema)
         self.progress = Progress()
-        self.objective = Translation(recipe.train.label_smoothing)
         self.keeper = Keeper(run)
-        self.epochs = Epochs(recipe, data, run.data)
         self.compute = Compute()
         self.speeds: dict[str, float] = {}  # of each way to compute that was measured
-        self.coverage: Coverage | None = None  # where the embedding starts from static vectors
-        self.warm: WarmStart | None = None  # where weights start from those of another model
+        self.began = Began()  # where the first weights come from
         self._reporter = Reporter()
         self._short_of_memory = ShortOfMemory()
 
     def start(self) -> None:
         """Write down what this run is, before its first step."""
-        self._start_weights()
+        self.began = self.job.start_weights(self.model)
         self._choose_compute()
         write_json(self.run.recipe, to_tables(self.recipe))
         write_json(self.run.spec, to_tables(self.model.spec))
@@ -96,13 +89,13 @@ class Fit:
             python=platform.python_version(),
             device=str(self.device),
             state="training",
-            **({"begun_from": weights_digest(self._weights())} if self.warm else {}),
+            **({"begun_from": weights_digest(self._weights())} if self.began.warm else {}),
         )
 
     def _choose_compute(self) -> None:
         """Measure how to compute a step, and write down what the last bits depend on."""
         train, device = self.recipe.train, self.device
-        pace = choose_compute(self.model, self.objective, self._groups, train, device)
+        pace = choose_compute(self.model, self.job.objective, self._groups, train, device)
         self.compute, self.speeds = pace.compute, pace.speeds
         self.progress = Progress()  # the self-test took batches
         self.run.update_info(**pace.record())
@@ -120,10 +113,11 @@ class Fit:
         else:
             self.compute = build(Compute, self.run.read_info()["compute"], str(self.run.info))
         if not self._take_up(native.steps_saved(self.run.checkpoints), say):
-            self._start_weights()  # stopped before its first checkpoint: it begins again
-            if self.recipe.train.start_from is not None:
+            # stopped before its first checkpoint: it begins again
+            self.began = self.job.start_weights(self.model)
+            if self.job.begins_with is not None:
                 stated = self.run.read_info().get("begun_from")
-                check_digest(self._weights(), stated, self.recipe.train.start_from)
+                check_digest(self._weights(), stated, self.job.begins_with)
         self.run.update_info(state="training")
 
     def _take_up(self, steps: list[int], say: Callable[[str], None]) -> bool:
@@ -156,10 +150,10 @@ class Fit:
             show(begun.step) as bar,
         ):
             started = monotonic() - self.progress.seconds
-            if self.coverage is not None:
-                log.write("embeddings", 0, **asdict(self.coverage))
-            if self.warm is not None:
-                log.write("start", 0, **asdict(self.warm))
+            if self.began.coverage is not None:
+                log.write("embeddings", 0, **asdict(self.began.coverage))
+            if self.began.warm is not None:
+                log.write("start", 0, **asdict(self.began.warm))
             if self.progress.validate_first:
                 self._validate(log, bar, stop)
                 self._save(log, bar)
@@ -214,7 +208,7 @@ class Fit:
     def crew(self) -> Crew:
         """The workers for this model, computing as was chosen."""
         most = self.progress.most_cells
-        return Crew(self.model, self.objective, self.compute, self.recipe.train.seed, most)
+        return Crew(self.model, self.job.objective, self.compute, self.recipe.train.seed, most)
 
     def memory_limit(self) -> AbstractContextManager[bool]:
         """The limit for this process, such that all workers keep to the recipe's together."""
@@ -225,7 +219,7 @@ class Fit:
         known = self.speeds.get(str(self.compute))
         if known is None:
             train = self.recipe.train
-            known = measured(self.model, self.objective, self._groups, self.compute, train)
+            known = measured(self.model, self.job.objective, self._groups, self.compute, train)
             self.progress = Progress()  # it took batches
         return known
 
@@ -235,7 +229,7 @@ class Fit:
         The place in the data stays: the batches on the way to the trouble are not used again.
         """
         left = self.progress
-        if not is_hopeless(step, left, self.keeper, self.data.tokenizer, log, bar.say):
+        if not is_hopeless(step, left, self.keeper, self.job.examples, log, bar.say):
             return False
         if not self._take_up(self.keeper.regular_steps(self.recipe.train), bar.say):
             return False
@@ -252,15 +246,9 @@ class Fit:
         train = self.recipe.train
         candidates = final_candidates(self.model, self.progress, self.keeper, train, say)
         candidates |= self.ema.candidate(self._weights())
-        sentence = choose_final(self.model, candidates, self._validation, self.run)
+        sentence = choose_final(self.model, candidates, self._validation, self.run, train)
         self.run.update_info(state="finished", step=self.progress.step)
         return sentence
-
-    def _start_weights(self) -> None:
-        vectors, other = self.recipe.train.embeddings, self.recipe.train.start_from
-        if vectors is not None:
-            self.coverage = start_from(self.model, self.data.tokenizer, vectors)
-        self.warm = None if other is None else take_weights(self.model, other)
 
     def _weights(self) -> dict[str, Tensor]:
         return dict(self.model.named_parameters())
@@ -268,10 +256,10 @@ class Fit:
     def _rate(self, step: int) -> float:
         return rate_at(step, self.recipe.train, self.model.spec.d_model, self.progress)
 
-    def _groups(self) -> Iterator[list[Batch]]:
+    def _groups(self) -> Iterator[list[AnyBatch]]:
         """Batches from the place where the run stands, `accumulate` of them for each step."""
-        group: list[Batch] = []
-        for place, batch in self.epochs.batches(self.progress.epoch, self.progress.batch):
+        group: list[AnyBatch] = []
+        for place, batch in self.job.batches(self.progress.epoch, self.progress.batch):
             group.append(batch)
             if len(group) == self.recipe.train.accumulate:
                 self.progress.epoch, self.progress.batch = place.epoch, place.number + 1
@@ -288,24 +276,18 @@ class Fit:
         except Stopped:
             return
         progress.validate_first = False
-        log.write(
-            "validation",
-            progress.step,
-            loss=found.loss,
-            perplexity=found.perplexity,
-            bleu=found.bleu,
-        )
-        better = progress.note_validation(found.loss)
+        log.write("validation", progress.step, loss=found.loss, **found.numbers)
+        better = progress.note_validation(lower_is_better(found, self.recipe.train))
         bar.say(f"step {progress.step:,}: {found.sentence()}")
         if cut := count_validation(self.recipe.train, progress, better):
             bar.say(f"step {progress.step:,}: {cut}")
 
-    def _validation(self) -> Validation:
-        """Loss and BLEU of the model as it is, by all cores of the crew."""
-        train, compute = self.recipe.train, self.compute
+    def _validation(self) -> Validated:
+        """Loss and scores of the model as it is, by all cores of the crew."""
+        compute = self.compute
         torch.set_num_threads(compute.workers * compute.threads)
         try:
-            return validate(self.model, self.data, train.token_budget, train.bleu_sentences)
+            return self.job.validation(self.model)
         finally:
             torch.set_num_threads(compute.threads)
 
@@ -321,7 +303,7 @@ class Fit:
             asdict(self.progress),
         )
         self.keeper.save(content, self.progress, self.recipe.train, bar.say)
-        self.epochs.forget_old(self.run.checkpoints, self.progress.best_step)
+        self.job.forget_old(self.run.checkpoints, self.progress.best_step)
 
     def _ended(self) -> str | None:
         train, progress = self.recipe.train, self.progress
@@ -334,5 +316,6 @@ class Fit:
     def _no_better(self) -> str | None:
         patience = self.recipe.train.patience
         if patience and self.progress.since_best >= patience:
-            return f"the last {patience} validations brought no better loss"
+            what = self.recipe.train.choose_by
+            return f"the last {patience} validations brought no better {what}"
         return None

@@ -13,10 +13,11 @@ from regard.checkpoint.files import folder_name, is_published, read_json, steps_
 from regard.config import build
 from regard.decode.hypothesis import Search
 from regard.decode.rules import NO_RULES, Rules
-from regard.errors import CheckpointError
+from regard.errors import CheckpointError, MisuseError
 from regard.model.spec import Spec
 from regard.tasks.choice import Choice, read_choice
 from regard.tasks.codec import Codec, own_codec, published_codec
+from regard.tasks.encoder_file import OFFERS, objective_of
 from regard.tasks.hub_name import is_hub_name
 from regard.tasks.recipe import make_recipe
 from regard.tasks.run import Run, open_run
@@ -76,6 +77,12 @@ def limit_of(spec: Spec) -> int | None:
 
 def parts_of_run(run: Run) -> tuple[Spec, Tokenizer, Search]:
     """Everything of a run but its weights."""
+    if objective_of(run) != "translate":
+        offered = ", ".join([*OFFERS.get(objective_of(run), ()), "logits"])
+        raise MisuseError(
+            f"translate: {run.folder} (a run of regard, an encoder) does not offer it; it offers "
+            f"{offered}"
+        )
     tokenizer = Tokenizer.load(run.tokenizer)
     spec = build(Spec, read_json(run.spec), str(run.spec))
     if spec.vocabulary != tokenizer.size:

@@ -10,6 +10,8 @@ from torch import Tensor
 
 from regard.careful import read_json
 from regard.errors import CheckpointError, MisuseError
+from regard.tasks.encoder_file import NAME as ENCODER
+from regard.tasks.encoder_file import read_encoder_file
 
 MAX_BYTES = 4 * 1024 * 1024
 
@@ -53,7 +55,13 @@ class Labels:
 
 
 def read_labels(folder: Path, classes: int) -> Labels:
-    """The names that config.json gives the classes; LABEL_0, LABEL_1 … without names."""
+    """The names that config.json gives the classes; LABEL_0, LABEL_1 … without names.
+
+    A run has them in encoder.json.
+    """
+    if (folder / ENCODER).is_file():
+        known = read_encoder_file(folder)
+        return Labels(known.labels, known.kind)
     path = folder / "config.json"
     values = read_json(path, MAX_BYTES)
     named: Any = values.get("id2label") or {}

@@ -14,13 +14,18 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.checkpoint.families.own import OWN
 from regard.checkpoint.files import is_published, read_json, sha256, steps_saved
 from regard.checkpoint.guard import read_tensors
 from regard.checkpoint.native import load_weights
+from regard.checkpoint.published import FAMILIES
+from regard.config import build
 from regard.decode.hypothesis import Search
 from regard.errors import CheckpointError, DamageError, MisuseError
 from regard.model.device import choose_device
+from regard.model.spec import Spec
 from regard.model.transformer import Transformer
+from regard.tasks.encoder_file import objective_of, read_encoder_file
 from regard.tasks.engines import Asked, Engines
 from regard.tasks.home import best_step, home_of_run, parts_of_run
 from regard.tasks.hub import fetch
@@ -29,7 +34,9 @@ from regard.tasks.logits import raw_logits
 from regard.tasks.published import Published, open_published
 from regard.tasks.run import Run, open_run
 from regard.tasks.score import Scored, score_texts
+from regard.tasks.settings import Settings
 from regard.tasks.translate import Translation, Translator
+from regard.text.published import load_tokenizer
 from regard.text.tokenizer import Tokenizer
 
 TORCH = Asked("torch")
@@ -152,7 +159,20 @@ def load(
             allow_pickle=allow_pickle,
             allow_nonfinite=allow_nonfinite,
         )
+    if Run(folder).info.is_file() and objective_of(Run(folder)) != "translate":
+        return load_encoder(Run(folder), device)
     return load_run(folder, device, asked)
+
+
+def load_encoder(run: Run, device: str = "auto") -> Published:
+    """The model of a run that trained an encoder, with the tasks of a published one."""
+    spec = build(Spec, read_json(run.spec), str(run.spec))
+    transformer = Transformer(spec, seed=None)
+    load_into(transformer, _weights(run, transformer))
+    transformer.to(choose_device(device)).eval()
+    family = FAMILIES.get(read_encoder_file(run.folder).family, OWN)
+    tokenizer = load_tokenizer(run.folder)
+    return Published(run.folder, family, transformer, tokenizer, Settings())
 
 
 def load_run(path: str | Path, device: str = "auto", asked: Asked = TORCH) -> Model:

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from regard.data.batch import Batch
+from regard.data.text_batch import AnyBatch
 from regard.draw.progress import progress_bar
 from regard.model.transformer import Transformer
 from regard.tasks.choice import cores, this_machine
@@ -64,7 +64,7 @@ def changed_since(info: Mapping[str, Any]) -> str:
 def choose_compute(
     model: Transformer,
     loss_of: LossOf,
-    groups: Callable[[], Iterator[Sequence[Batch]]],
+    groups: Callable[[], Iterator[Sequence[AnyBatch]]],
     train: TrainSection,
     device: torch.device,
 ) -> Pace:
@@ -97,7 +97,7 @@ def choose_compute(
 def measured(
     model: Transformer,
     loss_of: LossOf,
-    groups: Callable[[], Iterator[Sequence[Batch]]],
+    groups: Callable[[], Iterator[Sequence[AnyBatch]]],
     way: Compute,
     train: TrainSection,
 ) -> float:
@@ -122,7 +122,11 @@ def bf16_is_faster(device: torch.device, size: int = 512) -> bool:
 
 
 def _speed(
-    model: Transformer, loss_of: LossOf, sample: Sequence[Sequence[Batch]], way: Compute, seed: int
+    model: Transformer,
+    loss_of: LossOf,
+    sample: Sequence[Sequence[AnyBatch]],
+    way: Compute,
+    seed: int,
 ) -> float:
     """Source and target tokens per second: the median of some steps after a first one."""
     begun, found = 0.0, []

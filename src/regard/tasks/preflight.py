@@ -21,6 +21,7 @@ from regard.data.suspicion import look_at, suspicions, validation_suspicions
 from regard.errors import MisuseError
 from regard.model.spec import Spec, parameter_count
 from regard.tasks.choice import cores
+from regard.tasks.job import Job
 from regard.tasks.keep import FEWEST
 from regard.tasks.prepare import Corpus, Prepared
 from regard.tasks.recipe import Recipe, TrainSection
@@ -44,10 +45,10 @@ class Shapes:
 
 
 def shapes_of(
-    pairs: PairStore, spec: Spec, train: TrainSection, parts: Sequence[Portion] = ()
+    lengths: tuple[Lengths, Lengths], spec: Spec, train: TrainSection, parts: Sequence[Portion] = ()
 ) -> Shapes:
     """Plan the first epoch and look at its batches."""
-    source, target = pairs.source_lengths, pairs.target_lengths
+    source, target = lengths
     plan = BatchOrder(source, target, train.token_budget, train.seed, parts).plan(epoch=0)
     largest = _shape(_largest(plan, source, target, spec), source, target)
     tokens = sum(int(source[b].sum()) + int(target[b].sum()) + 2 * len(b) for b in plan)
@@ -55,10 +56,10 @@ def shapes_of(
 
 
 def largest_batch(
-    pairs: PairStore, spec: Spec, train: TrainSection, parts: Sequence[Portion] = ()
+    lengths: tuple[Lengths, Lengths], spec: Spec, train: TrainSection, parts: Sequence[Portion] = ()
 ) -> Numbers:
     """The examples of that batch of the first epoch which takes most memory."""
-    source, target = pairs.source_lengths, pairs.target_lengths
+    source, target = lengths
     plan = BatchOrder(source, target, train.token_budget, train.seed, parts).plan(epoch=0)
     return _largest(plan, source, target, spec)
 
@@ -140,27 +141,27 @@ class Held:
 
 
 def report(
-    recipe: Recipe,
-    spec: Spec,
-    data: Prepared,
+    train: TrainSection,
+    job: Job,
     compute: Compute,
     speed: float,
     folder: Path,
     held: Held,
 ) -> Iterator[str]:
     """Lines for a person: what the training will take."""
-    train = recipe.train
-    shapes = shapes_of(data.train, spec, train, data.parts)
+    spec = job.spec
+    shapes = shapes_of(job.lengths, spec, train, job.parts)
     need = memory_need(spec, shapes.largest, compute, train.accumulate, train.ema > 0)
     yield _memory_line(need, held.all_programs(compute.workers), held.most)
     kept, free = checkpoint_bytes(spec, train), shutil.disk_usage(_existing(folder)).free
     yield f"Disk:       about {size(kept)} for checkpoints; {size(free)} are free"
     yield _time_line(shapes, train, speed)
+    one = shapes.largest
+    row = f"({one.source} + {one.target})" if one.target else f"{one.source}"
     yield (
         f"Batches:    {shapes.batches:,} an epoch, {shapes.padding:.1%} padding; the largest "
-        f"{shapes.largest.rows} × ({shapes.largest.source} + {shapes.largest.target}) tokens"
+        f"{one.rows} × {row} tokens"
     )
-    yield coverage_line(data)
 
 
 def _memory_line(need: Need, program: int, most: int | None) -> str:

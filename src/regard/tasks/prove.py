@@ -21,6 +21,8 @@ from pathlib import Path
 from regard.checkpoint.files import folder_name, read_json, sha256, steps_saved
 from regard.draw.progress import progress_bar
 from regard.errors import MisuseError, TrainingError
+from regard.tasks.around import copy_around
+from regard.tasks.encoder_file import NAME as ENCODER
 from regard.tasks.log import read_log
 from regard.tasks.run import Run
 from regard.tasks.train import Request
@@ -123,8 +125,10 @@ def _train(arguments: Sequence[str]) -> None:
 def _copy_start(straight: Run, killed: Run) -> None:
     """The second run before its first step: prepared data and the way to compute are the same."""
     killed.folder.mkdir()
-    for path in (straight.info, straight.recipe, straight.spec, straight.tokenizer):
+    encoder = [path for path in (straight.folder / ENCODER,) if path.is_file()]
+    for path in (straight.info, straight.recipe, straight.spec, *encoder):
         shutil.copy(path, killed.folder / path.name)
+    copy_around(straight.folder, killed.folder)  # the tokenizer
     shutil.copytree(straight.data, killed.data, copy_function=_link)
     killed.update_info(state="training", step=0, best_step=0)
 

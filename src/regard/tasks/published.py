@@ -8,7 +8,7 @@ decoder               complete               GPT-2, Llama
 encoder and decoder   generate, translate    T5 and FLAN-T5, Marian
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,14 +28,15 @@ from regard.errors import CheckpointError, DataError, MisuseError, nearest
 from regard.model.device import choose_device
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
-from regard.tasks.classify import classify_text
+from regard.tasks.classify import class_probabilities, classify_text
 from regard.tasks.complete import stream_text
 from regard.tasks.embed import Advance, Embedder
+from regard.tasks.encoder_file import tokens_seen
 from regard.tasks.engines import Asked, Engines
 from regard.tasks.fill import Candidate, fill_text
 from regard.tasks.generate import generate_texts
 from regard.tasks.home import Home, home_of_published
-from regard.tasks.labels import Label, read_labels
+from regard.tasks.labels import Label, Labels, read_labels
 from regard.tasks.logits import raw_logits
 from regard.tasks.pixels import read_preparation
 from regard.tasks.pooling import read_layout
@@ -226,6 +227,23 @@ class Published:
         tokenizer = self.text_task("classify")
         labels = read_labels(self.folder, self.spec.classes)
         return classify_text(self.transformer, tokenizer, labels, text, pair, top)
+
+    def classify_all(
+        self,
+        texts: Sequence[str | tuple[str, str | None]],
+        advance: Callable[[int], None] = lambda count: None,
+    ) -> tuple[Labels, Float[np.ndarray, "n C"], int]:
+        """The labels, the probability of each for each text (or pair), and how many were cut.
+
+        A text that is too long for the model is cut, as it was in training.
+        """
+        tokenizer = self.text_task("classify")
+        labels = read_labels(self.folder, self.spec.classes)
+        rows = [(text, None) if isinstance(text, str) else text for text in texts]
+        known = (tokens_seen(self.folder), self.spec.position_limit, tokenizer.max_length)
+        limit = min((most for most in known if most is not None), default=None)
+        found = class_probabilities(self.transformer, tokenizer, labels, rows, limit, advance)
+        return labels, *found
 
     def see(self, file: str | Path, top: int | None = None) -> list[Label]:
         """The labels of an image file, likeliest first."""

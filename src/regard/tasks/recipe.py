@@ -51,6 +51,14 @@ class DataSection:
     valid_target: Path | None = None
     weight: float = 1.0
     more: tuple[More, ...] = ()
+    texts: Path | None = None
+    valid_texts: Path | None = None
+    text: str = "text"
+    pair: str = ""
+    label: str = "label"
+    labels: Literal["one", "several"] = "one"
+    mask: float = 0.15
+    whole_words: bool = False
     validation: int = 500
     max_tokens: int = 200
     max_characters: int = 2000
@@ -59,8 +67,16 @@ class DataSection:
     def __post_init__(self) -> None:
         _at_least(self, 1, ("validation", "max_tokens", "max_characters", "max_ratio"))
         _above_zero("weight", self.weight)
-        if bool(self.phrasebook) == bool(self.source):
+        if not self.texts and bool(self.phrasebook) == bool(self.source):
             raise ConfigError("expected either phrasebook or source (with target), not both")
+        if self.texts and (self.phrasebook or self.source):
+            raise ConfigError("expected either texts or pairs (phrasebook, source), not both")
+        if self.valid_texts and not self.texts:
+            raise ConfigError("valid_texts is given without texts")
+        if not 0 < self.mask < 1:
+            raise ConfigError(f"mask: got {self.mask}, expected 0 < share < 1")
+        if not self.text:
+            raise ConfigError("text: got no name; expected that of the column with the texts")
         if self.valid_target and not self.valid_source:
             raise ConfigError("valid_target is given without valid_source")
 
@@ -104,6 +120,7 @@ class TrainSection:
     bleu_sentences: int = 200
     patience: int = 10
     average: int = 5
+    choose_by: Literal["loss", "score"] = "loss"
     ema: float = 0.0
     embeddings: Path | None = None
     start_from: Path | None = None
@@ -150,6 +167,37 @@ class TrainSection:
 
 
 @dataclass(frozen=True)
+class SimilarSection:
+    """Of objective "similar": what the pairs say, and what is learned from them."""
+
+    loss: Literal["score", "negatives"] = "score"
+    low: float = 0.0
+    high: float = 5.0
+    scale: float = 20.0
+
+    def __post_init__(self) -> None:
+        _above_zero("scale", self.scale)
+        if not self.low < self.high:
+            raise ConfigError(f"high: got {self.high:g}, expected more than low ({self.low:g})")
+
+
+@dataclass(frozen=True)
+class DistilSection:
+    """Of objective "distil": what the student learns from, with which weight."""
+
+    temperature: float = 2.0
+    labels: float = 1.0
+    soft: float = 1.0
+    hidden: float = 1.0
+
+    def __post_init__(self) -> None:
+        _above_zero("temperature", self.temperature)
+        _at_least(self, 0, ("labels", "soft", "hidden"))
+        if not self.labels + self.soft + self.hidden:
+            raise ConfigError("labels, soft and hidden are all 0: there is nothing to learn from")
+
+
+@dataclass(frozen=True)
 class Recipe:
     """A whole experiment."""
 
@@ -158,10 +206,22 @@ class Recipe:
     model: Mapping[str, Any] = field(default_factory=dict)  # preset, and fields of Spec
     train: TrainSection = field(default_factory=TrainSection)
     decode: Search = field(default_factory=Search)  # how the trained model is asked by default
+    objective: str = "translate"  # one of OBJECTIVES
+    similar: SimilarSection = field(default_factory=SimilarSection)
+    distil: DistilSection = field(default_factory=DistilSection)
 
     def spec(self, vocabulary: int) -> Spec:
         """The model's spec, once the tokenizer has said how large the vocabulary is."""
         return spec_of(self.model, vocabulary)
+
+
+OBJECTIVES = (
+    "translate",
+    "classify",
+    "fill",
+    "similar",
+    "distil",
+)  # what a model may be trained for
 
 
 _SECTIONS: dict[str, Any] = {
@@ -170,12 +230,19 @@ _SECTIONS: dict[str, Any] = {
     "model": Spec,
     "train": TrainSection,
     "decode": Search,
+    "similar": SimilarSection,
+    "distil": DistilSection,
 }
 
 
 def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
     """The recipe that these tables describe; errors name `where`, the section and the key."""
-    for name, value in tables.items():
+    sections = {name: value for name, value in tables.items() if name != "objective"}
+    objective = tables.get("objective", "translate")
+    if objective not in OBJECTIVES:
+        listed = ", ".join(f'"{name}"' for name in OBJECTIVES)
+        raise ConfigError(f"{where}: objective: got {objective!r}, expected one of {listed}")
+    for name, value in sections.items():
         if name not in _SECTIONS:
             raise ConfigError(f"{where}: unknown key {name!r}{_home_of(name)}")
         if not isinstance(value, Mapping):
@@ -185,7 +252,12 @@ def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
         for name, cls in _SECTIONS.items()
         if name != "model"
     }
-    recipe = Recipe(model=dict(tables.get("model", {})), **built)
+    recipe = Recipe(model=dict(tables.get("model", {})), objective=objective, **built)
+    if objective != "translate":
+        _check_encoder(recipe, where)
+        return recipe
+    if recipe.data.texts:
+        raise ConfigError(f"{where}: [data]: texts are for objectives of an encoder, not translate")
     spec = spec_of(recipe.model, 4000, f"{where}: [model]")  # now, not after an hour of tokenizing
     if not spec.encoder_layers or not spec.decoder_layers:
         raise ConfigError(f"{where}: [model]: translation needs an encoder and a decoder")
@@ -195,6 +267,42 @@ def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
             f"data.max_tokens {recipe.data.max_tokens} and an end; change one of them"
         )
     return recipe
+
+
+def _check_encoder(recipe: Recipe, where: str) -> None:
+    """What can be said about a recipe for an encoder before its data is read."""
+    labelled = recipe.objective != "fill"
+    if recipe.objective == "distil" and recipe.train.start_from is None:
+        raise ConfigError(
+            f"{where}: [train]: start_from: distil needs a teacher, a run that classifies or a "
+            "published classifier"
+        )
+    if recipe.objective == "similar" and not recipe.data.pair:
+        raise ConfigError(f"{where}: [data]: pair: similar compares two texts; name both columns")
+    if recipe.objective == "distil" and recipe.data.labels == "several":
+        raise ConfigError(f"{where}: [data]: labels: distil knows one label a text, not several")
+    if not recipe.data.texts and (labelled or not recipe.data.phrasebook):
+        needed = "a file with labels" if labelled else "a file, or the phrasebook's English side"
+        raise ConfigError(f"{where}: [data]: {recipe.objective} needs texts, {needed}")
+    if labelled and not recipe.data.label:
+        raise ConfigError(f"{where}: [data]: label: got no name; expected that of a column")
+    start = recipe.train.start_from
+    if start is not None and "preset" in recipe.model:
+        raise ConfigError(f"{where}: [model]: the model is that of {start}; leave preset out")
+    if recipe.train.embeddings is not None or recipe.tokenizer.dropout or recipe.data.more:
+        raise ConfigError(
+            f"{where}: train.embeddings, tokenizer.dropout and data.more are for translate alone"
+        )
+    for name in ("head", "classes", "decoder_layers", "image_size"):
+        if name in recipe.model:
+            raise ConfigError(f"{where}: [model]: {name} follows from the objective; leave it out")
+    if start is None:
+        spec = spec_of({**recipe.model, "decoder_layers": 0}, 4000, f"{where}: [model]")
+        if spec.position_limit is not None and spec.position_limit < recipe.data.max_tokens:
+            raise ConfigError(
+                f"{where}: [model]: max_length {spec.position_limit} learned positions cannot hold "
+                f"data.max_tokens {recipe.data.max_tokens}; change one of them"
+            )
 
 
 def _home_of(key: str) -> str:

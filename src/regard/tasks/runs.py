@@ -65,7 +65,7 @@ def _row(run: Run) -> Row:
             step=_last_step(run, info),
             steps=recipe["train"].get("steps"),
             loss=min((r["loss"] for r in checks), default=None),
-            bleu=max((r["bleu"] for r in checks if r["bleu"] is not None), default=None),
+            bleu=max((r["bleu"] for r in checks if r.get("bleu") is not None), default=None),
             parameters=parameter_count(spec),
             data=_data(recipe["data"]),
             seconds=age,
@@ -94,7 +94,7 @@ def _last_step(run: Run, info: dict[str, Any]) -> int:
 def _data(section: dict[str, Any]) -> str:
     if section.get("phrasebook"):
         return f"phrasebook {section['phrasebook']}"
-    names = [Path(section[key]).name for key in ("source", "target") if section.get(key)]
+    names = [Path(section[key]).name for key in ("source", "target", "texts") if section.get(key)]
     return " → ".join(names)
 
 

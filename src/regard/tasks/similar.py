@@ -76,7 +76,7 @@ def agreement(found: Float[np.ndarray, " n"], scores: Sequence[float]) -> Agreem
         from scipy import stats
     except ImportError:
         raise MisuseError(
-            "similar: correlations need scipy; install it with: pip install 'regard[stats]'"
+            "similar: correlations need scipy; install it with: pip install 'regard[metrics]'"
         ) from None
     if len(found) < 2 or np.ptp(found) == 0 or np.ptp(np.asarray(scores)) == 0:
         raise DataError(

@@ -16,9 +16,11 @@ from regard.checkpoint.llama2c import load_llama2c, tokenizer_beside
 from regard.checkpoint.published import MAX_CONFIG, family_of, load_published, read_config
 from regard.errors import MisuseError
 from regard.model.transformer import Transformer
+from regard.tasks.encoder_file import objective_of, read_encoder_file
 from regard.tasks.hub import fetch
 from regard.tasks.hub_name import is_hub_name
-from regard.tasks.load import load_run
+from regard.tasks.load import load_encoder, load_run
+from regard.tasks.published import Published
 from regard.tasks.run import Run
 
 
@@ -49,7 +51,25 @@ def open_source(path: str | Path, *, allow_pickle: bool = False) -> Source:
         model = load_published(place, allow_pickle=allow_pickle)
         config = read_json(place / "config.json", MAX_CONFIG)
         return Source(place, model, family_of(read_config(place)), config)
+    run = Run(place)
+    if run.info.is_file() and objective_of(run) != "translate":
+        encoder = load_encoder(run, "cpu")
+        return Source(place, encoder.transformer, encoder.family, _config(encoder))
     return Source(place, load_run(place, "cpu").transformer)
+
+
+def _config(encoder: Published) -> dict[str, Any]:
+    """What config.json of a published folder would say."""
+    known = read_encoder_file(encoder.folder)
+    if not known.labels:
+        return encoder.family.config(encoder.spec)
+    named = {str(i): name for i, name in enumerate(known.labels)}
+    return {
+        **encoder.family.config(encoder.spec),
+        "id2label": named,
+        "label2id": {name: int(i) for i, name in named.items()},
+        "problem_type": known.kind,
+    }
 
 
 def _llama2c(file: Path) -> Source:

@@ -15,34 +15,39 @@ from regard.draw.progress import TrainingProgress
 from regard.errors import ConfigError, MisuseError, TrainingError
 from regard.model.spec import Spec, parameter_count
 from regard.tasks.choose import chosen_tables
+from regard.tasks.encoder_data import Texts
+from regard.tasks.encoder_spec import check_teacher, open_start
 from regard.tasks.fit import Fit, Outcome
-from regard.tasks.further import parts_lines, root_further
+from regard.tasks.further import root_further
 from regard.tasks.interrupted import told_how_to_go_on
+from regard.tasks.jobs import AnyJob, data_lines, first_use, job_of, prepared_job, survey_of
 from regard.tasks.log import read_log
 from regard.tasks.pace import changed_since
 from regard.tasks.preflight import (
     Held,
     check_fits,
+    coverage_line,
     guessed_compute,
     guessed_shape,
     report,
     shapes_of,
     warnings,
 )
-from regard.tasks.prepare import Corpus, Prepared, load_prepared, prepare, survey
+from regard.tasks.prepare import Corpus, survey
 from regard.tasks.rates import check_schedule
 from regard.tasks.recipe import Recipe, TrainSection, make_recipe
 from regard.tasks.run import Run, free_folder, new_run, only_one, open_run, write_json
 from regard.tasks.short_of_memory import cannot_go_on
 from regard.tasks.static import check_dimensions
 from regard.tasks.stop import polite_stop
+from regard.tasks.translation import TranslationJob
 from regard.tasks.warm_start import check_start, tables_of_start
 from regard.train.freeze import check_names, frozen_share
 from regard.train.memory_limit import SPARE, is_out_of_memory, memory_limit
 
 Say = Callable[[str], None]
 FILE_KEYS = {
-    "data": ("source", "target", "valid_source", "valid_target"),
+    "data": ("source", "target", "valid_source", "valid_target", "texts", "valid_texts"),
     "train": ("embeddings", "start_from"),
 }
 
@@ -108,7 +113,7 @@ def _train(fit: Fit, say: Say) -> Outcome:
             f"{fit.run.folder}` writes them"
         ) from None
     _draw(fit.run, say)
-    say(f'Run folder: {fit.run.folder}   Try: regard translate {fit.run.folder} "…"')
+    say(f"Run folder: {fit.run.folder}   Try: {first_use(fit.job, fit.run)}")
     return outcome
 
 
@@ -131,16 +136,11 @@ def _started(request: Request, say: Say) -> Fit:
             "(regard train --source a.en --target a.de)"
         )
     recipe, corpus = _from_recipe(request) if request.recipe else _from_files(request)
-    check_schedule(recipe)
-    check_names(recipe.spec(4000), recipe.train.freeze)
-    if recipe.train.start_from is not None:
-        check_start(recipe.train.start_from)
-    if recipe.train.embeddings is not None:  # now, not after an hour of tokenizing
-        check_dimensions(recipe.train.embeddings, recipe.spec(4000).d_model)
+    _check_early(recipe)
     named = request.recipe or request.source
     assert named is not None
     folder = request.folder or free_folder(Path("runs"), named.name.split(".")[0] or "run")
-    if not request.force:  # before anything is read or written
+    if not request.force and recipe.objective == "translate":  # before anything is read or written
         spec = recipe.spec(recipe.tokenizer.size)
         check_fits(spec, recipe.train, guessed_shape(recipe.train), folder)
     run = new_run(folder)
@@ -148,31 +148,48 @@ def _started(request: Request, say: Say) -> Fit:
     for line in corpus.lines():
         say(f"  {line}")
     try:
-        data = prepare(run, recipe, corpus)
+        job = prepared_job(run, recipe, corpus)
         if not request.force:  # now with the real lengths
-            spec = recipe.spec(data.tokenizer.size)
-            largest = shapes_of(data.train, spec, recipe.train, data.parts).largest
-            check_fits(spec, recipe.train, largest, folder)
+            largest = shapes_of(job.lengths, job.spec, recipe.train, job.parts).largest
+            check_fits(job.spec, recipe.train, largest, folder)
         held = Held.now(recipe.train)
         workers = guessed_compute(recipe.train).workers
         with memory_limit(recipe.train.memory, SPARE, workers):
-            fit = Fit(run, recipe, data)
+            fit = Fit(run, recipe, job)
             fit.start()
             speed = fit.speed()
     except BaseException:  # Ctrl-C too: a folder with half a corpus is of no use to anyone
         for path in run.folder.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         raise
-    for line in _plan(fit, corpus, data):
+    for line in _plan(fit, job, corpus):
         say(line)
-    for line in report(recipe, fit.model.spec, data, fit.compute, speed, folder, held):
+    for line in report(recipe.train, job, fit.compute, speed, folder, held):
         say(line)
-    for line in warnings(recipe, corpus, data):
-        say(f"Look at:    {line}")
+    if isinstance(job, TranslationJob) and isinstance(corpus, Corpus):
+        say(coverage_line(job.data))
+        for line in warnings(recipe, corpus, job.data):
+            say(f"Look at:    {line}")
     return fit
 
 
-def _from_recipe(request: Request) -> tuple[Recipe, Corpus]:
+def _check_early(recipe: Recipe) -> None:
+    """What can be refused before there is a folder."""
+    check_schedule(recipe)
+    if recipe.train.start_from is not None:
+        check_start(recipe.train.start_from)
+    if recipe.objective != "translate":
+        if recipe.train.start_from is not None:
+            start = open_start(recipe.train.start_from)
+            if recipe.objective == "distil":
+                check_teacher(start)
+        return
+    check_names(recipe.spec(4000), recipe.train.freeze)
+    if recipe.train.embeddings is not None:  # now, not after an hour of tokenizing
+        check_dimensions(recipe.train.embeddings, recipe.spec(4000).d_model)
+
+
+def _from_recipe(request: Request) -> tuple[Recipe, Corpus | Texts]:
     assert request.recipe is not None
     if request.recipe.is_file() and request.recipe.suffix != ".toml":
         raise MisuseError(
@@ -183,7 +200,7 @@ def _from_recipe(request: Request) -> tuple[Recipe, Corpus]:
     if request.minutes is not None:
         tables.setdefault("train", {})["minutes"] = request.minutes
     recipe = make_recipe(_rooted(tables), str(request.recipe))
-    return recipe, survey(recipe.data, recipe.train.seed)
+    return recipe, survey_of(recipe)
 
 
 def _rooted(tables: dict[str, Any]) -> dict[str, Any]:
@@ -234,9 +251,9 @@ def _resumed(run: Run, request: Request, say: Say) -> Fit:
         )
     tables = override(read_json(run.recipe), request.assignments)
     recipe = make_recipe(tables, str(run.recipe))
-    data = load_prepared(run)
-    data.train.verify()  # a byte that changed on the disk would be trained on
-    fit = Fit(run, recipe, data, device=run.read_info().get("device"))
+    job = job_of(run, recipe)
+    job.verify()  # a byte that changed on the disk would be trained on
+    fit = Fit(run, recipe, job, device=run.read_info().get("device"))
     fit.resume(say, anew=request.inexact)
     if request.minutes is not None:  # so many more
         minutes = fit.progress.seconds / 60 + request.minutes
@@ -246,27 +263,18 @@ def _resumed(run: Run, request: Request, say: Say) -> Fit:
     return fit
 
 
-def _plan(fit: Fit, corpus: Corpus, data: Prepared) -> list[str]:
+def _plan(fit: Fit, job: AnyJob, found: Corpus | Texts) -> list[str]:
     """What was chosen, before the first step."""
-    recipe, spec = fit.recipe, fit.model.spec
+    recipe, spec, began = fit.recipe, fit.model.spec, fit.began
     train = recipe.train
-    origin = f"phrasebook {recipe.data.phrasebook}" if recipe.data.phrasebook else "your files"
-    held = 0 if recipe.data.phrasebook or recipe.data.valid_source else len(data.valid_texts)
-    too_long = corpus.report.kept - held - data.parts[0].pairs
-    left_out = (
-        f" ({too_long:,} over {recipe.data.max_tokens} tokens left out)" if too_long > 0 else ""
-    )
     until = [f"{train.steps:,} steps"] if _aim(train) else []
     if train.minutes is not None:
         until.append(f"{train.minutes:g} minutes")
     return [
-        f"Data:       {len(data.train):,} pairs to train on{left_out}, {len(data.valid_texts):,} "
-        f"held out for validation ({origin})",
-        *(f"            {line}" for line in parts_lines(data.parts, corpus.further)),
-        f"Vocabulary: {spec.vocabulary:,} pieces ({data.tokenizer.kind}), shared by both sides",
+        *data_lines(job, recipe, found),
         f"Model:      {describe(spec, recipe)}",
-        *([f"Embedding:  {fit.coverage.sentence()}"] if fit.coverage else []),
-        *([f"Start:      {'; '.join(fit.warm.sentences())}"] if fit.warm else []),
+        *([f"Embedding:  {began.coverage.sentence()}"] if began.coverage else []),
+        *([f"Start:      {'; '.join(began.warm.sentences())}"] if began.warm else []),
         *([f"Frozen:     {frozen_share(fit.model)}"] if train.freeze else []),
         f"Training:   {' or '.join(until)}, about {train.token_budget * train.accumulate:,} "
         f"tokens a step, on {fit.device} ({fit.compute})",
@@ -275,10 +283,16 @@ def _plan(fit: Fit, corpus: Corpus, data: Prepared) -> list[str]:
 
 def describe(spec: Spec, recipe: Recipe) -> str:
     """A model in a line."""
+    start = recipe.train.start_from if recipe.objective != "translate" else None
+    name = recipe.model.get("preset", "base") if start is None else start.name
+    layers = (
+        f"{spec.encoder_layers}+{spec.decoder_layers}"
+        if spec.decoder_layers
+        else spec.encoder_layers
+    )
     return (
-        f"{recipe.model.get('preset', 'base')}: {spec.encoder_layers}+{spec.decoder_layers} "
-        f"layers, d_model {spec.d_model}, {spec.heads} heads, FFN {spec.ffn_size}, "
-        f"{parameter_count(spec) / 1e6:.2f} million parameters"
+        f"{name}: {layers} layers, d_model {spec.d_model}, {spec.heads} heads, "
+        f"FFN {spec.ffn_size}, {parameter_count(spec) / 1e6:.2f} million parameters"
     )
 
 
@@ -293,7 +307,7 @@ def _draw(run: Run, say: Say) -> None:
             [r["step"] for r in steps],
             [r["plain_loss"] for r in steps],
             [(r["step"], r["loss"]) for r in checks],
-            [(r["step"], r["bleu"]) for r in checks if r["bleu"] is not None],
+            [(r["step"], r["bleu"]) for r in checks if r.get("bleu") is not None],
             [r["learning_rate"] for r in steps],
             title=f"Training of {run.folder.name}",
         )

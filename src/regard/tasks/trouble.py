@@ -6,20 +6,21 @@ The rules and their constants are in train/watch.py.
 import json
 import math
 from collections.abc import Callable
+from typing import Any
 
 from safetensors.torch import save
 
 from regard import atomic
-from regard.data.batch import Batch
+from regard.data.text_batch import AnyBatch
 from regard.errors import DivergedError
 from regard.tasks.keep import Keeper
 from regard.tasks.log import Log
 from regard.tasks.run import Run
-from regard.text.tokenizer import Tokenizer
 from regard.train.loop import Step
 from regard.train.state import Progress
 from regard.train.watch import IN_A_ROW, ROLLBACKS, SPIKES, remember
 
+Texts = Callable[[AnyBatch], list[dict[str, Any]]]  # of each example of a batch
 SHOWN = 8  # numbers of examples on the screen; the log has all
 
 
@@ -46,7 +47,7 @@ def is_hopeless(
     step: Step,
     progress: Progress,
     keeper: Keeper,
-    tokenizer: Tokenizer,
+    texts: Texts,
     log: Log,
     say: Callable[[str], None],
 ) -> bool:
@@ -65,14 +66,14 @@ def is_hopeless(
     else:
         return progress.spikes >= SPIKES
     keeper.note(state="failed")
-    raise _given_up(step, why, keeper.run, tokenizer)
+    raise _given_up(step, why, keeper.run, texts)
 
 
-def _given_up(step: Step, why: str, run: Run, tokenizer: Tokenizer) -> DivergedError:
+def _given_up(step: Step, why: str, run: Run, texts: Texts) -> DivergedError:
     assert step.objection is not None
     folder = run.folder / f"dump-step-{step.number:08d}"
     try:
-        dump(step, run, tokenizer)
+        dump(step, run, texts)
         where = f"the last batch is in {folder}"
     except OSError as error:
         where = f"its batch could not be written to {folder}: {error.strerror}"
@@ -83,7 +84,7 @@ def _given_up(step: Step, why: str, run: Run, tokenizer: Tokenizer) -> DivergedE
     )
 
 
-def dump(step: Step, run: Run, tokenizer: Tokenizer) -> None:
+def dump(step: Step, run: Run, texts: Texts) -> None:
     """The batch of a step for people (batch.json) and for programs (batch.safetensors)."""
     assert step.objection is not None
     facts = {
@@ -92,39 +93,17 @@ def dump(step: Step, run: Run, tokenizer: Tokenizer) -> None:
         "loss": _plain(step.loss),
         "gradient_norm": _plain(step.gradient_norm),
         "learning_rate": step.learning_rate,
-        "examples": [row for batch in step.group for row in _texts(batch, tokenizer)],
+        "examples": [row for batch in step.group for row in texts(batch)],
     }
     tensors = {
         f"{number}.{name}": tensor.cpu().contiguous()
         for number, batch in enumerate(step.group)
-        for name, tensor in (
-            ("source", batch.source),
-            ("source_real", batch.source_real),
-            ("target_in", batch.target_in),
-            ("target_out", batch.target_out),
-            ("target_real", batch.target_real),
-        )
+        for name, tensor in batch.tensors().items()
     }
     with atomic.new_folder(run.folder / f"dump-step-{step.number:08d}") as folder:
         text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
         (folder / "batch.json").write_text(text, encoding="utf-8")
         (folder / "batch.safetensors").write_bytes(save(tensors))
-
-
-def _texts(batch: Batch, tokenizer: Tokenizer) -> list[dict[str, object]]:
-    """Each example of a batch as text again."""
-    rows: list[dict[str, object]] = []
-    for i in range(len(batch.source)):
-        source = batch.source[i][batch.source_real[i]].tolist()[:-1]  # without </s>
-        target = batch.target_out[i][batch.target_real[i]].tolist()[:-1]
-        rows.append(
-            {
-                "example": batch.ids[i] if batch.ids else None,
-                "source": tokenizer.decode(source),
-                "target": tokenizer.decode(target),
-            }
-        )
-    return rows
 
 
 def _plain(number: float) -> float | str:

@@ -13,11 +13,10 @@ from typing import Any
 
 from regard.checkpoint.native import Checkpoint, read_json, save_checkpoint
 from regard.config import build
-from regard.data.batch import make_batch
 from regard.errors import TrainingError
 from regard.tasks.fit import Fit
+from regard.tasks.jobs import job_of
 from regard.tasks.preflight import largest_batch
-from regard.tasks.prepare import load_prepared
 from regard.tasks.recipe import make_recipe
 from regard.tasks.run import Run
 from regard.train.compute import Compute
@@ -34,7 +33,7 @@ def try_batch(folder: Path, budget: int, megabytes: int) -> dict[str, Any]:
     asked = replace(recipe.train, token_budget=budget, memory=megabytes)
     recipe = replace(recipe, train=asked)
     try:
-        fit = Fit(run, recipe, load_prepared(run))
+        fit = Fit(run, recipe, job_of(run, recipe))
         fit.compute = build(Compute, run.read_info()["compute"], str(run.info))
         with fit.memory_limit():
             speed = _steps(run, fit)
@@ -47,9 +46,8 @@ def try_batch(folder: Path, budget: int, megabytes: int) -> dict[str, Any]:
 
 
 def _steps(run: Run, fit: Fit) -> float:
-    pairs, special = fit.data.train, fit.data.tokenizer.special
-    numbers = largest_batch(pairs, fit.model.spec, fit.recipe.train, fit.data.parts)
-    batch = make_batch([pairs[int(i)] for i in numbers], special)
+    numbers = largest_batch(fit.job.lengths, fit.model.spec, fit.recipe.train, fit.job.parts)
+    batch = fit.job.batch(numbers)
     group = [batch] * fit.recipe.train.accumulate
     seconds: list[float] = []
     with closing(fit.crew()) as crew:

@@ -37,6 +37,16 @@ class Validation:
         """e^loss: among how many tokens the model hesitates."""
         return math.exp(min(self.loss, 700.0))
 
+    @property
+    def numbers(self) -> dict[str, float | None]:
+        """For the log, beside the loss."""
+        return {"perplexity": self.perplexity, "bleu": self.bleu}
+
+    @property
+    def score(self) -> float | None:
+        """What translations are judged by."""
+        return self.bleu
+
     def sentence(self) -> str:
         bleu = "" if self.bleu is None else f" · BLEU {self.bleu:.1f} (greedy)"
         return f"validation loss {self.loss:.4f} · perplexity {self.perplexity:.2f}{bleu}"

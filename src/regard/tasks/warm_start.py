@@ -26,6 +26,8 @@ from regard.tasks.run import Run, open_run
 
 # Rows of these are words: they mean something only with their own vocabulary.
 WORDS = ("source_embedding.weight", "target_embedding.weight", "output.weight", "output.bias")
+# What an encoder is given anew for another objective.
+HEAD = ("head", "classes", "pool", "tie", "output_transform", "output_bias")
 SHOWN = 4  # names or fields that a sentence lists
 
 
@@ -66,11 +68,14 @@ def tables_of_start(assignments: Sequence[str]) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def take_weights(model: Transformer, folder: Path) -> WarmStart:
-    """Copy what fits into `model`; nothing that fits is an error."""
+def take_weights(model: Transformer, folder: Path, same_words: bool = False) -> WarmStart:
+    """Copy what fits into `model`; nothing that fits is an error.
+
+    `same_words`: the tokenizer is that of the folder too, and what differs is only the head.
+    """
     other = load(folder, device="cpu", engine="torch")
     theirs = dict(other.transformer.named_parameters(remove_duplicate=False))
-    without = () if isinstance(other, Model) else WORDS
+    without = () if same_words or isinstance(other, Model) else WORDS
     mine = dict(model.named_parameters())
     alike = [
         name
@@ -89,8 +94,30 @@ def take_weights(model: Transformer, folder: Path) -> WarmStart:
         len(alike),
         len(mine),
         tuple(_parts(set(mine) - set(alike))),
-        tuple(_differing(model.spec, other.transformer.spec)),
+        tuple(_differing(model.spec, other.transformer.spec, HEAD if same_words else ())),
     )
+
+
+@torch.no_grad()
+def take_layers(model: Transformer, folder: Path) -> WarmStart:
+    """Of a teacher every second layer, or as many as the student has, evenly; and all the rest."""
+    other = load(folder, device="cpu", engine="torch").transformer
+    theirs = dict(other.named_parameters())
+    mine, start = dict(model.named_parameters()), "encoder.layers."
+    many, few = other.spec.encoder_layers, model.spec.encoder_layers
+    taken = 0
+    for name, weight in mine.items():
+        source = name
+        if name.startswith(start):
+            number, rest = name.removeprefix(start).split(".", 1)
+            source = f"{start}{int(number) * many // few}.{rest}"
+        if source in theirs and theirs[source].shape == weight.shape:
+            weight.copy_(theirs[source])
+            taken += 1
+    if not taken:
+        raise ConfigError(f"train.start_from: no weight of {folder} has the shape of one here")
+    differing = _differing(model.spec, other.spec, (*HEAD, "encoder_layers"))
+    return WarmStart(str(folder), taken, len(mine), (), tuple(differing))
 
 
 def weights_digest(weights: Mapping[str, Tensor]) -> str:
@@ -111,9 +138,9 @@ def check_digest(weights: Mapping[str, Tensor], stated: object, folder: Path) ->
         )
 
 
-def _differing(mine: Spec, theirs: Spec) -> list[str]:
+def _differing(mine: Spec, theirs: Spec, ignored: Sequence[str] = ()) -> list[str]:
     """Fields that change what the weights compute, whether or not a shape shows it."""
-    chance = ("vocabulary", "dropout", "attention_dropout", "ffn_dropout", "max_length")
+    chance = ("vocabulary", "dropout", "attention_dropout", "ffn_dropout", "max_length", *ignored)
     pairs = [(f.name, vars(mine)[f.name], vars(theirs)[f.name]) for f in fields(Spec)]
     return [f"{n} {a} (there {b})" for n, a, b in pairs if a != b and n not in chance]
 

@@ -28,7 +28,7 @@ _SPECIALS = list(TEXTS.values())
 # signs, each with the one space before it; any other white space stands alone.
 _BYTES_SPLIT = r" ?(?:[\p{L}\p{M}]+|\p{N}+|[^\s\p{L}\p{M}\p{N}]+)|\s"
 # A word may hold apostrophes and hyphens inside (don't, well-known); each sign stands alone.
-_WORDS_SPLIT = r"\w+(?:['’-]\w+)*|[^\w\s]"
+WORDS_SPLIT = r"\w+(?:['’-]\w+)*|[^\w\s]"
 # Unigram looks every piece up, also "<s>"; cut at < and > so that text never spells a special one.
 _NO_SPECIALS_SPLIT = r"[<>]"
 
@@ -73,7 +73,7 @@ def _build_unigram() -> Backend:
 
 def _build_words() -> Backend:
     backend = Backend(models.WordLevel(unk_token=TEXTS["unk"]))
-    backend.pre_tokenizer = pre_tokenizers.Split(Regex(_WORDS_SPLIT), "removed", invert=True)
+    backend.pre_tokenizer = pre_tokenizers.Split(Regex(WORDS_SPLIT), "removed", invert=True)
     return backend
 
 

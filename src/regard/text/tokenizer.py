@@ -85,9 +85,13 @@ class Tokenizer:
     def save(self, path: Path) -> None:
         """Write tokenizer.json, whole or not at all."""
         try:
-            atomic.write_text(path, self._backend.to_str(pretty=True))
+            atomic.write_text(path, self.written())
         except OSError as error:
             raise DataError(f"{path}: cannot write the tokenizer: {error}") from error
+
+    def written(self) -> str:
+        """What `save` writes."""
+        return self._backend.to_str(pretty=True)
 
     def with_dropout(self, share: float) -> "Tokenizer":
         """The same vocabulary; when it cuts a word, each merge is left out with this probability.

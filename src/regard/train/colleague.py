@@ -17,7 +17,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -26,18 +26,17 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from regard.config import build, to_tables
-from regard.data.batch import Batch
+from regard.data.text_batch import AnyBatch
 from regard.errors import TrainingError
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.train.compute import Compute
 from regard.train.memory import keep_freed_memory
-from regard.train.objectives import Translation
+from regard.train.objectives import batch_of, packed, unpacked
 from regard.train.parts import Part
 from regard.train.shared import SharedTensors
-from regard.train.worker import Done, Share, Sums, Worker, trained
+from regard.train.worker import Done, LossOf, Share, Sums, Worker, trained
 
-_BATCH = ("source", "source_real", "target_in", "target_out", "target_real")
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
 
 
@@ -47,7 +46,7 @@ class Colleague:
     def __init__(
         self,
         model: Transformer,
-        objective: Translation,
+        objective: LossOf,
         compute: Compute,
         seed: int,
         weights: SharedTensors,
@@ -67,7 +66,7 @@ class Colleague:
             "spec": to_tables(model.spec),
             "frozen": [not weight.requires_grad for weight in model.parameters()],
             "double": weights.tensors[0].dtype == torch.float64,
-            "objective": asdict(objective),
+            "objective": packed(objective),
             "compute": asdict(compute),
             "seed": seed,
         }
@@ -78,7 +77,8 @@ class Colleague:
         tensors = {"step": torch.tensor([share.step, share.targets])}
         for i, part in enumerate(share.parts):
             tensors[f"{i}"] = torch.tensor([part.number, part.rows, part.start])
-            tensors |= {f"{i}.{name}": vars(part.batch)[name].contiguous() for name in _BATCH}
+            named = part.batch.tensors().items()
+            tensors |= {f"{i}.{name}": tensor.contiguous() for name, tensor in named}
         try:
             self._line.send_bytes(save(tensors))
         except (BrokenPipeError, ConnectionResetError):
@@ -130,18 +130,23 @@ def serve(weights: int, gradients: int, line: int) -> None:
         for weight, frozen in zip(model.parameters(), about["frozen"], strict=True):
             weight.requires_grad_(not frozen)
         found = SharedTensors(trained(model), gradients).tensors
-        worker = Worker(model, Translation(**about["objective"]), compute, about["seed"])
+        objective = unpacked(about["objective"])
+        worker = Worker(model, objective, compute, about["seed"])
         while True:
-            talk.send_bytes(_answered(worker, talk.recv_bytes(), found))
+            talk.send_bytes(_answered(worker, batch_of(objective), talk.recv_bytes(), found))
     except (EOFError, ConnectionResetError, BrokenPipeError):
         return
 
 
-def _answered(worker: Worker, question: bytes, into: Sequence[Tensor]) -> bytes:
+def _answered(
+    worker: Worker, kind: type[AnyBatch], question: bytes, into: Sequence[Tensor]
+) -> bytes:
     try:
         tensors = load(question)
         step, targets = tensors.pop("step").tolist()
-        parts = [_part(tensors, i) for i in range(len(tensors) // (1 + len(_BATCH)))]
+        names = [field.name for field in fields(kind) if field.name != "ids"]
+        count = len(tensors) // (1 + len(names))
+        parts = [_part(tensors, i, kind, names) for i in range(count)]
         done = worker.gradients(Share(step, targets, parts))
         missing = []
         for i, (gradient, place) in enumerate(zip(done.gradients, into, strict=True)):
@@ -159,9 +164,9 @@ def _answered(worker: Worker, question: bytes, into: Sequence[Tensor]) -> bytes:
         return json.dumps({"error": traceback.format_exc()}).encode()
 
 
-def _part(tensors: dict[str, Tensor], i: int) -> Part:
+def _part(tensors: dict[str, Tensor], i: int, kind: type[AnyBatch], names: Sequence[str]) -> Part:
     number, rows, start = tensors[f"{i}"].tolist()
-    batch = Batch(**{name: tensors[f"{i}.{name}"] for name in _BATCH}, ids=())
+    batch = kind(**{name: tensors[f"{i}.{name}"] for name in names}, ids=())
     return Part(number, batch, rows, start)
 
 

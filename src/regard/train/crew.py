@@ -16,13 +16,13 @@ from collections.abc import Sequence
 
 import torch
 
-from regard.data.batch import Batch
+from regard.data.text_batch import AnyBatch
 from regard.errors import MisuseError
 from regard.model.transformer import Transformer
 from regard.train.colleague import Colleague, use_shared
 from regard.train.compute import Compute
 from regard.train.memory import give_freed_memory_back, keep_freed_memory
-from regard.train.objectives import Translation
+from regard.train.objectives import is_known
 from regard.train.parts import parts_of, too_large
 from regard.train.shared import SharedTensors, can_share
 from regard.train.worker import Done, LossOf, Share, Sums, Worker, trained
@@ -53,7 +53,7 @@ class Crew:
 
     def _hire(self, loss_of: LossOf, seed: int) -> None:
         on_cpu = self._weights[0].device.type == "cpu"
-        if not (can_share() and on_cpu and isinstance(loss_of, Translation)):
+        if not (can_share() and on_cpu and is_known(loss_of)):
             raise MisuseError(
                 "train.workers: several workers are for translation on a CPU under Linux; set it "
                 "to 1"
@@ -69,9 +69,9 @@ class Crew:
             for _ in range(self.compute.workers - 1)
         ]
 
-    def gradients(self, step: int, group: Sequence[Batch]) -> Sums:
+    def gradients(self, step: int, group: Sequence[AnyBatch]) -> Sums:
         """The gradient of the mean loss per target token over the group, and that loss."""
-        targets = sum(int(batch.target_real.sum()) for batch in group)
+        targets = sum(batch.targets for batch in group)
         workers = self.compute.workers
         parts = [half for part in parts_of(group, workers) for half in part.within(self.most)]
         shares = [Share(step, targets, parts[i::workers]) for i in range(workers)]

@@ -9,7 +9,7 @@ rows it holds; it also keeps the part's width, so that the masks of its rows are
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from regard.data.batch import Batch, split_batch
+from regard.data.text_batch import AnyBatch
 from regard.errors import OutOfMemoryError
 
 
@@ -18,14 +18,14 @@ class Part:
     """`batch` is the rows from `start` on of a part that has `rows` of them."""
 
     number: int
-    batch: Batch
+    batch: AnyBatch
     rows: int
     start: int = 0
 
     @property
     def cells(self) -> int:
         """Positions, padding counted: what memory grows with."""
-        return self.batch.source.numel() + self.batch.target_in.numel()
+        return self.batch.cells
 
     def halves(self) -> list["Part"]:
         """The upper and the lower rows, as wide as before."""
@@ -40,28 +40,19 @@ class Part:
         return [small for half in self.halves() for small in half.within(cells)]
 
     def _rows(self, rows: slice) -> "Part":
-        batch = self.batch
-        chosen = Batch(
-            batch.source[rows],
-            batch.source_real[rows],
-            batch.target_in[rows],
-            batch.target_out[rows],
-            batch.target_real[rows],
-            batch.ids[rows],
-        )
-        return replace(self, batch=chosen, start=self.start + rows.start)
+        return replace(self, batch=self.batch.rows(rows), start=self.start + rows.start)
 
 
-def parts_of(group: Sequence[Batch], workers: int) -> list[Part]:
+def parts_of(group: Sequence[AnyBatch], workers: int) -> list[Part]:
     """Each batch divided among the workers; numbered through."""
-    batches = [part for batch in group for part in split_batch(batch, workers)]
+    batches = [part for batch in group for part in batch.split(workers)]
     return [Part(number, batch, len(batch.source)) for number, batch in enumerate(batches)]
 
 
 def too_large(part: Part) -> OutOfMemoryError:
-    """Not even one pair fits: the sentence that says so."""
-    source, target = part.batch.source.shape[1], part.batch.target_in.shape[1]
+    """Not even one row fits: the sentence that says so."""
+    row = part.batch.row_in_words
     return OutOfMemoryError(
-        f"out of memory: not even one pair of {source} and {target} tokens fits; train a smaller "
-        "model (model.preset), leave long pairs out (data.max_tokens), or free some memory"
+        f"out of memory: not even one {row} fits; train a smaller model (model.preset), leave long "
+        f"{row.split()[0]}s out (data.max_tokens), or free some memory"
     )

@@ -1,0 +1,100 @@
+"""`regard evaluate` of a classifier: accuracy, F1 of each label, a table of confusions."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from regard.draw.tables import NumberTable
+    from regard.tasks.evaluate_texts import TextScores
+
+
+def is_classifier(folder: Path, texts: Path | None) -> bool:
+    """Whether the folder is to be asked for labels, not translations."""
+    from regard.tasks.encoder_file import objective_of
+    from regard.tasks.run import Run
+
+    return texts is not None or objective_of(Run(folder)) != "translate"
+
+
+def evaluate_texts(
+    folder: Path,
+    texts: Path | None,
+    device: str,
+    png: Path | None,
+    svg: Path | None,
+    as_json: bool,
+) -> None:
+    """Classify a test set and print how good that was."""
+    from regard.cli.opened import opened
+    from regard.draw.progress import progress_bar
+    from regard.tasks.evaluate_texts import score_texts_of, texts_to_score
+
+    model = opened(folder, "classify", device)
+    test = texts_to_score(model, texts)
+    if test.report is not None and test.report.kept < test.report.total:
+        for line in test.report.lines():
+            click.echo(line, err=True)
+    with progress_bar("classifying", len(test.rows)) as bar:
+        scores = score_texts_of(model, test, bar.advance)
+    if as_json:
+        click.echo(json.dumps({"set": test.name, **asdict(scores)}, ensure_ascii=False))
+    else:
+        _print(test.name, scores)
+    _draw(test.name, scores, png, svg)
+
+
+def _print(name: str, scores: "TextScores") -> None:
+    from rich.console import Console
+
+    from regard.tasks.evaluate_texts import worst
+
+    several = not scores.confusion
+    all_right = "  (all labels of a text right)" if several else ""
+    click.echo(f"{scores.texts:,} texts of {name}")
+    click.echo(f"accuracy {scores.accuracy:8.2%}{all_right}")
+    click.echo(f"F1       {scores.f1:8.2%}  ({'micro' if several else 'macro'})\n")
+    width = max(5, *(len(row.label) for row in scores.labels))
+    click.echo(f"{'label':<{width}}  precision  recall      F1    texts")
+    for row in scores.labels:
+        shares = f"{row.precision:9.2%} {row.recall:7.2%} {row.f1:7.2%}"
+        click.echo(f"{row.label:<{width}}  {shares} {row.texts:8,}")
+    if scores.confusion:
+        click.echo()
+        Console(highlight=False).print(_table(scores))
+        if said := worst(scores, [row.label for row in scores.labels]):
+            click.echo(f"\n{said}")
+    if scores.cut:
+        click.echo(f"{scores.cut:,} texts are as long as the model reads; the rest was cut.")
+
+
+def _table(scores: "TextScores") -> "NumberTable":
+    import numpy as np
+
+    from regard.draw.tables import NumberTable
+
+    names = [row.label for row in scores.labels]
+    title = "texts by their label (rows) and the answer (columns)"
+    return NumberTable(np.array(scores.confusion, dtype=float), names, names, title, decimals=0)
+
+
+def _draw(name: str, scores: "TextScores", png: Path | None, svg: Path | None) -> None:
+    from regard import atomic
+    from regard.draw.table_pictures import tables_png, tables_svg
+
+    if not png and not svg:
+        return
+    if not scores.confusion:
+        raise click.UsageError("--png, --svg: where several labels may hold there is no table")
+    said = f"accuracy {scores.accuracy:.2%}, F1 {scores.f1:.2%}"
+    title, subtitle = "Which label is taken for which", f"{scores.texts:,} texts of {name}: {said}"
+    if svg:
+        atomic.write_text(svg, tables_svg([_table(scores)], title, subtitle))
+    if png:
+        tables_png(png, [_table(scores)], title, subtitle)
+    for path in (png, svg):
+        if path:
+            click.echo(f"Drawn: {path}", err=True)

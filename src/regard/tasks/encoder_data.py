@@ -1,0 +1,303 @@
+"""Texts with labels → run folder: the tokenizer, ids and labels, the held-out texts.
+
+Reads the file in passes (count and check, learn the vocabulary, encode) and never holds it.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from regard import atomic
+from regard.checkpoint.files import read_json
+from regard.config import build, to_tables
+from regard.data.corpus import Limits, Report, split_for_validation
+from regard.data.labelled import Columns, Labelled, in_order, read_labelled
+from regard.data.phrasebook.corpus import phrasebook
+from regard.data.store import PairStore, write_store
+from regard.draw.progress import progress_bar
+from regard.errors import CheckpointError, DataError
+from regard.model.spec import Spec
+from regard.tasks.around import copy_around
+from regard.tasks.encoder_file import ONE, SEVERAL, EncoderFile, read_encoder_file
+from regard.tasks.encoder_spec import Start, encoder_spec, open_start
+from regard.tasks.labels import read_labels
+from regard.tasks.load import load
+from regard.tasks.prepare import FEWEST, held_out_share, read_texts
+from regard.tasks.recipe import DataSection, Recipe
+from regard.tasks.run import Run, write_json
+from regard.text.encoder_tokenizer import save_for_encoder
+from regard.text.published import PublishedTokenizer, load_tokenizer
+from regard.text.tokenizer import Tokenizer
+from regard.train.teacher import save_teacher
+
+TEACHER = "teacher"  # its copy, in the data of a run that distils
+MANY = 50  # labels that are usual; more, and most of them once, and it is the wrong column
+SHOWN = 5  # labels that a sentence lists
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The rows of a recipe, as things to be read any number of times."""
+
+    data: DataSection
+    seed: int
+    report: Report  # of the counting pass
+    counts: Counter[str]  # of each label; empty where there are none
+    labelled: bool = True
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Their names, in the order of the classes."""
+        return in_order(set(self.counts))
+
+    def lines(self) -> list[str]:
+        """What was read, for a person."""
+        if not self.counts:
+            return [] if self.data.phrasebook else self.report.lines()
+        shown = [f"{name} {self.counts[name]:,}" for name in self.labels[: 2 * SHOWN]]
+        more = ", …" if len(self.labels) > 2 * SHOWN else ""
+        return [*self.report.lines(), f"{len(self.labels)} labels: {', '.join(shown)}{more}."]
+
+    def train(self) -> Iterator[Labelled]:
+        """Those to learn from."""
+        if self.data.phrasebook:
+            return _phrases(self.data.phrasebook, "train")
+        return (row for row, held_out in self._rows() if not held_out)
+
+    def valid(self) -> Iterator[Labelled]:
+        """Those to validate on."""
+        if self.data.phrasebook:
+            return _phrases(self.data.phrasebook, "dev")
+        if self.data.valid_texts is not None:
+            return read_rows(self.data.valid_texts, self.data, Report(), self.labelled)
+        return (row for row, held_out in self._rows() if held_out)
+
+    def _rows(self) -> Iterator[tuple[Labelled, bool]]:
+        assert self.data.texts is not None
+        share = 0.0 if self.data.valid_texts else held_out_share(self.data, self.report.kept)
+        for row in read_rows(self.data.texts, self.data, Report(), self.labelled):
+            whole = row.text if row.pair is None else f"{row.text}\t{row.pair}"
+            yield row, split_for_validation(whole, fraction=share, seed=self.seed)
+
+
+def _phrases(language: str, split: str) -> Iterator[Labelled]:
+    """The English sentences of the phrasebook, each once."""
+    found = dict.fromkeys(entry.source for entry in phrasebook(language) if entry.split == split)
+    return (Labelled(text, None, (), line) for line, text in enumerate(found, start=1))
+
+
+def read_rows(
+    path: Path, data: DataSection, report: Report, labelled: bool = True
+) -> Iterator[Labelled]:
+    """The rows of a file, its columns as the recipe says."""
+    label = data.label if labelled else ""
+    columns = Columns(data.text, data.pair, label, data.labels == "several")
+    return read_labelled(path, columns, report, Limits(data.max_characters))
+
+
+def survey_texts(data: DataSection, seed: int) -> Texts:
+    """Count and check; refuse what no classifier can be trained on."""
+    assert data.texts is not None
+    report, counts = Report(), Counter[str]()
+    with progress_bar("reading", None) as bar:
+        for row in read_rows(data.texts, data, report):
+            counts.update(row.labels)
+            bar.advance()
+        if len(counts) < (1 if data.labels == "several" else 2):
+            found = (
+                f"every row has the label {next(iter(counts))!r}" if counts else "no row has one"
+            )
+            raise DataError(
+                f"{data.texts}: {found}, a classifier needs two or more labels; look at the column "
+                f"{data.label!r} (data.label)"
+            )
+        if len(counts) > MANY and 2 * len(counts) > report.kept:
+            raise DataError(
+                f"{data.texts}: {len(counts):,} labels in {report.kept:,} rows, most of them once: "
+                "that is the column of something else; say which one holds the labels (data.label)"
+            )
+        if data.valid_texts is None and report.kept < FEWEST:
+            raise DataError(
+                f"{data.texts}: {report.kept} rows are too few to hold some out for validation, "
+                f"{FEWEST} are the least; add more, or give some to validate on (data.valid_texts)"
+            )
+        if data.valid_texts is not None:
+            refuse_unseen(
+                data.valid_texts, read_rows(data.valid_texts, data, Report()), set(counts)
+            )
+    return Texts(data, seed, report, counts)
+
+
+def survey_unlabelled(data: DataSection, seed: int) -> Texts:
+    """Count and check texts that are learned from by themselves."""
+    report = Report()
+    with progress_bar("reading", None) as bar:
+        rows = (
+            _phrases(data.phrasebook, "train")
+            if data.texts is None
+            else read_rows(data.texts, data, report, labelled=False)
+        )
+        count = 0
+        for _ in rows:
+            count += 1
+            bar.advance()
+    if data.texts is None:
+        report.total = report.kept = count
+    elif data.valid_texts is None and report.kept < FEWEST:
+        raise DataError(
+            f"{data.texts}: {report.kept} texts are too few to hold some out for validation, "
+            f"{FEWEST} are the least; add more, or give some to validate on (data.valid_texts)"
+        )
+    return Texts(data, seed, report, Counter(), labelled=False)
+
+
+def refuse_unseen(path: Path, rows: Iterable[Labelled], known: set[str]) -> None:
+    """A label that training has never seen cannot be answered: name it."""
+    unseen = Counter(label for row in rows for label in row.labels if label not in known)
+    if unseen:
+        named = ", ".join(f"{name!r} ({n:,})" for name, n in unseen.most_common(SHOWN))
+        more = ", …" if len(unseen) > SHOWN else ""
+        raise DataError(
+            f"{path}: labels that training has not seen: {named}{more}; known are "
+            f"{', '.join(map(repr, in_order(known)[: 4 * SHOWN]))}"
+        )
+
+
+@dataclass(frozen=True)
+class EncoderData:
+    """What training needs of the data."""
+
+    spec: Spec
+    file: EncoderFile
+    tokenizer: PublishedTokenizer
+    train: PairStore  # ids with special tokens; how many are of the first text, and the labels
+    valid: PairStore
+
+    @property
+    def pad(self) -> int:
+        """The id that fills up rows."""
+        return self.tokenizer.roles.get("pad", 0)
+
+
+def prepare_texts(run: Run, recipe: Recipe, texts: Texts) -> EncoderData:
+    """Fill the run's data folder and load it."""
+    start = None if recipe.train.start_from is None else open_start(recipe.train.start_from)
+    tokenizer = tokenizer_for(run, recipe, texts, start)
+    labels = texts.labels
+    if recipe.objective == "distil":
+        assert start is not None and texts.data.texts is not None
+        labels = read_labels(start.folder, start.spec.classes).names
+        refuse_unseen(texts.data.texts, chain(texts.train(), texts.valid()), set(labels))
+        save_teacher(load(start.folder, "cpu").transformer, run.data / TEACHER)
+    spec = encoder_spec(recipe, rows_needed(tokenizer, start), len(labels), start)
+    limits = (recipe.data.max_tokens, spec.position_limit, tokenizer.max_length)
+    limit = min(most for most in limits if most is not None)
+    kind = SEVERAL if recipe.data.labels == "several" else ONE
+    kind = kind if texts.labelled else ""
+    file = EncoderFile(start.family if start else "regard", limit, labels, kind)
+    file.write(run.folder)
+    write_json(run.spec, to_tables(spec))
+    valid = list(texts.valid())
+    with progress_bar("encoding", None) as bar:
+        places = {name: i for i, name in enumerate(labels)}
+        bound = max(spec.vocabulary, limit + 1, len(places))
+
+        def encoded(rows: Iterable[Labelled]) -> Iterator[tuple[list[int], list[int]]]:
+            return _encoded(tokenizer, iter(rows), limit, places, bar.advance)
+
+        stores = {
+            "train": write_store(run.data / "train", encoded(texts.train()), bound),
+            "valid": write_store(run.data / "valid", encoded(valid), bound),
+        }
+    for name, store in stores.items():
+        if not len(store):
+            raise DataError(
+                f"texts: no {name} row is left; give rows to validate on as valid_texts"
+            )
+    write_valid(run, valid)
+    return load_texts(run)
+
+
+def write_valid(run: Run, valid: Iterable[Labelled]) -> None:
+    """The held-out rows, for people and for `regard evaluate`."""
+    rows = ({"text": row.text, "pair": row.pair, "labels": row.labels} for row in valid)
+    lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+    atomic.write_text(run.data / "valid.jsonl", "".join(f"{line}\n" for line in lines))
+
+
+def tokenizer_for(
+    run: Run, recipe: Recipe, texts: Texts, start: Start | None
+) -> PublishedTokenizer:
+    """That of the model that training starts from, or one that is learned from the texts."""
+    if start is not None:
+        copy_around(start.folder, run.folder)
+    else:
+        with progress_bar("vocabulary", texts.report.kept) as bar:
+            lines = _sentences(texts.train(), bar.advance)
+            learned = Tokenizer.train(lines, recipe.tokenizer.kind, recipe.tokenizer.size)
+        save_for_encoder(learned, run.folder)
+    tokenizer = load_tokenizer(run.folder)
+    if tokenizer is None:
+        assert start is not None
+        raise CheckpointError(f"{start.folder}: has no tokenizer files, so text cannot become ids")
+    return tokenizer
+
+
+def rows_needed(tokenizer: PublishedTokenizer, start: Start | None) -> int:
+    """Rows of the embedding; a published one may have more than its tokenizer has tokens."""
+    if start is not None and tokenizer.size > start.spec.vocabulary:
+        raise CheckpointError(
+            f"{start.folder}: the tokenizer knows {tokenizer.size} tokens, the weights "
+            f"{start.spec.vocabulary}; its files belong to another model"
+        )
+    return tokenizer.size if start is None else start.spec.vocabulary
+
+
+def _sentences(rows: Iterable[Labelled], advance: Callable[[int], None]) -> Iterator[str]:
+    for row in rows:
+        yield row.text
+        if row.pair is not None:
+            yield row.pair
+        advance(1)
+
+
+def _encoded(
+    tokenizer: PublishedTokenizer,
+    rows: Iterator[Labelled],
+    limit: int,
+    places: dict[str, int],
+    advance: Callable[[int], None],
+) -> Iterator[tuple[list[int], list[int]]]:
+    while chunk := list(islice(rows, 1000)):
+        for row in chunk:
+            whole = tokenizer.encode(row.text, row.pair, limit)
+            first = len(whole.segments) - sum(map(bool, whole.segments))
+            yield list(whole.ids), [first, *(places[label] for label in row.labels)]
+        advance(len(chunk))
+
+
+def load_texts(run: Run) -> EncoderData:
+    """What `prepare_texts` left in the run folder."""
+    tokenizer = load_tokenizer(run.folder)
+    if tokenizer is None:
+        raise CheckpointError(f"{run.folder}: the files of its tokenizer are gone; copy it again")
+    return EncoderData(
+        build(Spec, read_json(run.spec), str(run.spec)),
+        read_encoder_file(run.folder),
+        tokenizer,
+        PairStore.open(run.data / "train"),
+        PairStore.open(run.data / "valid"),
+    )
+
+
+def held_out(run: Run) -> list[Labelled]:
+    """The rows that a run validates on."""
+    rows: list[dict[str, Any]] = read_texts(run.data / "valid.jsonl")
+    return [
+        Labelled(row["text"], row["pair"], tuple(row["labels"]), line)
+        for line, row in enumerate(rows, start=1)
+    ]

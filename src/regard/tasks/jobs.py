@@ -1,0 +1,89 @@
+"""The job of a recipe, by its objective: surveyed, prepared, described, taken up again."""
+
+from regard.tasks.encoder_data import (
+    EncoderData,
+    Texts,
+    load_texts,
+    prepare_texts,
+    survey_texts,
+    survey_unlabelled,
+)
+from regard.tasks.encoder_job import EncoderJob
+from regard.tasks.further import parts_lines
+from regard.tasks.job import Job
+from regard.tasks.prepare import Corpus, load_prepared, prepare, survey
+from regard.tasks.recipe import Recipe
+from regard.tasks.run import Run
+from regard.tasks.similar_data import SimilarData, load_pairs, prepare_pairs, survey_pairs
+from regard.tasks.similar_job import SimilarJob
+from regard.tasks.translation import TranslationJob
+
+AnyJob = TranslationJob | EncoderJob | SimilarJob
+
+
+def job_of(run: Run, recipe: Recipe) -> AnyJob:
+    """What `regard train` prepared in this run, as a job."""
+    if recipe.objective == "translate":
+        return TranslationJob(run, recipe, load_prepared(run))
+    if recipe.objective == "similar":
+        return SimilarJob(run, recipe, load_pairs(run))
+    return EncoderJob(run, recipe, load_texts(run))
+
+
+def survey_of(recipe: Recipe) -> Corpus | Texts:
+    """Count and check the data."""
+    if recipe.objective == "translate":
+        return survey(recipe.data, recipe.train.seed)
+    if recipe.objective == "similar":
+        return survey_pairs(recipe.data, recipe.similar, recipe.train.seed)
+    surveyed = survey_unlabelled if recipe.objective == "fill" else survey_texts
+    return surveyed(recipe.data, recipe.train.seed)
+
+
+def prepared_job(run: Run, recipe: Recipe, found: Corpus | Texts) -> AnyJob:
+    """Fill the run's data folder."""
+    if isinstance(found, Corpus):
+        return TranslationJob(run, recipe, prepare(run, recipe, found))
+    if recipe.objective == "similar":
+        return SimilarJob(run, recipe, prepare_pairs(run, recipe, found))
+    return EncoderJob(run, recipe, prepare_texts(run, recipe, found))
+
+
+def data_lines(job: AnyJob, recipe: Recipe, found: Corpus | Texts) -> list[str]:
+    """What is trained on, for a person."""
+    if isinstance(job, EncoderJob | SimilarJob):
+        return _texts_lines(job.data)
+    assert isinstance(found, Corpus)
+    data = job.data
+    origin = f"phrasebook {recipe.data.phrasebook}" if recipe.data.phrasebook else "your files"
+    held = 0 if recipe.data.phrasebook or recipe.data.valid_source else len(data.valid_texts)
+    too_long = found.report.kept - held - data.parts[0].pairs
+    left_out = (
+        f" ({too_long:,} over {recipe.data.max_tokens} tokens left out)" if too_long > 0 else ""
+    )
+    return [
+        f"Data:       {len(data.train):,} pairs to train on{left_out}, {len(data.valid_texts):,} "
+        f"held out for validation ({origin})",
+        *(f"            {line}" for line in parts_lines(data.parts, found.further)),
+        f"Vocabulary: {job.spec.vocabulary:,} pieces ({data.tokenizer.kind}), shared by both sides",
+    ]
+
+
+def _texts_lines(data: EncoderData | SimilarData) -> list[str]:
+    cut = sum(
+        int((store.source_lengths == data.file.limit).sum()) for store in (data.train, data.valid)
+    )
+    labels = f", {len(data.file.labels)} labels" if data.file.labels else ""
+    said = f"; {cut:,} fill all {data.file.limit} tokens, what is beyond was cut" if cut else ""
+    return [
+        f"Data:       {len(data.train):,} texts to train on, {len(data.valid):,} held out for "
+        f"validation{labels}{said}",
+        f"Vocabulary: {data.tokenizer.size:,} pieces",
+    ]
+
+
+def first_use(job: Job, run: Run) -> str:
+    """The command to try a trained model with."""
+    task = "translate" if isinstance(job, TranslationJob) else ""
+    task = task or {"classes": "classify", "tokens": "fill"}.get(job.spec.head, "embed")
+    return f'regard {task} {run.folder} "…"'
