@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import MisuseError
-from regard.tasks.pooling import Layout, read_layout
 from regard.tasks.golden import weights_digest
 from regard.tasks.hub_name import is_hub_name
 from regard.tasks.load import load
+from regard.tasks.pooling import Layout, read_layout
 from regard.tasks.published import Published
 from regard.text.published import PublishedTokenizer
 

@@ -30,6 +30,7 @@ DEPTH = 100
 ALIEN = 0.5  # of a query's tokens unknown to the model: its vector says little
 
 Ranked = tuple[NDArray[np.int64], NDArray[np.float32]]
+Found = tuple[int, float, dict[str, int]]  # row, score, its rank in each list
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,8 @@ class SearchIndex:
             lists["keyword"] = self.words.nearest(query, depth)
         if mode != "hybrid":
             ((rows, scores),) = lists.values()
-            found = [(int(row), float(score), {}) for row, score in zip(rows, scores, strict=True)]
+            pairs = zip(rows.tolist(), scores.tolist(), strict=True)
+            found: list[Found] = [(row, score, {}) for row, score in pairs]
         else:
             found = fuse(lists)[:k]
         return [
@@ -115,7 +117,8 @@ class SearchIndex:
 
     def vector(self, query: str) -> NDArray[np.float32]:
         """The query's vector, of length 1."""
-        return unit(self.encoder.embed([query]))[0]
+        vector: NDArray[np.float32] = unit(self.encoder.embed([query]))[0]
+        return vector
 
     def is_strange(self, query: str) -> bool:
         """Whether the model knows less than half of the query: another language, or none."""
@@ -149,7 +152,7 @@ def _same_words(query: str, text: str) -> list[Highlight]:
     ]
 
 
-def fuse(lists: dict[str, Ranked]) -> list[tuple[int, float, dict[str, int]]]:
+def fuse(lists: dict[str, Ranked]) -> list[Found]:
     """Rows by reciprocal rank fusion, best first, with their ranks in each list."""
     ranks: dict[int, dict[str, int]] = {}
     for name, (rows, _) in lists.items():

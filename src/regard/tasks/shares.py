@@ -86,7 +86,7 @@ def token_shares(encoder: Encoder, text: str, query: NDArray[np.float32]) -> NDA
         parts.append(weights * x)
     products = np.concatenate(parts, axis=1)
     q = query.astype(np.float64)
-    size = np.linalg.norm(products.sum(axis=0)) * np.linalg.norm(q)
+    size = float(np.linalg.norm(products.sum(axis=0)) * np.linalg.norm(q))
     shares: NDArray[np.float64] = products @ q / max(size, 1e-12)
     return shares
 

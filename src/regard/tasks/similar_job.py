@@ -19,9 +19,9 @@ from regard.data.store import PairStore
 from regard.data.text_batch import AnyBatch
 from regard.errors import ConfigError
 from regard.model.transformer import Transformer
-from regard.tasks.pooling import read_layout
 from regard.tasks.encoder_job import within_memory
 from regard.tasks.job import Began
+from regard.tasks.pooling import read_layout
 from regard.tasks.recipe import Recipe
 from regard.tasks.run import Run
 from regard.tasks.similar_data import Scores, SimilarData
