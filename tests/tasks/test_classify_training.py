@@ -277,10 +277,10 @@ def test_a_table_is_classified_into_a_table(
     suffix: str, runs: Callable[[str], Path], tmp_path: Path
 ) -> None:
     source, target = tmp_path / "in.csv", tmp_path / f"out{suffix}"
-    source.write_text('id,text\n1,"the red\ncat, really"\n2,"a ""red"" house"\n3,\n')
+    source.write_text('id,text\n1,"the red\ncat, really"\n2,\n3,"a ""red"" house"\n')
     words = ["classify", str(runs("own")), "--file", str(source), "--output", str(target)]
     printed = CliRunner().invoke(group, words, catch_exceptions=False)
-    assert "empty side: 1 line (3)." in printed.stderr and "2 rows" in printed.stderr
+    assert "empty side: 1 line (2)." in printed.stderr and "2 rows" in printed.stderr
     if suffix == ".jsonl":
         rows = [json.loads(line) for line in target.read_text().splitlines()]
     else:
@@ -290,6 +290,7 @@ def test_a_table_is_classified_into_a_table(
         quoting = csv.QUOTE_MINIMAL if suffix == ".csv" else csv.QUOTE_NONE
         with target.open(newline="") as file:
             rows = list(csv.DictReader(file, delimiter=divided, quoting=quoting))
+    assert [int(row["row"]) for row in rows] == [1, 3]
     assert [row["label"] for row in rows] == ["animal", "thing"]
     assert [row["text"] for row in rows] == ["the red cat, really", 'a "red" house']
     assert all(0.5 < float(row["probability"]) <= 1 for row in rows)

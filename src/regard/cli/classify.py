@@ -99,14 +99,14 @@ def _classify_table(
         asked: list[str | tuple[str, str | None]] = [(row.text, row.pair) for row in rows]
         labels, found, cut = model.classify_all(asked, bar.advance)
     several = labels.kind == "multi_label_classification"
-    made: list[list[str | float | None]] = []
+    made: list[list[str | float | None]] = []  # with the row's number: bad ones are left out
     for row, shares in zip(rows, found.tolist(), strict=True):
         best = max(range(len(shares)), key=lambda i, p=shares: p[i])  # type: ignore[misc]
         likely = [i for i, p in enumerate(shares) if p > 0.5] if several else [best]
         label = BETWEEN.join(labels.names[i] for i in likely)
         texts = [row.text, row.pair] if pair else [row.text]
-        made.append([*texts, label, round(shares[best], 6)])
-    names = ["text", *(["pair"] if pair else []), "label", "probability"]
+        made.append([row.line, *texts, label, round(shares[best], 6)])
+    names = ["row", "text", *(["pair"] if pair else []), "label", "probability"]
     if cut:
         click.echo(f"{cut:,} texts are as long as the model reads; the rest was cut", err=True)
     if output:
@@ -115,5 +115,5 @@ def _classify_table(
         return
     for values in made:
         row_of = dict(zip(names, values, strict=True))
-        line = f"{row_of['probability']:8.4f}  {row_of['label']:<16}  {values[0]}"
+        line = f"{row_of['probability']:8.4f}  {row_of['label']:<16}  {row_of['text']}"
         click.echo(json.dumps(row_of, ensure_ascii=False) if as_json else line)
