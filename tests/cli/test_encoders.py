@@ -105,4 +105,4 @@ def test_refusals(words: tuple[str, ...], message: str, run: Callable[..., Resul
 
 def test_a_run_has_no_labels(run: Callable[..., Result], toy_run: Path) -> None:
     result = run("explain", str(toy_run), "The wombat sleeps.", "--label", "sad")
-    assert result.exit_code == 2 and "are for published encoders" in result.output
+    assert result.exit_code == 2 and "are for encoders" in result.output

@@ -143,6 +143,44 @@ def test_it_learns_and_is_used_like_a_published_model(
 
 
 @pytest.mark.end_to_end
+@pytest.mark.parametrize("name", KINDS)
+def test_the_commands_for_encoders_take_the_run(
+    name: str, runs: Callable[[str], Path], tmp_path: Path
+) -> None:
+    run = str(runs(name))
+
+    def said(*words: str) -> str:
+        result = CliRunner().invoke(group, words, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    (tmp_path / "lines").write_text("the red cat\na dog is on the mat\n")
+    said("embed", run, "--file", f"{tmp_path}/lines", "--output", f"{tmp_path}/v.npy")
+    a, b = np.load(tmp_path / "v.npy")
+    cosine = a @ b / np.sqrt(a @ a * (b @ b))
+    assert float(said("similar", run, "the red cat", "a dog is on the mat")) == pytest.approx(
+        cosine, abs=1e-3
+    )
+    for word in ANIMALS + THINGS[:2]:
+        (tmp_path / "texts" / f"{word}.txt").parent.mkdir(exist_ok=True)
+        (tmp_path / "texts" / f"{word}.txt").write_text(f"the {word} is red\n")
+    index = f"{tmp_path}/index"
+    said("index", f"{tmp_path}/texts", "--model", run, "--output", index)
+    found = [
+        json.loads(r)["file"] for r in said("search", index, "the sea", "--json").split("\n")[:2]
+    ]
+    assert sorted(found) == ["house.txt", "tree.txt"]  # what is no animal, of five
+    told = [
+        json.loads(said("explain", run, f"the blue {word} is on the mat", "--json"))[0]
+        for word in ("dog", "house")
+    ]
+    assert [each["answer"] for each in told] == ["animal", "thing"]
+    clear = max(told, key=lambda each: each["value"] - each["baseline"])  # hidden words are not so
+    strongest = max(clear["words"], key=lambda row: row["gradients"])
+    assert strongest["word"] in ("dog", "house")
+
+
+@pytest.mark.end_to_end
 @pytest.mark.parametrize("name", ["bert", "distilbert"])
 def test_transformers_reads_what_convert_writes(
     name: str, runs: Callable[[str], Path], tmp_path: Path

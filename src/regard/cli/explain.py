@@ -94,8 +94,8 @@ def command(
     In a heat map rows are the words that look and columns the words looked at, and each row sums
     to 1; a grid of dots is the same turned on its side.
 
-    RUN may be a published encoder instead: then, which words its label of TEXT rests on, or with
-    --match the likeness of two texts, by integrated gradients and by attention.
+    RUN may be an encoder instead, published or trained: then, which words its label of TEXT rests
+    on, or with --match the likeness of two texts, by integrated gradients and by attention.
     """
     from regard.cli.explain_encoder import explain, is_model
     from regard.explain.heads import attend
@@ -106,7 +106,7 @@ def command(
         explain(run, text, device, as_json, **encoder)
         return
     if any(value is not None for value in encoder.values()):
-        raise click.UsageError("--pair, --match, --label and --steps are for published encoders")
+        raise click.UsageError("--pair, --match, --label and --steps are for encoders")
     _check(view, word, every, heads, svg, png)
     found = attend(load_run(run, device), text, translation, pieces or view == "filter")
     chosen = found.map(kind or VIEWS[view], layer)

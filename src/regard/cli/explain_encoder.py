@@ -12,12 +12,16 @@ if TYPE_CHECKING:
 
 
 def is_model(path: Path) -> bool:
-    """Whether this is a published folder or a name of the hub; else it is a run."""
+    """Whether this is a published model or a run that trained an encoder; else a run translates."""
     from regard.checkpoint.files import is_published
+    from regard.tasks.encoder_file import objective_of
     from regard.tasks.hub_name import is_hub_name
     from regard.tasks.run import Run
 
-    return is_hub_name(path) or (is_published(path) and not Run(path).info.is_file())
+    run = Run(path)
+    if run.info.is_file():
+        return objective_of(run) != "translate"
+    return is_hub_name(path) or is_published(path)
 
 
 def explain(

@@ -36,7 +36,6 @@ from regard.tasks.published import Published
 from regard.text.codec import Encoded
 from regard.text.published import PublishedTokenizer
 
-CONTINUED = "##"  # how WordPiece marks what does not begin a word
 HIDDEN_BY = ("mask", "pad", "unk")  # roles that can stand for a word that is not told
 
 
@@ -215,12 +214,12 @@ def word_groups(tokenizer: PublishedTokenizer, encoded: Encoded) -> list[tuple[s
     for place, (piece, apart) in enumerate(zip(pieces, special, strict=True)):
         if apart:
             continue
-        joined = piece.startswith(CONTINUED) and groups and groups[-1][1][-1] == place - 1
-        if joined:
+        goes_on = tokenizer.later[encoded.ids[place]]
+        if goes_on and groups and groups[-1][1][-1] == place - 1:
             word, places = groups[-1]
-            groups[-1] = (word + piece.removeprefix(CONTINUED), [*places, place])
+            groups[-1] = (word + piece.removeprefix("##"), [*places, place])
         else:
-            groups.append((piece, [place]))
+            groups.append((piece.removeprefix("▁"), [place]))
     return groups
 
 

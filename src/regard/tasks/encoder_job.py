@@ -161,12 +161,8 @@ def masking_of(tokenizer: PublishedTokenizer, data: DataSection) -> Masking:
     if mask is None:
         raise MisuseError("fill: this tokenizer has no mask token, so no word can be hidden")
     special = set(tokenizer.codec.special.values())
-    pieces = tokenizer.pieces(range(tokenizer.size))
     ordinary = [i for i, token in enumerate(tokenizer.codec.tokens) if token and i not in special]
-    later = np.array([piece.startswith("##") for piece in pieces])  # WordPiece marks what goes on
-    if not later.any() and any(piece.startswith("▁") for piece in pieces):  # others what begins
-        later = np.array([not p.startswith("▁") and p[:1].isalnum() for p in pieces])
-    return Masking(mask, np.array(ordinary), later, data.mask, data.whole_words)
+    return Masking(mask, np.array(ordinary), tokenizer.later, data.mask, data.whole_words)
 
 
 def within_memory(validate: Callable[[int], Found], recipe: Recipe) -> Found:

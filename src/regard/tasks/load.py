@@ -160,11 +160,11 @@ def load(
             allow_nonfinite=allow_nonfinite,
         )
     if Run(folder).info.is_file() and objective_of(Run(folder)) != "translate":
-        return load_encoder(Run(folder), device)
+        return load_encoder(Run(folder), device, asked)
     return load_run(folder, device, asked)
 
 
-def load_encoder(run: Run, device: str = "auto") -> Published:
+def load_encoder(run: Run, device: str = "auto", asked: Asked = TORCH) -> Published:
     """The model of a run that trained an encoder, with the tasks of a published one."""
     spec = build(Spec, read_json(run.spec), str(run.spec))
     transformer = Transformer(spec, seed=None)
@@ -172,7 +172,7 @@ def load_encoder(run: Run, device: str = "auto") -> Published:
     transformer.to(choose_device(device)).eval()
     family = FAMILIES.get(read_encoder_file(run.folder).family, OWN)
     tokenizer = load_tokenizer(run.folder)
-    return Published(run.folder, family, transformer, tokenizer, Settings())
+    return Published(run.folder, family, transformer, tokenizer, Settings(), asked)
 
 
 def load_run(path: str | Path, device: str = "auto", asked: Asked = TORCH) -> Model:

@@ -15,6 +15,7 @@ Unlike our own tokenizer, a special token that stands in a text is that token: "
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,15 @@ class PublishedTokenizer:
     def pieces(self, ids: Ids) -> list[str]:
         """One readable label per id: "▁" for a space, ‹e2› for half a character, "[CLS]"."""
         return [self._label(i) for i in _row(ids)]
+
+    @cached_property
+    def later(self) -> NDArray[np.bool_]:
+        """Of each id, whether it goes on with the word before it."""
+        pieces = self.pieces(range(self.size))
+        if any(piece.startswith("##") for piece in pieces):  # WordPiece marks what goes on
+            return np.array([piece.startswith("##") for piece in pieces])
+        begins = any(piece.startswith("▁") for piece in pieces)  # others mark what begins a word
+        return np.array([begins and piece[:1].isalnum() for piece in pieces])
 
     def _token(self, i: int) -> str:
         """A token as its file writes it; "" for a row of the embedding that no token has."""
