@@ -1,5 +1,6 @@
 """One server of trainings for all tests of this folder."""
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -10,9 +11,12 @@ from reliability.forks import Trainings
 
 @pytest.fixture(scope="session")
 def trainings() -> Iterator[Trainings]:
+    # Tests that were started under nohup would hand its ignored SIGHUP on.
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     server = Trainings()
     yield server
     server.close()
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture(scope="session")
