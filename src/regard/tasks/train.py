@@ -13,6 +13,7 @@ from regard.config import override, read_toml, to_tables
 from regard.draw.plot import MissingMatplotlib, loss_curve_png
 from regard.draw.progress import TrainingProgress
 from regard.errors import ConfigError, MisuseError, TrainingError
+from regard.model.lora import check_maps
 from regard.model.spec import Spec, parameter_count
 from regard.tasks.choose import chosen_tables
 from regard.tasks.encoder_data import Texts
@@ -183,8 +184,12 @@ def _check_early(recipe: Recipe) -> None:
             start = open_start(recipe.train.start_from)
             if recipe.objective == "distil":
                 check_teacher(start)
+            if recipe.lora.rank:
+                check_maps(start.spec, recipe.lora.rank, recipe.lora.maps)
         return
     check_names(recipe.spec(4000), recipe.train.freeze)
+    if recipe.lora.rank:
+        check_maps(recipe.spec(4000), recipe.lora.rank, recipe.lora.maps)
     if recipe.train.embeddings is not None:  # now, not after an hour of tokenizing
         check_dimensions(recipe.train.embeddings, recipe.spec(4000).d_model)
 
@@ -275,7 +280,8 @@ def _plan(fit: Fit, job: AnyJob, found: Corpus | Texts) -> list[str]:
         f"Model:      {describe(spec, recipe)}",
         *([f"Embedding:  {began.coverage.sentence()}"] if began.coverage else []),
         *([f"Start:      {'; '.join(began.warm.sentences())}"] if began.warm else []),
-        *([f"Frozen:     {frozen_share(fit.model)}"] if train.freeze else []),
+        *([f"Frozen:     {frozen_share(fit.model)}"] if train.freeze and not fit.lora else []),
+        *([f"LoRA:       {fit.lora.sentence()}"] if fit.lora else []),
         f"Training:   {' or '.join(until)}, about {train.token_budget * train.accumulate:,} "
         f"tokens a step, on {fit.device} ({fit.compute})",
     ]
