@@ -143,7 +143,7 @@ def _started(request: Request, say: Say) -> Fit:
     folder = request.folder or free_folder(Path("runs"), named.name.split(".")[0] or "run")
     if not request.force and recipe.objective == "translate":  # before anything is read or written
         spec = recipe.spec(recipe.tokenizer.size)
-        check_fits(spec, recipe.train, guessed_shape(recipe.train), folder)
+        check_fits(spec, recipe, guessed_shape(recipe.train), folder)
     run = new_run(folder)
     say(f"Run folder: {run.folder}")
     for line in corpus.lines():
@@ -152,7 +152,7 @@ def _started(request: Request, say: Say) -> Fit:
         job = prepared_job(run, recipe, corpus)
         if not request.force:  # now with the real lengths
             largest = shapes_of(job.lengths, job.spec, recipe.train, job.parts).largest
-            check_fits(job.spec, recipe.train, largest, folder)
+            check_fits(job.spec, recipe, largest, folder)
         held = Held.now(recipe.train)
         workers = guessed_compute(recipe.train).workers
         with memory_limit(recipe.train.memory, SPARE, workers):
@@ -165,7 +165,7 @@ def _started(request: Request, say: Say) -> Fit:
         raise
     for line in _plan(fit, job, corpus):
         say(line)
-    for line in report(recipe.train, job, fit.compute, speed, folder, held):
+    for line in report(recipe, job, fit.compute, speed, folder, held):
         say(line)
     if isinstance(job, TranslationJob) and isinstance(corpus, Corpus):
         say(coverage_line(job.data))
