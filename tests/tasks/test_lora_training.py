@@ -152,8 +152,10 @@ def test_an_unfinished_run_is_used_and_begun_again(tmp_path: Path) -> None:
     assert run.weights.read_bytes() == final
 
 
-def test_no_rate_no_change(tmp_path: Path, toy_run: Path) -> None:
-    """Translation: the first model is the loaded one, to the bit; then two workers learn."""
+def test_a_translation_begins_as_loaded_and_two_workers_move_the_maps_alone(
+    tmp_path: Path, toy_run: Path
+) -> None:
+    """With a rate of 0 the model stays the loaded one, to the bit."""
     keys = (f"train.start_from={toy_run}", "lora.rank=2", "train.schedule=constant")
     keys += ("train.precision=fp32",)
     go(halting.ask(tmp_path / "still", *keys, "train.rate=0.0", steps=2))

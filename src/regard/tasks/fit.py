@@ -97,16 +97,15 @@ class Fit:
         )
 
     def adapt(self, new: Sequence[str] | None = None) -> None:
-        """If the recipe asks for LoRA: train small matrices beside the weights of this moment.
-
-        `new` are the weights that come from chance, which are trained whole; the run keeps them.
-        """
+        """If the recipe asks for LoRA: train small matrices beside the weights of this moment, and
+        `new`, those from chance, as they are; without it, the names that the run has kept."""
         asked = self.recipe.lora
         if not asked.rank:
             return
         if new is None:
             new = self.run.read_info()["new_weights"]
-        self.run.update_info(new_weights=list(new))
+        else:
+            self.run.update_info(new_weights=list(new))
         seed = self.recipe.train.seed
         self.learned = self.lora = lora = Lora(
             self.model, asked.rank, asked.alpha, asked.maps, new, seed
@@ -131,11 +130,11 @@ class Fit:
         """
         for folder in (self.run.checkpoints, self.run.folder, self.run.data):
             atomic.sweep(folder)
+        self.adapt()
         if anew:
             self._choose_compute()
         else:
             self.compute = build(Compute, self.run.read_info()["compute"], str(self.run.info))
-        self.adapt()
         if not self._take_up(native.steps_saved(self.run.checkpoints), say):
             # stopped before its first checkpoint: it begins again
             self.began = self.job.start_weights(self.model)
