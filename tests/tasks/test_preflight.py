@@ -24,7 +24,7 @@ from regard.tasks.preflight import (
     size,
 )
 from regard.tasks.prepare import Prepared
-from regard.tasks.recipe import TrainSection
+from regard.tasks.recipe import TrainSection, make_recipe
 from regard.tasks.train import Request, train
 from regard.text.tokenizer import Tokenizer
 from regard.train.need import Shape
@@ -121,7 +121,8 @@ def test_checkpoints_take_what_was_said(tmp_path: Path) -> None:
     run = tmp_path / "run"
     spec = build(Spec, json.loads((run / "spec.json").read_text()), "spec")
     real = sum(p.stat().st_size for p in run.rglob("*.safetensors"))
-    estimate = checkpoint_bytes(spec, TrainSection(steps=8, validate_every=2, average=3))
+    recipe = make_recipe(json.loads((run / "recipe.json").read_text()), "recipe")
+    estimate = checkpoint_bytes(spec, recipe)
     assert 0.9 * real < estimate < 2.2 * real
 
 

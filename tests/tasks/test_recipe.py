@@ -13,6 +13,7 @@ from regard.model.spec import Spec
 from regard.tasks.recipe import (
     DataSection,
     DistilSection,
+    LoraSection,
     SimilarSection,
     TokenizerSection,
     TrainSection,
@@ -27,6 +28,7 @@ SECTIONS = {
     "decode": Search,
     "similar": SimilarSection,
     "distil": DistilSection,
+    "lora": LoraSection,
 }
 
 

@@ -15,7 +15,14 @@ from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.text.special import Special
 from regard.train.compute import Compute
-from regard.train.need import Shape, _passing, activations, joined_weights, memory_need
+from regard.train.need import (
+    Shape,
+    _passing,
+    activations,
+    joined_weights,
+    learned_by,
+    memory_need,
+)
 from regard.train.objectives import translation_loss
 
 KINDS = {
@@ -90,10 +97,25 @@ def test_the_sum_by_hand() -> None:
     )
 
 
+def test_the_sum_with_lora_by_hand() -> None:
+    """Gradients of W_Q and W_V, moments of A and B; both maps are there as loaded and as used."""
+    changes = dict(decoder_layers=0, head="classes", classes=3, pool="tanh")
+    spec, shape = preset("tiny", 3000, **changes), Shape(2, 3, 0)
+    one = memory_need(spec, shape, Compute(), learned=learned_by(spec, 8, ["query", "value"]))
+    count = sum(p.numel() for p in Transformer(spec).parameters())
+    maps, pairs = 2 * 4 * 128 * 128, 2 * 4 * 8 * (128 + 128)
+    head = 128 * 128 + 128 + 3 * 128 + 3
+    assert one.weights == 4 * (count + maps)
+    assert one.adam == 8 * (pairs + head)
+    assert one.gradients == 4 * (maps + head)
+    assert one.checkpoint == 4 * (count + maps + 3 * (pairs + head))
+
+
 SCRIPT = """
 import json, sys, torch
 from contextlib import closing
 from regard.checkpoint.native import Checkpoint, save_checkpoint
+from regard.model.lora import Lora
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.data.batch import make_batch
@@ -101,11 +123,11 @@ from regard.text.special import Special
 from regard.train.compute import Compute
 from regard.train.crew import Crew
 from regard.train.memory_limit import peak_memory, peak_of_children, used_memory
-from regard.train.need import Shape, memory_need
+from regard.train.need import Shape, learned_by, memory_need
 from regard.train.objectives import Translation
 from regard.train.optimizer import make_adam
 torch.set_num_threads(1)
-changes, vocabulary, rows, source, target, workers, precision = json.loads(sys.argv[1])
+changes, vocabulary, rows, source, target, workers, precision, rank = json.loads(sys.argv[1])
 small = Transformer(preset("tiny", 300))
 ids = list(range(4, 299))
 def batch(rows, source, target):
@@ -118,21 +140,26 @@ make_adam(small).step()
 before = used_memory() + peak_of_children()
 spec = preset("tiny", vocabulary, **changes)
 model = Transformer(spec)
-adam = make_adam(model)
-with closing(Crew(model, loss_of, compute, 1)) as crew:
+lora = Lora(model, rank, 16.0, ["query", "value"]) if rank else None
+adam = make_adam(lora or model)
+with closing(Crew(model, loss_of, compute, 1, lora=lora)) as crew:
     for step in (1, 2):
         crew.gradients(step, [batch(rows, source, target)])
         adam.step()
-need = memory_need(spec, Shape(rows, source, target), compute)
+        if lora:
+            lora.put()
+learned = learned_by(spec, rank, ["query", "value"])
+need = memory_need(spec, Shape(rows, source, target), compute, learned=learned)
 print(json.dumps([need.total, peak_memory() + peak_of_children() - before]))
 """
-SIZES = {  # changes of tiny, vocabulary, rows, source, target, workers, precision
-    "activations": ({}, 300, 150, 20, 20, 1, "fp32"),
-    "long sentences": ({"heads": 8}, 300, 30, 100, 110, 1, "fp32"),
-    "two workers": ({"norm_order": "pre"}, 300, 150, 20, 20, 2, "fp32"),
-    "vocabulary": ({}, 60_000, 20, 20, 20, 1, "fp32"),
-    "weights": ({"d_model": 512, "ffn_size": 2048}, 300, 2, 20, 20, 1, "fp32"),
-    "half precision": ({}, 300, 120, 20, 20, 1, "bf16"),
+SIZES = {  # changes of tiny, vocabulary, rows, source, target, workers, precision, LoRA's rank
+    "activations": ({}, 300, 150, 20, 20, 1, "fp32", 0),
+    "long sentences": ({"heads": 8}, 300, 30, 100, 110, 1, "fp32", 0),
+    "two workers": ({"norm_order": "pre"}, 300, 150, 20, 20, 2, "fp32", 0),
+    "vocabulary": ({}, 60_000, 20, 20, 20, 1, "fp32", 0),
+    "weights": ({"d_model": 512, "ffn_size": 2048}, 300, 2, 20, 20, 1, "fp32", 0),
+    "LoRA": ({"d_model": 512, "ffn_size": 2048}, 300, 2, 20, 20, 1, "fp32", 8),
+    "half precision": ({}, 300, 120, 20, 20, 1, "bf16", 0),
 }
 
 

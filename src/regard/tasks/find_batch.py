@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from regard.errors import MisuseError, TrainingError
 from regard.tasks.fit import Fit
-from regard.tasks.preflight import FIRST_USE, shapes_of
+from regard.tasks.preflight import FIRST_USE, need_of, shapes_of
 from regard.tasks.train import Request, trial
 from regard.train.memory_limit import (
     KEPT_FREE,
@@ -22,7 +22,6 @@ from regard.train.memory_limit import (
     free_memory,
     is_out_of_memory,
 )
-from regard.train.need import memory_need
 
 GRAIN = 256  # tokens: budgets are multiples of it
 FEWEST = 10  # batches of an epoch
@@ -115,7 +114,7 @@ def _estimate(fit: Fit, budget: int) -> int:
     """Megabytes of all processes."""
     train = replace(fit.recipe.train, token_budget=budget)
     largest = shapes_of(fit.job.lengths, fit.model.spec, train, fit.job.parts).largest
-    need = memory_need(fit.model.spec, largest, fit.compute, train.accumulate, train.ema > 0)
+    need = need_of(fit.recipe, fit.model.spec, largest, fit.compute)
     programs = fit.compute.workers * PROGRAM + FIRST_USE
     return (need.total + programs) // MEGABYTE
 

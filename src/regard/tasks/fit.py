@@ -4,13 +4,13 @@ batches → steps → each step: log; now and then: validate, checkpoint → fin
 """
 
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import asdict, dataclass
 from time import monotonic
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard import __version__, atomic
 from regard.checkpoint import native
@@ -20,6 +20,7 @@ from regard.config import build, to_tables
 from regard.data.text_batch import AnyBatch
 from regard.draw.progress import TrainingProgress
 from regard.model.device import choose_device
+from regard.model.lora import Lora
 from regard.model.transformer import Transformer
 from regard.tasks.final import choose_final, final_candidates, lower_is_better
 from regard.tasks.job import Began, Job, Validated
@@ -70,6 +71,8 @@ class Fit:
         self.model.to(self.device)
         self.optimizer = make_adam(self.model)
         self.ema = MovingAverage(self.model, recipe.train.ema)
+        self.learned: nn.Module = self.model  # what the optimizer moves
+        self.lora: Lora | None = None
         self.progress = Progress()
         self.keeper = Keeper(run)
         self.compute = Compute()
@@ -81,6 +84,7 @@ class Fit:
     def start(self) -> None:
         """Write down what this run is, before its first step."""
         self.began = self.job.start_weights(self.model)
+        self.adapt(self.began.warm.new if self.began.warm else ())
         self._choose_compute()
         write_json(self.run.recipe, to_tables(self.recipe))
         write_json(self.run.spec, to_tables(self.model.spec))
@@ -91,6 +95,24 @@ class Fit:
             state="training",
             **({"begun_from": weights_digest(self._weights())} if self.began.warm else {}),
         )
+
+    def adapt(self, new: Sequence[str] | None = None) -> None:
+        """If the recipe asks for LoRA: train small matrices beside the weights of this moment, and
+        `new`, those from chance, as they are; without it, the names that the run has kept."""
+        asked = self.recipe.lora
+        if not asked.rank:
+            return
+        if new is None:
+            new = self.run.read_info()["new_weights"]
+        else:
+            self.run.update_info(new_weights=list(new))
+        seed = self.recipe.train.seed
+        self.learned = self.lora = lora = Lora(
+            self.model, asked.rank, asked.alpha, asked.maps, new, seed
+        )
+        self.optimizer = make_adam(lora)
+        self.optimizer.register_step_post_hook(lambda *_: lora.put())
+        self.ema = MovingAverage(self.model, self.recipe.train.ema)
 
     def _choose_compute(self) -> None:
         """Measure how to compute a step, and write down what the last bits depend on."""
@@ -108,6 +130,7 @@ class Fit:
         """
         for folder in (self.run.checkpoints, self.run.folder, self.run.data):
             atomic.sweep(folder)
+        self.adapt()
         if anew:
             self._choose_compute()
         else:
@@ -115,6 +138,7 @@ class Fit:
         if not self._take_up(native.steps_saved(self.run.checkpoints), say):
             # stopped before its first checkpoint: it begins again
             self.began = self.job.start_weights(self.model)
+            self.adapt()
             if self.job.begins_with is not None:
                 stated = self.run.read_info().get("begun_from")
                 check_digest(self._weights(), stated, self.job.begins_with)
@@ -127,7 +151,10 @@ class Fit:
             return False
         step, found = newest
         load_into(self.model, found.weights)
-        restore_optimizer(self.optimizer, self.model, self.ema.restore(found.optimizer))
+        tensors = self.ema.restore(found.optimizer)
+        if self.lora is not None:
+            tensors = self.lora.restore(tensors)
+        restore_optimizer(self.optimizer, self.learned, tensors)
         self.progress = build(Progress, found.state, f"step {step}: state.json")
         return True
 
@@ -190,7 +217,7 @@ class Fit:
     def _steps(self, crew: Crew) -> Iterator[Step]:
         """The steps from where the run stands."""
         return training_steps(
-            self.model,
+            self.learned,
             self.optimizer,
             self._groups(),
             crew.gradients,
@@ -203,12 +230,12 @@ class Fit:
     def trial(self, crew: Crew, rate_at: Callable[[int], float]) -> Iterator[Step]:
         """Steps at other rates than the recipe's, which nobody logs or saves."""
         groups, clip = self._groups(), self.recipe.train.clip
-        return training_steps(self.model, self.optimizer, groups, crew.gradients, rate_at, clip)
+        return training_steps(self.learned, self.optimizer, groups, crew.gradients, rate_at, clip)
 
     def crew(self) -> Crew:
         """The workers for this model, computing as was chosen."""
-        most = self.progress.most_cells
-        return Crew(self.model, self.job.objective, self.compute, self.recipe.train.seed, most)
+        most, seed = self.progress.most_cells, self.recipe.train.seed
+        return Crew(self.model, self.job.objective, self.compute, seed, most, self.lora)
 
     def memory_limit(self) -> AbstractContextManager[bool]:
         """The limit for this process, such that all workers keep to the recipe's together."""
@@ -297,13 +324,14 @@ class Fit:
         self.progress.logged = log.records
         if self.progress.step % self.recipe.train.validate_every == 0:
             self.progress.rollbacks = 0  # they are counted for one checkpoint
-        content = Checkpoint(
-            self._weights(),
-            optimizer_tensors(self.optimizer, self.model) | self.ema.tensors(),
-            asdict(self.progress),
-        )
+        content = Checkpoint(self._weights(), self.optimizer_tensors(), asdict(self.progress))
         self.keeper.save(content, self.progress, self.recipe.train, bar.say)
         self.job.forget_old(self.run.checkpoints, self.progress.best_step)
+
+    def optimizer_tensors(self) -> dict[str, Tensor]:
+        """Of a checkpoint, beside the weights: Adam's moments, averages, LoRA's A and B."""
+        moments = optimizer_tensors(self.optimizer, self.learned)
+        return moments | self.ema.tensors() | (self.lora.tensors() if self.lora else {})
 
     def _ended(self) -> str | None:
         train, progress = self.recipe.train, self.progress

@@ -27,7 +27,7 @@ from regard.tasks.prepare import Corpus, Prepared
 from regard.tasks.recipe import Recipe, TrainSection
 from regard.train.compute import Compute
 from regard.train.memory_limit import MEGABYTE, PROGRAM, room, used_memory
-from regard.train.need import Need, Shape, activations, memory_need
+from regard.train.need import Learned, Need, Shape, activations, learned_by, memory_need
 
 FIRST_USE = 90 * MEGABYTE  # that libraries take when the first step calls them (measured)
 GUESSED_LENGTH = 32  # positions of a sentence, before the corpus is counted
@@ -84,10 +84,21 @@ def guessed_compute(train: TrainSection) -> Compute:
     return Compute("bf16" if train.precision == "bf16" else "fp32", workers, 1, train.kernels)
 
 
-def check_fits(spec: Spec, train: TrainSection, shape: Shape, folder: Path) -> None:
+def need_of(recipe: Recipe, spec: Spec, shape: Shape, compute: Compute) -> Need:
+    """The memory that a recipe's training takes."""
+    train, learned = recipe.train, _learned(recipe, spec)
+    return memory_need(spec, shape, compute, train.accumulate, train.ema > 0, learned)
+
+
+def _learned(recipe: Recipe, spec: Spec) -> Learned:
+    return learned_by(spec, recipe.lora.rank, recipe.lora.maps)
+
+
+def check_fits(spec: Spec, recipe: Recipe, shape: Shape, folder: Path) -> None:
     """Refuse what memory or disk cannot hold, before it is begun."""
+    train = recipe.train
     compute = guessed_compute(train)
-    need = memory_need(spec, shape, compute, train.accumulate, train.ema > 0)
+    need = need_of(recipe, spec, shape, compute)
     have = room(train.memory, compute.workers)
     if have is not None and need.total > have:
         fixed = need.weights + need.adam + max(need.gradients, need.checkpoint)
@@ -101,7 +112,7 @@ def check_fits(spec: Spec, train: TrainSection, shape: Shape, folder: Path) -> N
             f"memory: training needs about {size(need.total)} beside what is in use, "
             f"{size(have)} can be had; {advice}; --force tries all the same"
         )
-    wanted, free = checkpoint_bytes(spec, train), shutil.disk_usage(_existing(folder)).free
+    wanted, free = checkpoint_bytes(spec, recipe), shutil.disk_usage(_existing(folder)).free
     if wanted > free:
         raise MisuseError(
             f"disk: checkpoints need about {size(wanted)}, {size(free)} are free at {folder}; free "
@@ -110,10 +121,12 @@ def check_fits(spec: Spec, train: TrainSection, shape: Shape, folder: Path) -> N
         )
 
 
-def checkpoint_bytes(spec: Spec, train: TrainSection) -> int:
+def checkpoint_bytes(spec: Spec, recipe: Recipe) -> int:
     """The most that checkpoints take at once: those to average, the best, a new one; the result."""
+    train, learned = recipe.train, _learned(recipe, spec)
     weights = 4 * parameter_count(spec)
-    each = weights * (4 if train.ema else 3)
+    averaged = learned.gradients if train.ema else 0
+    each = weights + 4 * (2 * learned.moments + learned.copies + averaged)
     regular = min(max(FEWEST, train.average), math.ceil(train.steps / train.validate_every))
     return each * (regular + 2) + weights
 
@@ -141,7 +154,7 @@ class Held:
 
 
 def report(
-    train: TrainSection,
+    recipe: Recipe,
     job: Job,
     compute: Compute,
     speed: float,
@@ -149,11 +162,11 @@ def report(
     held: Held,
 ) -> Iterator[str]:
     """Lines for a person: what the training will take."""
-    spec = job.spec
+    spec, train = job.spec, recipe.train
     shapes = shapes_of(job.lengths, spec, train, job.parts)
-    need = memory_need(spec, shapes.largest, compute, train.accumulate, train.ema > 0)
+    need = need_of(recipe, spec, shapes.largest, compute)
     yield _memory_line(need, held.all_programs(compute.workers), held.most)
-    kept, free = checkpoint_bytes(spec, train), shutil.disk_usage(_existing(folder)).free
+    kept, free = checkpoint_bytes(spec, recipe), shutil.disk_usage(_existing(folder)).free
     yield f"Disk:       about {size(kept)} for checkpoints; {size(free)} are free"
     yield _time_line(shapes, train, speed)
     one = shapes.largest

@@ -198,6 +198,24 @@ class DistilSection:
 
 
 @dataclass(frozen=True)
+class LoraSection:
+    """Small matrices that are trained in place of the model (model/lora.py); rank 0: off."""
+
+    rank: int = 0
+    alpha: float = 16.0
+    maps: tuple[Literal["query", "key", "value", "output", "inner", "gate", "outer"], ...] = (
+        "query",
+        "value",
+    )
+
+    def __post_init__(self) -> None:
+        _at_least(self, 0, ("rank",))
+        _above_zero("alpha", self.alpha)
+        if not self.maps:
+            raise ConfigError('maps: got none, expected one or more, e.g. ["query", "value"]')
+
+
+@dataclass(frozen=True)
 class Recipe:
     """A whole experiment."""
 
@@ -209,19 +227,15 @@ class Recipe:
     objective: str = "translate"  # one of OBJECTIVES
     similar: SimilarSection = field(default_factory=SimilarSection)
     distil: DistilSection = field(default_factory=DistilSection)
+    lora: LoraSection = field(default_factory=LoraSection)
 
     def spec(self, vocabulary: int) -> Spec:
         """The model's spec, once the tokenizer has said how large the vocabulary is."""
         return spec_of(self.model, vocabulary)
 
 
-OBJECTIVES = (
-    "translate",
-    "classify",
-    "fill",
-    "similar",
-    "distil",
-)  # what a model may be trained for
+# What a model may be trained for.
+OBJECTIVES = ("translate", "classify", "fill", "similar", "distil")
 
 
 _SECTIONS: dict[str, Any] = {
@@ -232,6 +246,7 @@ _SECTIONS: dict[str, Any] = {
     "decode": Search,
     "similar": SimilarSection,
     "distil": DistilSection,
+    "lora": LoraSection,
 }
 
 
@@ -253,6 +268,11 @@ def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
         if name != "model"
     }
     recipe = Recipe(model=dict(tables.get("model", {})), objective=objective, **built)
+    if recipe.lora.rank and recipe.train.start_from is None:
+        raise ConfigError(
+            f"{where}: [lora]: rank: LoRA adapts a trained model; name one as train.start_from, or "
+            "set rank to 0"
+        )
     if objective != "translate":
         _check_encoder(recipe, where)
         return recipe

@@ -13,6 +13,7 @@ from regard.config import override, read_toml, to_tables
 from regard.draw.plot import MissingMatplotlib, loss_curve_png
 from regard.draw.progress import TrainingProgress
 from regard.errors import ConfigError, MisuseError, TrainingError
+from regard.model.lora import check_maps
 from regard.model.spec import Spec, parameter_count
 from regard.tasks.choose import chosen_tables
 from regard.tasks.encoder_data import Texts
@@ -142,7 +143,7 @@ def _started(request: Request, say: Say) -> Fit:
     folder = request.folder or free_folder(Path("runs"), named.name.split(".")[0] or "run")
     if not request.force and recipe.objective == "translate":  # before anything is read or written
         spec = recipe.spec(recipe.tokenizer.size)
-        check_fits(spec, recipe.train, guessed_shape(recipe.train), folder)
+        check_fits(spec, recipe, guessed_shape(recipe.train), folder)
     run = new_run(folder)
     say(f"Run folder: {run.folder}")
     for line in corpus.lines():
@@ -151,7 +152,7 @@ def _started(request: Request, say: Say) -> Fit:
         job = prepared_job(run, recipe, corpus)
         if not request.force:  # now with the real lengths
             largest = shapes_of(job.lengths, job.spec, recipe.train, job.parts).largest
-            check_fits(job.spec, recipe.train, largest, folder)
+            check_fits(job.spec, recipe, largest, folder)
         held = Held.now(recipe.train)
         workers = guessed_compute(recipe.train).workers
         with memory_limit(recipe.train.memory, SPARE, workers):
@@ -164,7 +165,7 @@ def _started(request: Request, say: Say) -> Fit:
         raise
     for line in _plan(fit, job, corpus):
         say(line)
-    for line in report(recipe.train, job, fit.compute, speed, folder, held):
+    for line in report(recipe, job, fit.compute, speed, folder, held):
         say(line)
     if isinstance(job, TranslationJob) and isinstance(corpus, Corpus):
         say(coverage_line(job.data))
@@ -183,8 +184,12 @@ def _check_early(recipe: Recipe) -> None:
             start = open_start(recipe.train.start_from)
             if recipe.objective == "distil":
                 check_teacher(start)
+            if recipe.lora.rank:
+                check_maps(start.spec, recipe.lora.rank, recipe.lora.maps)
         return
     check_names(recipe.spec(4000), recipe.train.freeze)
+    if recipe.lora.rank:
+        check_maps(recipe.spec(4000), recipe.lora.rank, recipe.lora.maps)
     if recipe.train.embeddings is not None:  # now, not after an hour of tokenizing
         check_dimensions(recipe.train.embeddings, recipe.spec(4000).d_model)
 
@@ -275,7 +280,8 @@ def _plan(fit: Fit, job: AnyJob, found: Corpus | Texts) -> list[str]:
         f"Model:      {describe(spec, recipe)}",
         *([f"Embedding:  {began.coverage.sentence()}"] if began.coverage else []),
         *([f"Start:      {'; '.join(began.warm.sentences())}"] if began.warm else []),
-        *([f"Frozen:     {frozen_share(fit.model)}"] if train.freeze else []),
+        *([f"Frozen:     {frozen_share(fit.model)}"] if train.freeze and not fit.lora else []),
+        *([f"LoRA:       {fit.lora.sentence()}"] if fit.lora else []),
         f"Training:   {' or '.join(until)}, about {train.token_budget * train.accumulate:,} "
         f"tokens a step, on {fit.device} ({fit.compute})",
     ]

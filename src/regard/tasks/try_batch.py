@@ -21,7 +21,6 @@ from regard.tasks.recipe import make_recipe
 from regard.tasks.run import Run
 from regard.train.compute import Compute
 from regard.train.memory_limit import MEGABYTE, is_out_of_memory, peak_memory, peak_of_children
-from regard.train.optimizer import optimizer_tensors
 
 SECONDS = 3.0  # that steps are measured for
 
@@ -35,6 +34,7 @@ def try_batch(folder: Path, budget: int, megabytes: int) -> dict[str, Any]:
     try:
         fit = Fit(run, recipe, job_of(run, recipe))
         fit.compute = build(Compute, run.read_info()["compute"], str(run.info))
+        fit.adapt()
         with fit.memory_limit():
             speed = _steps(run, fit)
     except (MemoryError, RuntimeError, TrainingError) as error:
@@ -58,8 +58,7 @@ def _steps(run: Run, fit: Fit) -> float:
                 raise MemoryError
             fit.optimizer.step()
             seconds.append(time.perf_counter() - begun)
-    tensors = optimizer_tensors(fit.optimizer, fit.model)
-    content = Checkpoint(dict(fit.model.named_parameters()), tensors, {})
+    content = Checkpoint(dict(fit.model.named_parameters()), fit.optimizer_tensors(), {})
     save_checkpoint(run.folder / "tried", 1, content)
     # The first step also asks the system for its memory; where it was slow it was the only one.
     return batch.tokens * len(group) / min(seconds)

@@ -40,6 +40,7 @@ class WarmStart:
     total: int
     from_chance: tuple[str, ...]
     differing: tuple[str, ...]  # fields of the spec that shapes do not show
+    new: tuple[str, ...] = ()  # every weight that is from chance
 
     def sentences(self) -> list[str]:
         said = [f"{self.taken} of {self.total} weights from {self.folder}"]
@@ -95,6 +96,7 @@ def take_weights(model: Transformer, folder: Path, same_words: bool = False) -> 
         len(mine),
         tuple(_parts(set(mine) - set(alike))),
         tuple(_differing(model.spec, other.transformer.spec, HEAD if same_words else ())),
+        tuple(sorted(set(mine) - set(alike))),
     )
 
 
@@ -105,7 +107,7 @@ def take_layers(model: Transformer, folder: Path) -> WarmStart:
     theirs = dict(other.named_parameters())
     mine, start = dict(model.named_parameters()), "encoder.layers."
     many, few = other.spec.encoder_layers, model.spec.encoder_layers
-    taken = 0
+    new = []
     for name, weight in mine.items():
         source = name
         if name.startswith(start):
@@ -113,11 +115,13 @@ def take_layers(model: Transformer, folder: Path) -> WarmStart:
             source = f"{start}{int(number) * many // few}.{rest}"
         if source in theirs and theirs[source].shape == weight.shape:
             weight.copy_(theirs[source])
-            taken += 1
+        else:
+            new.append(name)
+    taken = len(mine) - len(new)
     if not taken:
         raise ConfigError(f"train.start_from: no weight of {folder} has the shape of one here")
     differing = _differing(model.spec, other.spec, (*HEAD, "encoder_layers"))
-    return WarmStart(str(folder), taken, len(mine), (), tuple(differing))
+    return WarmStart(str(folder), taken, len(mine), (), tuple(differing), tuple(new))
 
 
 def weights_digest(weights: Mapping[str, Tensor]) -> str:

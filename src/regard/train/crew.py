@@ -18,6 +18,7 @@ import torch
 
 from regard.data.text_batch import AnyBatch
 from regard.errors import MisuseError
+from regard.model.lora import Lora
 from regard.model.transformer import Transformer
 from regard.train.colleague import Colleague, use_shared
 from regard.train.compute import Compute
@@ -29,7 +30,10 @@ from regard.train.worker import Done, LossOf, Share, Sums, Worker, trained
 
 
 class Crew:
-    """The workers; `gradients` fills `.grad` of the model's weights, `close` sends them home."""
+    """The workers; `gradients` fills `.grad` of the model's weights, `close` sends them home.
+
+    With `lora` the gradients are handed on to its A and B (model/lora.py).
+    """
 
     def __init__(
         self,
@@ -38,8 +42,9 @@ class Crew:
         compute: Compute,
         seed: int,
         most: int | None = None,
+        lora: Lora | None = None,
     ) -> None:
-        self.compute, self._model = compute, model
+        self.compute, self._model, self._lora = compute, model, lora
         self.halved = 0  # parts that memory was too small for
         self.most = most  # cells of a part that it suffices for, once that is known
         self._weights = trained(model)
@@ -87,6 +92,8 @@ class Crew:
         self._do_again(step, targets, done)
         for weight, gradient in zip(self._weights, done.gradients, strict=True):
             weight.grad = gradient
+        if self._lora is not None:
+            self._lora.hand_on()
         return done.sums
 
     def _do_again(self, step: int, targets: int, done: Done) -> None:

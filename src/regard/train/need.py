@@ -7,15 +7,21 @@
     activations   what the way back needs of the way forward, for the largest batch
     checkpoint    3 P for the moment in which one is laid out to be written
 
-P is the number of weights. A step and the writing of a checkpoint do not come together, so the
-larger of the two counts. How near this comes to what a process really takes is measured in
-tests/train/test_need.py.
+P is the number of weights. With LoRA (model/lora.py) gradients are those of the adapted maps and of
+the head, Adam's moments those of A, B and the head, and the maps are there twice. A step and the
+writing of a checkpoint do not come together, so the larger of the two counts. How near this comes
+to what a process really takes is measured in tests/train/test_need.py.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
+
 from regard.model.attention import EXPLICIT_UP_TO
+from regard.model.lora import adapted
 from regard.model.spec import Spec, parameter_count
+from regard.model.transformer import Transformer
 from regard.train.compute import Compute
 from regard.train.label_smoothing import PIECE
 
@@ -30,6 +36,28 @@ class Shape:
     rows: int
     source: int
     target: int
+
+
+@dataclass(frozen=True)
+class Learned:
+    """How many numbers have a gradient, how many have moments, how many are kept a second time."""
+
+    gradients: int
+    moments: int
+    copies: int = 0
+
+
+def learned_by(spec: Spec, rank: int = 0, maps: Sequence[str] = ()) -> Learned:
+    """All weights; or with LoRA the pairs beside `maps` and the head, if nothing else is new."""
+    if not rank:
+        return Learned(parameter_count(spec), parameter_count(spec))
+    with torch.device("meta"):
+        model = Transformer(spec, seed=None)
+    weights = adapted(model, rank, maps).values()
+    heads = [m for m in (model.pooler, model.classifier) if m is not None]
+    head = sum(weight.numel() for module in heads for weight in module.parameters())
+    copies = sum(weight.numel() for weight in weights)
+    return Learned(copies + head, rank * sum(sum(w.shape) for w in weights) + head, copies)
 
 
 @dataclass(frozen=True)
@@ -50,28 +78,36 @@ class Need:
 
 
 def memory_need(
-    spec: Spec, shape: Shape, compute: Compute, accumulate: int = 1, averaged: bool = False
+    spec: Spec,
+    shape: Shape,
+    compute: Compute,
+    accumulate: int = 1,
+    averaged: bool = False,
+    learned: Learned | None = None,
 ) -> Need:
-    """What training takes at its peak, if `shape` is the largest batch."""
+    """What training takes at its peak, if `shape` is the largest batch; all weights learn."""
     half = compute.precision == "bf16"
     size = HALF if half else SINGLE
     count = parameter_count(spec)
-    matrix = spec.vocabulary * spec.d_model
+    learned = learned or learned_by(spec)
+    found = learned.gradients
+    matrix = 0 if learned.copies else spec.vocabulary * spec.d_model
     pieces = min(PIECE, SINGLE * shape.rows * shape.target * spec.vocabulary)
     workers = compute.workers
     # The loss makes the gradient of the output matrix on the way forward, the embeddings make
     # theirs at the end of the way back; where they are one matrix, both are there at once.
     own = workers * (SINGLE + size) * matrix
     return Need(
-        weights=count * (SINGLE * (2 if averaged else 1) + (HALF * workers if half else 0)),
-        adam=2 * SINGLE * count,
-        gradients=workers * (2 if accumulate > 1 else 1) * size * count
-        + (workers - 1) * SINGLE * count  # where colleagues hand them over
+        weights=count * (SINGLE + (HALF * workers if half else 0))
+        + SINGLE * (learned.copies + (found if averaged else 0)),
+        adam=2 * SINGLE * learned.moments,
+        gradients=workers * (2 if accumulate > 1 else 1) * size * found
+        + (workers - 1) * SINGLE * found  # where colleagues hand them over
         + own
-        + (SINGLE * count if half else 0),
+        + (SINGLE * found if half else 0),
         activations=int(LOOSE * size * activations(spec, shape, compute.kernels == "plain"))
         + workers * (size * joined_weights(spec) + 3 * pieces),
-        checkpoint=SINGLE * count + 3 * SINGLE * count,
+        checkpoint=SINGLE * (count + learned.copies + 3 * learned.moments),
     )
 
 
