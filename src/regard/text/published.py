@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import DataError, MisuseError
-from regard.text.codec import Encoded
+from regard.text.codec import Encoded, Places
 from regard.text.pieces import label, spell_bytes
 from regard.text.published_backend import (
     BackendCodec,
@@ -76,6 +76,18 @@ class PublishedTokenizer:
         for each in (text, pair):
             _check_text(each)
         return self.codec.encode(text, pair, limit)
+
+    def encode_words(
+        self, words: Sequence[str], limit: int | None = None
+    ) -> tuple[Encoded, Places]:
+        """The ids of words, a space between each two, and the place of each one's first piece."""
+        _check_text(" ".join(words))
+        if not isinstance(self.codec, BackendCodec):
+            raise MisuseError(
+                "tag: a SentencePiece model does not say which word a piece belongs to; expected "
+                "a tokenizer.json, or vocab.txt"
+            )
+        return self.codec.encode_words(words, limit)
 
     def encode_batch(self, texts: Sequence[str], limit: int | None = None) -> list[list[int]]:
         """The ids of many texts, as `encode` gives them one by one."""

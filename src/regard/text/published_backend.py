@@ -20,7 +20,7 @@ from tokenizers import (
 )
 
 from regard.careful import read_small_file, strict_json
-from regard.text.codec import Encoded, share
+from regard.text.codec import Encoded, Places, share
 from regard.text.published_files import (
     MAX_FILE,
     MAX_MERGES,
@@ -82,6 +82,28 @@ class BackendCodec:
                     second.truncate(keep[1])
             whole = self._backend.post_process(first, second, add_special_tokens=True)
             return Encoded(tuple(whole.ids), tuple(whole.type_ids))
+
+    def encode_words(self, words: Sequence[str], limit: int | None) -> tuple[Encoded, Places]:
+        """The ids of words with a space between each two, and where each word begins.
+
+        A piece belongs to the word whose letters it holds; a space may stand before them in it.
+        """
+        with _refusing(self._path, "cannot be run by the library"):
+            text = self._backend.encode(" ".join(words), add_special_tokens=False)
+            if limit is not None:
+                text.truncate(max(0, limit - self._frame[False]))
+            whole = self._backend.post_process(text, None, add_special_tokens=True)
+        frame = whole.special_tokens_mask
+        spans = [s for s in zip(whole.offsets, frame, range(len(frame)), strict=True) if not s[1]]
+        places: list[int | None] = []
+        start, next_span = 0, 0
+        for word in words:
+            while next_span < len(spans) and spans[next_span][0][1] <= start:
+                next_span += 1
+            here = spans[next_span : next_span + 1]
+            places.append(here[0][2] if here and here[0][0][0] < start + len(word) else None)
+            start += len(word) + 1
+        return Encoded(tuple(whole.ids), tuple(whole.type_ids)), places
 
     def encode_batch(self, texts: Sequence[str], limit: int | None) -> list[list[int]]:
         """The ids of many texts, cut by all cores; too long ones once more by `encode`."""
