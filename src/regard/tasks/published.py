@@ -241,14 +241,14 @@ class Published:
         tokenizer = self.text_task("classify")
         labels = self._labels
         rows = [(text, None) if isinstance(text, str) else text for text in texts]
-        limit = self._reads(tokenizer)
+        limit = self.reads(tokenizer)
         found = class_probabilities(self.transformer, tokenizer, labels, rows, limit, advance)
         return labels, *found
 
     def tag(self, text: str | Sequence[str]) -> list[Tag]:
         """The tag of each word of a text; a list is taken as words."""
         tokenizer = self.text_task("tag")
-        return tag_one(self.transformer, tokenizer, self._labels, text, self._reads(tokenizer))
+        return tag_one(self.transformer, tokenizer, self._labels, text, self.reads(tokenizer))
 
     def tag_all(
         self,
@@ -258,14 +258,14 @@ class Published:
         """The tags of many texts (or lists of words); None for a word beyond what is read."""
         tokenizer = self.text_task("tag")
         rows = [words_of(text) for text in texts]
-        limit = self._reads(tokenizer)
+        limit = self.reads(tokenizer)
         return tag_rows(self.transformer, tokenizer, self._labels, rows, limit, advance)
 
     @property
     def _labels(self) -> Labels:
         return read_labels(self.folder, self.spec.classes)
 
-    def _reads(self, tokenizer: PublishedTokenizer) -> int | None:
+    def reads(self, tokenizer: PublishedTokenizer) -> int | None:
         """The most tokens of a text that it reads; None: there is no end."""
         known = (tokens_seen(self.folder), self.spec.position_limit, tokenizer.max_length)
         return min((most for most in known if most is not None), default=None)

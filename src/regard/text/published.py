@@ -15,6 +15,7 @@ Unlike our own tokenizer, a special token that stands in a text is that token: "
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -81,13 +82,21 @@ class PublishedTokenizer:
         self, words: Sequence[str], limit: int | None = None
     ) -> tuple[Encoded, Places]:
         """The ids of words, a space between each two, and the place of each one's first piece."""
-        _check_text(" ".join(words))
+        ends = list(accumulate(len(word) + 1 for word in words))
+        spans = [(end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True)]
+        return self.encode_places(" ".join(words), spans, limit)
+
+    def encode_places(
+        self, text: str, spans: Sequence[tuple[int, int]], limit: int | None = None
+    ) -> tuple[Encoded, Places]:
+        """The ids of a text, and at which of them each span of its characters begins."""
+        _check_text(text)
         if not isinstance(self.codec, BackendCodec):
             raise MisuseError(
-                "tag: a SentencePiece model does not say which word a piece belongs to; expected "
-                "a tokenizer.json, or vocab.txt"
+                "a SentencePiece model does not say which word a piece belongs to; expected a "
+                "tokenizer.json, or vocab.txt"
             )
-        return self.codec.encode_words(words, limit)
+        return self.codec.encode_places(text, spans, limit)
 
     def encode_batch(self, texts: Sequence[str], limit: int | None = None) -> list[list[int]]:
         """The ids of many texts, as `encode` gives them one by one."""

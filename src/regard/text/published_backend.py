@@ -83,26 +83,27 @@ class BackendCodec:
             whole = self._backend.post_process(first, second, add_special_tokens=True)
             return Encoded(tuple(whole.ids), tuple(whole.type_ids))
 
-    def encode_words(self, words: Sequence[str], limit: int | None) -> tuple[Encoded, Places]:
-        """The ids of words with a space between each two, and where each word begins.
+    def encode_places(
+        self, text: str, spans: Sequence[tuple[int, int]], limit: int | None
+    ) -> tuple[Encoded, Places]:
+        """The ids of a text, and at which of them each span of its characters begins.
 
-        A piece belongs to the word whose letters it holds; a space may stand before them in it.
+        A piece belongs to the span whose letters it holds; a space may stand before them in it.
         """
         with _refusing(self._path, "cannot be run by the library"):
-            text = self._backend.encode(" ".join(words), add_special_tokens=False)
+            cut = self._backend.encode(text, add_special_tokens=False)
             if limit is not None:
-                text.truncate(max(0, limit - self._frame[False]))
-            whole = self._backend.post_process(text, None, add_special_tokens=True)
+                cut.truncate(max(0, limit - self._frame[False]))
+            whole = self._backend.post_process(cut, None, add_special_tokens=True)
         frame = whole.special_tokens_mask
-        spans = [s for s in zip(whole.offsets, frame, range(len(frame)), strict=True) if not s[1]]
+        pieces = [(*span, n) for n, span in enumerate(whole.offsets) if not frame[n]]
         places: list[int | None] = []
-        start, next_span = 0, 0
-        for word in words:
-            while next_span < len(spans) and spans[next_span][0][1] <= start:
-                next_span += 1
-            here = spans[next_span : next_span + 1]
-            places.append(here[0][2] if here and here[0][0][0] < start + len(word) else None)
-            start += len(word) + 1
+        number = 0
+        for start, end in spans:
+            while number < len(pieces) and pieces[number][1] <= start:
+                number += 1
+            is_here = number < len(pieces) and pieces[number][0] < end
+            places.append(pieces[number][2] if is_here else None)
         return Encoded(tuple(whole.ids), tuple(whole.type_ids)), places
 
     def encode_batch(self, texts: Sequence[str], limit: int | None) -> list[list[int]]:

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 
 from regard.data.phrasebook import english
-from regard.data.phrasebook.fillers import NUMERALS, Filler, NounPhrase
+from regard.data.phrasebook.fillers import NUMERALS, POSSESSIVES, Filler, NounPhrase
 from regard.data.phrasebook.notation import Hole, Piece
 from regard.data.phrasebook.sampling import Draft
 from regard.data.phrasebook.tables import Lexeme, Lexicon, PhrasebookError
@@ -65,6 +65,31 @@ def words_of(draft: Draft, lexicon: Lexicon) -> list[Word]:
         Word(one.text, kind, one.agrees or _literal_agreement(one.text.lower(), kind))
         for one, kind in zip(found, kinds, strict=True)
     ]
+
+
+def forms(word: Word, lexicon: Lexicon) -> tuple[set[str], set[str]]:
+    """Of a word that agrees, in small letters: the forms that agree too, and all that there are.
+
+    For a finite verb these are the forms of all verbs; for other words those of its own kind.
+    """
+    lower = word.text.lower()
+    by_subject = _verb_forms(lexicon)
+    if word.agrees in by_subject:
+        return by_subject[word.agrees], set().union(*by_subject.values())
+    groups = ({"this", "these"}, {"a", "an"}, {*POSSESSIVES, "its"}, {*english.SELVES.values()})
+    return {lower}, next(group for group in groups if lower in group)
+
+
+@cache
+def _verb_forms(lexicon: Lexicon) -> dict[str, set[str]]:
+    heads = {lexeme.en.split()[0] for lexeme in lexicon.lexemes if lexeme.kind == "verb"}
+    bases = {head for head in heads if head in HELPERS or _table().get(head) != "auxiliary"}
+    bases -= {"be", "would-like"}
+    return {
+        "I": {*bases, "am", "was"},
+        "singular": {*map(english.third, bases), "is", "was"},
+        "other": {*bases, "are", "were"},
+    }
 
 
 def _without_n(word: str) -> str:
