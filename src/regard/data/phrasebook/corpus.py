@@ -150,6 +150,7 @@ def phrasebook(language: str = "de", seed: int = 1) -> tuple[Entry, ...]:
     return tuple(entry for entry, _ in _build(language, seed))
 
 
+@cache
 def words_of_sentences(language: str = "de", seed: int = 1) -> dict[str, list[Word]]:
     """Each English sentence with its words, their classes and what they agree with."""
     lexicon = _language(language).lexicon
