@@ -29,9 +29,9 @@ def evaluate_fill(model: "Published", texts: Path | None, as_json: bool) -> None
     )
     if not scores.agreement:
         return
-    click.echo("\nwords that agree   words   right form   the very word")
+    click.echo("\nwords that agree     words   right form   the very word")
     for row in scores.agreement:
         shares = f"{row.form:12.2%} {row.exact:15.2%}"
-        click.echo(f"{row.group:<16} {row.words:7,} {shares}")
+        click.echo(f"{row.group:<18} {row.words:7,} {shares}")
     if scores.left_out:
         click.echo(f"{scores.left_out:,} more are several tokens each and were not asked for.")

@@ -35,6 +35,8 @@ GROUPS = {
     "this, these": ("this", "these"),
     "a, an": ("a", "an"),
 }
+# verbs once more, by their subject: one number is far more frequent than the others
+SUBJECTS = {"singular": "with one", "other": "with several, you", "I": "with I"}
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class FillScores:
     tokens: int
     pseudo_perplexity: float
     found: float  # the share of tokens that were the likeliest in their place
-    agreement: tuple[AgreementScore, ...]  # the first one is of all groups together
+    agreement: tuple[AgreementScore, ...]  # all together, by word, and verbs by their subject
     left_out: int  # words that agree, but are more than one token
 
 
@@ -126,7 +128,7 @@ class _Hole:
 
 def _agreement(model: Published, test: Holes, mask: int) -> tuple[tuple[AgreementScore, ...], int]:
     holes, left_out = _holes(model, test)
-    found: dict[str, list[tuple[bool, bool]]] = {"all": []}
+    found: dict[str, list[tuple[bool, bool]]] = {}
     for start in range(0, len(holes), ROWS):
         chosen = holes[start : start + ROWS]
         for hole, row in zip(chosen, _logits(model, chosen, mask), strict=True):
@@ -135,9 +137,9 @@ def _agreement(model: Published, test: Holes, mask: int) -> tuple[tuple[Agreemen
             lower = hole.word.text.lower()
             group = next((name for name, words in GROUPS.items() if lower in words), "")
             group = group or ("one's" if hole.word.agrees == "person" else "other verbs")
-            found["all"].append(answer)
-            found.setdefault(group, []).append(answer)
-    order = ["all", *GROUPS, "other verbs", "one's"]
+            for name in ("all", group, SUBJECTS.get(hole.word.agrees, "")):
+                found.setdefault(name, []).append(answer)
+    order = ["all", *GROUPS, "other verbs", "one's", *SUBJECTS.values()]
     scores = [
         AgreementScore(
             name,
