@@ -161,7 +161,8 @@ def worst(scores: TextScores, names: Sequence[str]) -> str:
     if not wrong:
         return ""
     count, i, j = max(wrong)
-    return f"Most often wrong: {names[i]} taken for {names[j]}, {count:,} {'time' if count == 1 else 'times'}."
+    often = "1 time" if count == 1 else f"{count:,} times"
+    return f"Most often wrong: {names[i]} taken for {names[j]}, {often}."
 
 
 def _sklearn() -> Any:
