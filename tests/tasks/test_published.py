@@ -60,7 +60,7 @@ OFFERS = {
     "bert": ("fill", "embed"),
     "distilbert": ("fill", "embed"),
     "classes": ("classify", "embed"),
-    "labels": ("classify", "embed"),
+    "labels": ("tag", "classify", "embed"),
     "trunk": ("embed",),
     "gpt2": ("complete",),
     "llama": ("complete",),
@@ -70,6 +70,7 @@ OFFERS = {
 }
 CALLS = {
     "fill": lambda m: m.fill("a [MASK]"),
+    "tag": lambda m: m.tag("a"),
     "classify": lambda m: m.classify("a"),
     "complete": lambda m: m.complete("a"),
     "generate": lambda m: m.generate("a"),

@@ -60,6 +60,7 @@ RECIPES = {
     "sst2": 0,
     "sst2-scratch": 3,
     "phrasebook-fill": 4,
+    "phrasebook-tag": 1,
     "stsb": 2,
     "sst2-distil": 4,
 }

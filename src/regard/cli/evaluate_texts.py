@@ -1,4 +1,4 @@
-"""`regard evaluate` of a classifier: accuracy, F1 of each label, a table of confusions."""
+"""`regard evaluate` of an encoder: accuracy, F1 of each label, a table of confusions."""
 
 import json
 from dataclasses import asdict
@@ -28,18 +28,28 @@ def evaluate_texts(
     svg: Path | None,
     as_json: bool,
 ) -> None:
-    """Classify a test set and print how good that was."""
-    from regard.cli.opened import opened
+    """Classify or tag a test set, or fill its holes, and print how good that was."""
+    from regard.cli.evaluate_fill import evaluate_fill
     from regard.draw.progress import progress_bar
-    from regard.tasks.evaluate_texts import score_texts_of, texts_to_score
+    from regard.tasks.evaluate_texts import score_tags_of, score_texts_of, texts_to_score
+    from regard.tasks.load import load
+    from regard.tasks.published import Published
 
-    model = opened(folder, "classify", device)
+    model = load(folder, device)
+    if isinstance(model, Published) and "fill" in model.tasks:
+        if png or svg:
+            raise click.UsageError("--png and --svg belong to labels; words have no such table")
+        evaluate_fill(model, texts, as_json)
+        return
+    model.demand("classify")
+    assert isinstance(model, Published)
     test = texts_to_score(model, texts)
     if test.report is not None and test.report.kept < test.report.total:
         for line in test.report.lines():
             click.echo(line, err=True)
-    with progress_bar("classifying", len(test.rows)) as bar:
-        scores = score_texts_of(model, test, bar.advance)
+    tags = model.spec.head == "labels"
+    with progress_bar("tagging" if tags else "classifying", len(test.rows)) as bar:
+        scores = (score_tags_of if tags else score_texts_of)(model, test, bar.advance)
     if as_json:
         click.echo(json.dumps({"set": test.name, **asdict(scores)}, ensure_ascii=False))
     else:
@@ -54,11 +64,12 @@ def _print(name: str, scores: "TextScores") -> None:
 
     several = not scores.confusion
     all_right = "  (all labels of a text right)" if several else ""
-    click.echo(f"{scores.texts:,} texts of {name}")
+    unit = scores.unit
+    click.echo(f"{scores.texts:,} {unit}s of {name}")
     click.echo(f"accuracy {scores.accuracy:8.2%}{all_right}")
     click.echo(f"F1       {scores.f1:8.2%}  ({'micro' if several else 'macro'})\n")
     width = max(5, *(len(row.label) for row in scores.labels))
-    click.echo(f"{'label':<{width}}  precision  recall      F1    texts")
+    click.echo(f"{'label':<{width}}  precision  recall      F1    {unit}s")
     for row in scores.labels:
         shares = f"{row.precision:9.2%} {row.recall:7.2%} {row.f1:7.2%}"
         click.echo(f"{row.label:<{width}}  {shares} {row.texts:8,}")
@@ -67,7 +78,9 @@ def _print(name: str, scores: "TextScores") -> None:
         Console(highlight=False).print(_table(scores))
         if said := worst(scores, [row.label for row in scores.labels]):
             click.echo(f"\n{said}")
-    if scores.cut:
+    if scores.cut and unit == "word":
+        click.echo(f"{scores.cut:,} words more lie beyond what the model reads of a text.")
+    elif scores.cut:
         click.echo(f"{scores.cut:,} texts are as long as the model reads; the rest was cut.")
 
 
@@ -77,7 +90,7 @@ def _table(scores: "TextScores") -> "NumberTable":
     from regard.draw.tables import NumberTable
 
     names = [row.label for row in scores.labels]
-    title = "texts by their label (rows) and the answer (columns)"
+    title = f"{scores.unit}s by their label (rows) and the answer (columns)"
     return NumberTable(np.array(scores.confusion, dtype=float), names, names, title, decimals=0)
 
 
@@ -90,7 +103,10 @@ def _draw(name: str, scores: "TextScores", png: Path | None, svg: Path | None) -
     if not scores.confusion:
         raise click.UsageError("--png, --svg: where several labels may hold there is no table")
     said = f"accuracy {scores.accuracy:.2%}, F1 {scores.f1:.2%}"
-    title, subtitle = "Which label is taken for which", f"{scores.texts:,} texts of {name}: {said}"
+    title, subtitle = (
+        "Which label is taken for which",
+        f"{scores.texts:,} {scores.unit}s of {name}: {said}",
+    )
     if svg:
         atomic.write_text(svg, tables_svg([_table(scores)], title, subtitle))
     if png:

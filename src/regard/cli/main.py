@@ -24,6 +24,7 @@ COMMANDS = {
     "fill": ("regard.cli.fill", "Find the words that [MASK] stands for (BERT)."),
     "generate": ("regard.cli.generate", "Text in, text out (T5, FLAN-T5)."),
     "classify": ("regard.cli.classify", "Label a text, where the model has a classifier."),
+    "tag": ("regard.cli.tag", "Label each word of a text."),
     "see": ("regard.cli.see", "Label an image (ViT)."),
     "embed": ("regard.cli.embed", "Texts as vectors, and how alike they are."),
     "index": ("regard.cli.index", "Make a folder of text files searchable."),

@@ -64,6 +64,7 @@ class Report:
     first_lines: dict[Problem, list[int]] = field(default_factory=dict)
     longer: str = ""  # which of two unequal files holds the surplus
     direction: str = ""  # of {"translation": …} rows, e.g. "en → de"
+    unit: str = "line"  # what is counted
 
     def leave_out(self, problem: Problem, line: int) -> None:
         """Count one bad line."""
@@ -75,7 +76,7 @@ class Report:
     def lines(self) -> list[str]:
         """Sentences for a person: the sum first, then one line per class of bad line."""
         left_out = self.total - self.kept
-        said = [f"{self.total:,} lines read, {self.kept:,} kept, {left_out:,} left out."]
+        said = [f"{self.total:,} {self.unit}s read, {self.kept:,} kept, {left_out:,} left out."]
         if self.direction:
             said.append(f"Direction of the rows: {self.direction}.")
         for problem in Problem:
@@ -83,7 +84,7 @@ class Report:
                 shown = ", ".join(str(line) for line in self.first_lines[problem])
                 more = ", …" if count > SHOWN_LINES else ""
                 where = f" in {self.longer}" if problem is Problem.SURPLUS else ""
-                unit = "line" if count == 1 else "lines"
+                unit = self.unit if count == 1 else f"{self.unit}s"
                 said.append(f"{problem.value}{where}: {count:,} {unit} ({shown}{more}).")
         if Problem.SURPLUS in self.bad:
             said.append(

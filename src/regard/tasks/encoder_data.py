@@ -29,6 +29,7 @@ from regard.tasks.load import load
 from regard.tasks.prepare import FEWEST, held_out_share, read_texts
 from regard.tasks.recipe import DataSection, Recipe
 from regard.tasks.run import Run, write_json
+from regard.tasks.tag_rows import encoded_tags, read_tags, tagged_phrases
 from regard.text.encoder_tokenizer import save_for_encoder
 from regard.text.published import PublishedTokenizer, load_tokenizer
 from regard.text.tokenizer import Tokenizer
@@ -48,6 +49,7 @@ class Texts:
     report: Report  # of the counting pass
     counts: Counter[str]  # of each label; empty where there are none
     labelled: bool = True
+    tags: bool = False  # labels are of words (tasks/tag_rows.py)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -56,30 +58,39 @@ class Texts:
 
     def lines(self) -> list[str]:
         """What was read, for a person."""
+        read = [] if self.data.phrasebook else self.report.lines()
         if not self.counts:
-            return [] if self.data.phrasebook else self.report.lines()
+            return read
         shown = [f"{name} {self.counts[name]:,}" for name in self.labels[: 2 * SHOWN]]
         more = ", …" if len(self.labels) > 2 * SHOWN else ""
-        return [*self.report.lines(), f"{len(self.labels)} labels: {', '.join(shown)}{more}."]
+        return [*read, f"{len(self.labels)} labels: {', '.join(shown)}{more}."]
 
     def train(self) -> Iterator[Labelled]:
         """Those to learn from."""
         if self.data.phrasebook:
-            return _phrases(self.data.phrasebook, "train")
+            return self._phrases("train")
         return (row for row, held_out in self._rows() if not held_out)
 
     def valid(self) -> Iterator[Labelled]:
         """Those to validate on."""
         if self.data.phrasebook:
-            return _phrases(self.data.phrasebook, "dev")
+            return self._phrases("dev")
         if self.data.valid_texts is not None:
-            return read_rows(self.data.valid_texts, self.data, Report(), self.labelled)
+            return self._read(self.data.valid_texts)
         return (row for row, held_out in self._rows() if held_out)
+
+    def _phrases(self, split: str) -> Iterator[Labelled]:
+        return (tagged_phrases if self.tags else _phrases)(self.data.phrasebook, split)
+
+    def _read(self, path: Path) -> Iterator[Labelled]:
+        if self.tags:
+            return read_tags(path, self.data, Report())
+        return read_rows(path, self.data, Report(), self.labelled)
 
     def _rows(self) -> Iterator[tuple[Labelled, bool]]:
         assert self.data.texts is not None
         share = 0.0 if self.data.valid_texts else held_out_share(self.data, self.report.kept)
-        for row in read_rows(self.data.texts, self.data, Report(), self.labelled):
+        for row in self._read(self.data.texts):
             whole = row.text if row.pair is None else f"{row.text}\t{row.pair}"
             yield row, split_for_validation(whole, fraction=share, seed=self.seed)
 
@@ -99,21 +110,28 @@ def read_rows(
     return read_labelled(path, columns, report, Limits(data.max_characters))
 
 
-def survey_texts(data: DataSection, seed: int) -> Texts:
-    """Count and check; refuse what no classifier can be trained on."""
-    assert data.texts is not None
+def survey_texts(data: DataSection, seed: int, tags: bool = False) -> Texts:
+    """Count and check; refuse what no classifier (or tagger) can be trained on."""
     report, counts = Report(), Counter[str]()
+    if data.texts is None:
+        for row in tagged_phrases(data.phrasebook, "train"):
+            counts.update(row.labels)
+            report.total = report.kept = report.kept + 1
+        return Texts(data, seed, report, counts, tags=tags)
+    read = read_tags if tags else read_rows
     with progress_bar("reading", None) as bar:
-        for row in read_rows(data.texts, data, report):
+        for row in read(data.texts, data, report):
             counts.update(row.labels)
             bar.advance()
         if len(counts) < (1 if data.labels == "several" else 2):
             found = (
-                f"every row has the label {next(iter(counts))!r}" if counts else "no row has one"
+                f"every {'word' if tags else 'row'} has the label {next(iter(counts))!r}"
+                if counts
+                else "no row has one"
             )
             raise DataError(
-                f"{data.texts}: {found}, a classifier needs two or more labels; look at the column "
-                f"{data.label!r} (data.label)"
+                f"{data.texts}: {found}, a {'tagger' if tags else 'classifier'} needs two or more "
+                f"labels; look at the column {data.label!r} (data.label)"
             )
         if len(counts) > MANY and 2 * len(counts) > report.kept:
             raise DataError(
@@ -126,10 +144,8 @@ def survey_texts(data: DataSection, seed: int) -> Texts:
                 f"{FEWEST} are the least; add more, or give some to validate on (data.valid_texts)"
             )
         if data.valid_texts is not None:
-            refuse_unseen(
-                data.valid_texts, read_rows(data.valid_texts, data, Report()), set(counts)
-            )
-    return Texts(data, seed, report, counts)
+            refuse_unseen(data.valid_texts, read(data.valid_texts, data, Report()), set(counts))
+    return Texts(data, seed, report, counts, tags=tags)
 
 
 def survey_unlabelled(data: DataSection, seed: int) -> Texts:
@@ -197,17 +213,18 @@ def prepare_texts(run: Run, recipe: Recipe, texts: Texts) -> EncoderData:
     limits = (recipe.data.max_tokens, spec.position_limit, tokenizer.max_length)
     limit = min(most for most in limits if most is not None)
     kind = SEVERAL if recipe.data.labels == "several" else ONE
-    kind = kind if texts.labelled else ""
+    kind = kind if texts.labelled and not texts.tags else ""
     file = EncoderFile(start.family if start else "regard", limit, labels, kind)
     file.write(run.folder)
     write_json(run.spec, to_tables(spec))
     valid = list(texts.valid())
     with progress_bar("encoding", None) as bar:
         places = {name: i for i, name in enumerate(labels)}
-        bound = max(spec.vocabulary, limit + 1, len(places))
+        bound = max(spec.vocabulary, limit + 1, len(places) + 1)
 
         def encoded(rows: Iterable[Labelled]) -> Iterator[tuple[list[int], list[int]]]:
-            return _encoded(tokenizer, iter(rows), limit, places, bar.advance)
+            turned = encoded_tags if texts.tags else _encoded
+            return turned(tokenizer, iter(rows), limit, places, bar.advance)
 
         stores = {
             "train": write_store(run.data / "train", encoded(texts.train()), bound),

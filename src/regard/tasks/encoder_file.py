@@ -19,6 +19,7 @@ ONE, SEVERAL = "single_label_classification", "multi_label_classification"
 OFFERS = {
     "classify": ("classify", "embed"),
     "fill": ("fill", "embed"),
+    "tag": ("tag", "classify", "embed"),
     "similar": ("embed",),
     "distil": ("classify", "embed"),
 }

@@ -14,7 +14,7 @@ from regard.data.buckets import BatchOrder, Lengths, Numbers, PlannedBatch, plan
 from regard.data.mixture import Portion
 from regard.data.noise import Masking
 from regard.data.store import PairStore
-from regard.data.text_batch import AnyBatch, TextBatch, lay_out
+from regard.data.text_batch import IGNORED, AnyBatch, TextBatch, lay_out
 from regard.errors import MisuseError
 from regard.model.transformer import Transformer
 from regard.tasks.encoder_data import TEACHER, EncoderData
@@ -26,7 +26,7 @@ from regard.tasks.run import Run
 from regard.tasks.warm_start import take_layers, take_weights
 from regard.text.published import PublishedTokenizer
 from regard.train.memory_limit import is_out_of_memory
-from regard.train.objectives import Classification, Distillation, Filling
+from regard.train.objectives import Classification, Distillation, Filling, Tagging
 from regard.train.worker import LossOf
 
 Found = TypeVar("Found")
@@ -42,6 +42,8 @@ class EncoderJob:
         smoothing = recipe.train.label_smoothing
         fills = recipe.objective == "fill"
         self.objective: LossOf = Filling(smoothing) if fills else Classification(smoothing)
+        if recipe.objective == "tag":
+            self.objective = Tagging(smoothing)
         if recipe.objective == "distil":
             teacher = str((run.data / TEACHER).resolve())
             self.objective = Distillation(teacher, **vars(recipe.distil))
@@ -133,7 +135,9 @@ def make_text_batch(data: EncoderData, store: PairStore, numbers: Numbers) -> Te
         [ids for ids, _ in rows], [int(m[0]) for _, m in rows], data.pad
     )
     labels = torch.zeros(len(rows), dtype=torch.long)
-    if data.file.labels:
+    if data.spec.head == "labels":
+        labels = tags_of([more[1:].tolist() for _, more in rows], source.shape[1])
+    elif data.file.labels:
         labels = _labels([more[1:].tolist() for _, more in rows], data)
     return TextBatch(source, real, segments, labels, tuple(chosen))
 
@@ -146,6 +150,14 @@ def _labels(rows: list[list[int]], data: EncoderData) -> Tensor:
     for labelled, row in zip(labels, rows, strict=True):
         labelled[torch.tensor(row, dtype=torch.long)] = 1.0
     return labels
+
+
+def tags_of(rows: list[list[int]], width: int) -> Tensor:
+    """The tag of each place, as tasks/tag_rows.py counts them; IGNORED where no word begins."""
+    labels = torch.full((len(rows), width), IGNORED)
+    for row, tags in zip(labels, rows, strict=True):
+        row[: len(tags)] = torch.tensor(tags, dtype=torch.long) - 1
+    return labels.masked_fill(labels < 0, IGNORED)
 
 
 def _within(batch: TextBatch, budget: int) -> list[TextBatch]:

@@ -15,7 +15,13 @@ from regard.tasks.recipe import Recipe, spec_of
 from regard.tasks.run import Run, open_run
 
 # objective → the head that it needs
-HEADS = {"classify": "classes", "fill": "tokens", "similar": "none", "distil": "classes"}
+HEADS = {
+    "classify": "classes",
+    "fill": "tokens",
+    "tag": "labels",
+    "similar": "none",
+    "distil": "classes",
+}
 # family → the layer between the first token's vector and the classes
 POOL = {"bert": "tanh", "distilbert": "relu"}
 # a head that is not over words has none of this
@@ -76,7 +82,7 @@ def encoder_spec(recipe: Recipe, vocabulary: int, classes: int, start: Start | N
     if head == "classes" and start.spec.pool == "none":
         needed["pool"] = POOL.get(start.family, "none")
     output = NO_WORDS
-    if head in ("tokens", "none"):
+    if head != "classes":
         needed["pool"] = "none"  # a layer that nothing asks would learn nothing
     if head == "tokens":
         named = start.spec.head == "tokens"

@@ -1,4 +1,4 @@
-"""How good a classifier is while it trains: loss, accuracy, F1.
+"""How good a classifier is while it trains: loss, accuracy, F1. Of a tagger, over the words.
 
 accuracy   share of texts whose label is right; where several may hold, of those with all right
 F1         2 TP / (2 TP + FP + FN) of each label, their mean (macro);
@@ -6,20 +6,20 @@ F1         2 TP / (2 TP + FP + FN) of each label, their mean (macro);
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.data.text_batch import TextBatch
+from regard.data.text_batch import IGNORED, TextBatch
 from regard.model.transformer import Transformer
 from regard.train.objectives import classification_loss, encoded
 
 
 @dataclass(frozen=True)
 class Judged:
-    """`loss` in nats a text; shares from 0 to 1."""
+    """`loss` in nats a text, or a word; shares from 0 to 1."""
 
     loss: float
     accuracy: float
@@ -39,7 +39,7 @@ class Judged:
 
 @torch.inference_mode()
 def judge(model: Transformer, batches: Iterable[TextBatch]) -> Judged:
-    """Ask for every text."""
+    """Ask for every text, or for every word that has a tag."""
     model.eval()
     device = next(model.parameters()).device
     total, count = 0.0, 0
@@ -48,8 +48,11 @@ def judge(model: Transformer, batches: Iterable[TextBatch]) -> Judged:
     for one in batches:
         batch = one.to(device)
         logits = model.answer(encoded(model, batch))
+        if batch.per_token:
+            asked_for = batch.labels != IGNORED
+            logits, batch = logits[asked_for], replace(batch, labels=batch.labels[asked_for])
         total += float(classification_loss(logits, batch, epsilon=0.0).plain)
-        count += len(batch.source)
+        count += batch.targets
         several = batch.labels.is_floating_point()
         answers.append((logits > 0 if several else logits.argmax(dim=-1)).cpu())
         truth.append((batch.labels > 0 if several else batch.labels).cpu())

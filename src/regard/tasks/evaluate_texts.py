@@ -1,4 +1,4 @@
-"""How good a classifier is: accuracy, F1 of each label, which labels it takes for which.
+"""How good a classifier or a tagger is: accuracy, F1 of each label, which it takes for which.
 
 The numbers come from scikit-learn (extra `metrics`).
 """
@@ -13,11 +13,14 @@ import numpy as np
 from regard.checkpoint.files import read_json
 from regard.data.corpus import Limits, Report
 from regard.data.labelled import Columns, Labelled, read_labelled
+from regard.data.tagged import read_tagged
 from regard.errors import MisuseError
 from regard.tasks.encoder_data import held_out, read_rows, refuse_unseen
+from regard.tasks.labels import read_labels
 from regard.tasks.published import Published
 from regard.tasks.recipe import make_recipe
 from regard.tasks.run import Run
+from regard.tasks.tag_rows import read_tags, tagged_phrases
 
 
 @dataclass(frozen=True)
@@ -34,14 +37,16 @@ class LabelScore:
 @dataclass(frozen=True)
 class TextScores:
     """All labels; `confusion[i][j]` texts have label i and were given j (none where several may
-    hold). `f1` is the mean over the labels, micro where several may hold."""
+    hold). `f1` is the mean over the labels, micro where several may hold. Of a tagger
+    all counts are of words."""
 
     texts: int
     accuracy: float
     f1: float
     labels: tuple[LabelScore, ...]
     confusion: tuple[tuple[int, ...], ...]
-    cut: int  # texts of which the end was not read
+    cut: int  # texts of which the end was not read; words that were not read
+    unit: str = "text"
 
 
 @dataclass(frozen=True)
@@ -60,53 +65,88 @@ def texts_to_score(model: Published, file: Path | None) -> Rows:
     if file is None:
         if not is_run:
             raise MisuseError(f"evaluate: {model.folder} holds no texts; give some with --texts")
-        return Rows("the run's validation texts", held_out(run))
+        return _own_rows(run)
     report = Report()
+    tags = model.spec.head == "labels"
     if is_run:
         data = make_recipe(read_json(run.recipe), str(run.recipe)).data
-        rows = list(read_rows(file, data, report))
+        rows = list(read_tags(file, data, report) if tags else read_rows(file, data, report))
+    elif tags:
+        rows = list(read_tagged(file, "", "", report, Limits()))
     else:
         rows = list(read_labelled(file, Columns(), report, Limits()))
     return Rows(str(file), rows, report)
+
+
+def _own_rows(run: Run) -> Rows:
+    """What the run held out; of the phrasebook its test sentences, which no validation saw."""
+    recipe = make_recipe(read_json(run.recipe), str(run.recipe))
+    if recipe.objective == "tag" and recipe.data.phrasebook:
+        return Rows("the phrasebook's test set", [*tagged_phrases(recipe.data.phrasebook, "test")])
+    return Rows("the run's validation texts", held_out(run))
 
 
 def score_texts_of(
     model: Published, test: Rows, advance: Callable[[int], None] = lambda count: None
 ) -> TextScores:
     """Classify the rows and compare."""
-    metrics = _sklearn()
+    _sklearn()  # says what is missing before anything slow begins
     asked: list[str | tuple[str, str | None]] = [(row.text, row.pair) for row in test.rows]
     labels, found, cut = model.classify_all(asked, advance)
     refuse_unseen(Path(test.name), test.rows, set(labels.names))
     places = {name: i for i, name in enumerate(labels.names)}
-    classes = list(range(len(places)))
-    several = labels.kind == "multi_label_classification"
     truth: Any
-    if several:
+    if labels.kind == "multi_label_classification":
         truth = np.zeros(found.shape, dtype=np.int64)
         for row, values in zip(test.rows, truth, strict=True):
             values[[places[label] for label in row.labels]] = 1
-        answers = (found > 0.5).astype(np.int64)
-    else:
-        truth = np.array([places[row.labels[0]] for row in test.rows])
-        answers = found.argmax(axis=1)
+        return _scores(truth, (found > 0.5).astype(np.int64), labels.names, cut)
+    truth = np.array([places[row.labels[0]] for row in test.rows])
+    return _scores(truth, found.argmax(axis=1), labels.names, cut)
+
+
+def score_tags_of(
+    model: Published, test: Rows, advance: Callable[[int], None] = lambda count: None
+) -> TextScores:
+    """Tag the words of the rows and compare; words that are not read are counted apart."""
+    _sklearn()
+    names = read_labels(model.folder, model.spec.classes).names
+    refuse_unseen(Path(test.name), test.rows, set(names))
+    found = model.tag_all([row.text.split(" ") for row in test.rows], advance)
+    pairs = [
+        (right, None if tag is None else tag.tag)
+        for row, tags in zip(test.rows, found, strict=True)
+        for right, tag in zip(row.labels, tags, strict=True)
+    ]
+    places = {name: i for i, name in enumerate(names)}
+    read = [(places[right], places[answer]) for right, answer in pairs if answer is not None]
+    truth, answers = (np.array(column) for column in zip(*read, strict=True))
+    return _scores(truth, answers, names, len(pairs) - len(read), "word")
+
+
+def _scores(
+    truth: Any, answers: Any, names: Sequence[str], cut: int, unit: str = "text"
+) -> TextScores:
+    """Two rows of classes, or two tables of yes and no, compared."""
+    metrics, several, classes = _sklearn(), truth.ndim == 2, list(range(len(names)))
     each = metrics.precision_recall_fscore_support(
         truth, answers, labels=classes, average=None, zero_division=0.0
     )
     rows = [
         LabelScore(name, float(p), float(r), float(f), int(n))
-        for name, p, r, f, n in zip(labels.names, *each, strict=True)
+        for name, p, r, f, n in zip(names, *each, strict=True)
     ]
     average = "micro" if several else "macro"
     f1 = metrics.f1_score(truth, answers, labels=classes, average=average, zero_division=0.0)
     table = [] if several else metrics.confusion_matrix(truth, answers, labels=classes).tolist()
     return TextScores(
-        len(test.rows),
+        len(truth),
         float(metrics.accuracy_score(truth, answers)),
         float(f1),
         tuple(rows),
         tuple(map(tuple, table)),
         cut,
+        unit,
     )
 
 
@@ -121,7 +161,8 @@ def worst(scores: TextScores, names: Sequence[str]) -> str:
     if not wrong:
         return ""
     count, i, j = max(wrong)
-    return f"Most often wrong: {names[i]} taken for {names[j]}, {count:,} times."
+    often = "1 time" if count == 1 else f"{count:,} times"
+    return f"Most often wrong: {names[i]} taken for {names[j]}, {often}."
 
 
 def _sklearn() -> Any:

@@ -36,8 +36,9 @@ def survey_of(recipe: Recipe) -> Corpus | Texts:
         return survey(recipe.data, recipe.train.seed)
     if recipe.objective == "similar":
         return survey_pairs(recipe.data, recipe.similar, recipe.train.seed)
-    surveyed = survey_unlabelled if recipe.objective == "fill" else survey_texts
-    return surveyed(recipe.data, recipe.train.seed)
+    if recipe.objective == "fill":
+        return survey_unlabelled(recipe.data, recipe.train.seed)
+    return survey_texts(recipe.data, recipe.train.seed, tags=recipe.objective == "tag")
 
 
 def prepared_job(run: Run, recipe: Recipe, found: Corpus | Texts) -> AnyJob:
@@ -85,5 +86,7 @@ def _texts_lines(data: EncoderData | SimilarData) -> list[str]:
 def first_use(job: Job, run: Run) -> str:
     """The command to try a trained model with."""
     task = "translate" if isinstance(job, TranslationJob) else ""
-    task = task or {"classes": "classify", "tokens": "fill"}.get(job.spec.head, "embed")
+    task = task or {"classes": "classify", "tokens": "fill", "labels": "tag"}.get(
+        job.spec.head, "embed"
+    )
     return f'regard {task} {run.folder} "…"'

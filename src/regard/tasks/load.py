@@ -110,7 +110,7 @@ class Model:
 
     complete, stream, fill = _refused("complete"), _refused("complete"), _refused("fill")
     generate, embed = _refused("generate"), _refused("embed")
-    classify, see = _refused("classify"), _refused("see")
+    classify, see, tag = _refused("classify"), _refused("see"), _refused("tag")
 
     def demand(self, task: str) -> None:
         """Insist that the model offers a task."""

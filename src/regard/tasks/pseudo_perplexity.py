@@ -30,13 +30,13 @@ def pseudo_perplexity(
     """Of all tokens of the rows for which `asked` holds (special ones are not)."""
     device = next(model.parameters()).device
     total, count = 0.0, 0
-    for batch in _masked(rows, first, asked, mask, pad, token_budget):
+    for batch in one_masked(rows, first, asked, mask, pad, token_budget):
         total += float(Filling()(model, batch.to(device)).plain)
         count += batch.targets
     return math.exp(min(700.0, total / count)) if count else math.nan
 
 
-def _masked(
+def one_masked(
     rows: Sequence[Ids],
     first: Sequence[int],
     asked: Callable[[int], bool],

@@ -2,6 +2,7 @@
 
 encoder, words        fill, embed            BERT, DistilBERT
 encoder, classifier   classify, embed
+encoder, word labels  tag, classify, embed
 encoder, no head      embed                  sentence encoders too
 images, classifier    see                    ViT
 decoder               complete               GPT-2, Llama
@@ -44,6 +45,7 @@ from regard.tasks.score import Scored, score_texts
 from regard.tasks.see import see_file
 from regard.tasks.settings import Settings, read_settings
 from regard.tasks.similar import compare
+from regard.tasks.tag import Tag, tag_one, tag_rows, words_of
 from regard.tasks.translate import Translation, Translator
 from regard.text.published import PublishedTokenizer, load_tokenizer
 
@@ -58,7 +60,7 @@ def tasks_of(family: str, spec: Spec) -> tuple[str, ...]:
         made = "complete" if not spec.encoder_layers else "generate"
         made = "translate" if family in TRANSLATES else made
         return (made,) if spec.head == "tokens" else ()
-    by_head = {"tokens": ("fill",), "classes": ("classify",), "labels": ("classify",)}
+    by_head = {"tokens": ("fill",), "classes": ("classify",), "labels": ("tag", "classify")}
     return (*by_head.get(spec.head, ()), "embed")
 
 
@@ -225,8 +227,7 @@ class Published:
     def classify(self, text: str, pair: str | None = None, top: int | None = None) -> list[Label]:
         """The labels of a text or a pair, likeliest first; of each token where the head is such."""
         tokenizer = self.text_task("classify")
-        labels = read_labels(self.folder, self.spec.classes)
-        return classify_text(self.transformer, tokenizer, labels, text, pair, top)
+        return classify_text(self.transformer, tokenizer, self._labels, text, pair, top)
 
     def classify_all(
         self,
@@ -238,19 +239,42 @@ class Published:
         A text that is too long for the model is cut, as it was in training.
         """
         tokenizer = self.text_task("classify")
-        labels = read_labels(self.folder, self.spec.classes)
+        labels = self._labels
         rows = [(text, None) if isinstance(text, str) else text for text in texts]
-        known = (tokens_seen(self.folder), self.spec.position_limit, tokenizer.max_length)
-        limit = min((most for most in known if most is not None), default=None)
+        limit = self.reads(tokenizer)
         found = class_probabilities(self.transformer, tokenizer, labels, rows, limit, advance)
         return labels, *found
+
+    def tag(self, text: str | Sequence[str]) -> list[Tag]:
+        """The tag of each word of a text; a list is taken as words."""
+        tokenizer = self.text_task("tag")
+        return tag_one(self.transformer, tokenizer, self._labels, text, self.reads(tokenizer))
+
+    def tag_all(
+        self,
+        texts: Sequence[str | Sequence[str]],
+        advance: Callable[[int], None] = lambda count: None,
+    ) -> list[list[Tag | None]]:
+        """The tags of many texts (or lists of words); None for a word beyond what is read."""
+        tokenizer = self.text_task("tag")
+        rows = [words_of(text) for text in texts]
+        limit = self.reads(tokenizer)
+        return tag_rows(self.transformer, tokenizer, self._labels, rows, limit, advance)
+
+    @property
+    def _labels(self) -> Labels:
+        return read_labels(self.folder, self.spec.classes)
+
+    def reads(self, tokenizer: PublishedTokenizer) -> int | None:
+        """The most tokens of a text that it reads; None: there is no end."""
+        known = (tokens_seen(self.folder), self.spec.position_limit, tokenizer.max_length)
+        return min((most for most in known if most is not None), default=None)
 
     def see(self, file: str | Path, top: int | None = None) -> list[Label]:
         """The labels of an image file, likeliest first."""
         self.demand("see")
-        labels = read_labels(self.folder, self.spec.classes)
         preparation = read_preparation(self.folder, self.spec)
-        return see_file(self.transformer, labels, preparation, Path(file), top)
+        return see_file(self.transformer, self._labels, preparation, Path(file), top)
 
     def demand(self, task: str) -> None:
         """Insist that the model offers a task."""

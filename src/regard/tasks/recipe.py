@@ -235,7 +235,7 @@ class Recipe:
 
 
 # What a model may be trained for.
-OBJECTIVES = ("translate", "classify", "fill", "similar", "distil")
+OBJECTIVES = ("translate", "classify", "fill", "tag", "similar", "distil")
 
 
 _SECTIONS: dict[str, Any] = {
@@ -299,10 +299,17 @@ def _check_encoder(recipe: Recipe, where: str) -> None:
         )
     if recipe.objective == "similar" and not recipe.data.pair:
         raise ConfigError(f"{where}: [data]: pair: similar compares two texts; name both columns")
-    if recipe.objective == "distil" and recipe.data.labels == "several":
-        raise ConfigError(f"{where}: [data]: labels: distil knows one label a text, not several")
-    if not recipe.data.texts and (labelled or not recipe.data.phrasebook):
-        needed = "a file with labels" if labelled else "a file, or the phrasebook's English side"
+    if recipe.objective == "tag" and recipe.data.pair:
+        raise ConfigError(f"{where}: [data]: pair: tag reads one text; leave pair out")
+    if recipe.objective in ("distil", "tag") and recipe.data.labels == "several":
+        what = "text" if recipe.objective == "distil" else "word"
+        raise ConfigError(
+            f"{where}: [data]: labels: {recipe.objective} knows one label a {what}, not several"
+        )
+    has_phrasebook = recipe.objective in ("fill", "tag")
+    if not recipe.data.texts and not (has_phrasebook and recipe.data.phrasebook):
+        needed = "a file, or the phrasebook's English side"
+        needed = needed if has_phrasebook else "a file with labels"
         raise ConfigError(f"{where}: [data]: {recipe.objective} needs texts, {needed}")
     if labelled and not recipe.data.label:
         raise ConfigError(f"{where}: [data]: label: got no name; expected that of a column")

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+Places = list[int | None]  # of the first piece of each word; None: it has none, or was cut off
+
 
 @dataclass(frozen=True)
 class Encoded:

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import DataError, MisuseError
-from regard.text.codec import Encoded
+from regard.text.codec import Encoded, Places
 from regard.text.pieces import label, spell_bytes
 from regard.text.published_backend import (
     BackendCodec,
@@ -77,6 +78,26 @@ class PublishedTokenizer:
         for each in (text, pair):
             _check_text(each)
         return self.codec.encode(text, pair, limit)
+
+    def encode_words(
+        self, words: Sequence[str], limit: int | None = None
+    ) -> tuple[Encoded, Places]:
+        """The ids of words, a space between each two, and the place of each one's first piece."""
+        ends = list(accumulate(len(word) + 1 for word in words))
+        spans = [(end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True)]
+        return self.encode_places(" ".join(words), spans, limit)
+
+    def encode_places(
+        self, text: str, spans: Sequence[tuple[int, int]], limit: int | None = None
+    ) -> tuple[Encoded, Places]:
+        """The ids of a text, and at which of them each span of its characters begins."""
+        _check_text(text)
+        if not isinstance(self.codec, BackendCodec):
+            raise MisuseError(
+                "a SentencePiece model does not say which word a piece belongs to; expected a "
+                "tokenizer.json, or vocab.txt"
+            )
+        return self.codec.encode_places(text, spans, limit)
 
     def encode_batch(self, texts: Sequence[str], limit: int | None = None) -> list[list[int]]:
         """The ids of many texts, as `encode` gives them one by one."""

@@ -20,7 +20,7 @@ from tokenizers import (
 )
 
 from regard.careful import read_small_file, strict_json
-from regard.text.codec import Encoded, share
+from regard.text.codec import Encoded, Places, share
 from regard.text.published_files import (
     MAX_FILE,
     MAX_MERGES,
@@ -82,6 +82,29 @@ class BackendCodec:
                     second.truncate(keep[1])
             whole = self._backend.post_process(first, second, add_special_tokens=True)
             return Encoded(tuple(whole.ids), tuple(whole.type_ids))
+
+    def encode_places(
+        self, text: str, spans: Sequence[tuple[int, int]], limit: int | None
+    ) -> tuple[Encoded, Places]:
+        """The ids of a text, and at which of them each span of its characters begins.
+
+        A piece belongs to the span whose letters it holds; a space may stand before them in it.
+        """
+        with _refusing(self._path, "cannot be run by the library"):
+            cut = self._backend.encode(text, add_special_tokens=False)
+            if limit is not None:
+                cut.truncate(max(0, limit - self._frame[False]))
+            whole = self._backend.post_process(cut, None, add_special_tokens=True)
+        frame = whole.special_tokens_mask
+        pieces = [(*span, n) for n, span in enumerate(whole.offsets) if not frame[n]]
+        places: list[int | None] = []
+        number = 0
+        for start, end in spans:
+            while number < len(pieces) and pieces[number][1] <= start:
+                number += 1
+            is_here = number < len(pieces) and pieces[number][0] < end
+            places.append(pieces[number][2] if is_here else None)
+        return Encoded(tuple(whole.ids), tuple(whole.type_ids)), places
 
     def encode_batch(self, texts: Sequence[str], limit: int | None) -> list[list[int]]:
         """The ids of many texts, cut by all cores; too long ones once more by `encode`."""

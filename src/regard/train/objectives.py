@@ -3,6 +3,7 @@
     translate   -log p of each target token
     classify    -log p of the class; where several may hold, -log p of each answer, yes or no
     fill        -log p of each word that was masked
+    tag         -log p of the tag of each word
     similar     how far the cosine of two texts is from their score; or -log p of the right partner
     distil      classify, and answer and see as a teacher does
 
@@ -59,6 +60,18 @@ class Filling:
         asked = batch.labels != IGNORED
         x = encoded(model, batch)[asked]
         return _words_loss(model, x, batch.labels[asked], self.smoothing)
+
+
+@dataclass(frozen=True)
+class Tagging:
+    """The tag of each word, which is asked for at its first piece."""
+
+    smoothing: float = 0.0
+
+    def __call__(self, model: Transformer, batch: TextBatch) -> Loss:
+        asked = batch.labels != IGNORED
+        logits = model.answer(encoded(model, batch)[asked][None])[0]
+        return smoothed_cross_entropy(logits, batch.labels[asked], self.smoothing)
 
 
 @dataclass(frozen=True)
@@ -160,6 +173,7 @@ OBJECTIVES: dict[str, tuple[type[Any], type[AnyBatch]]] = {
     "translate": (Translation, Batch),
     "classify": (Classification, TextBatch),
     "fill": (Filling, TextBatch),
+    "tag": (Tagging, TextBatch),
     "similar": (Similarity, PairBatch),
     "distil": (Distillation, TextBatch),
 }

@@ -16,6 +16,7 @@ from regard.data.phrasebook.notes import notes_sentences
 from regard.data.phrasebook.sampling import Draft, Language, Sampler
 from regard.data.phrasebook.splits import WORD, plain, split_key, split_of
 from regard.data.phrasebook.tables import PhrasebookError
+from regard.data.phrasebook.word_classes import Word, forms, words_of
 
 LANGUAGES: dict[str, Callable[[], Language]] = {"de": german, "hi": hindi}
 SPLITS = ("train", "dev", "test")
@@ -147,6 +148,18 @@ def _entry(draft: Draft, split: str) -> Entry:
 def phrasebook(language: str = "de", seed: int = 1) -> tuple[Entry, ...]:
     """All pairs of all splits; the same seed gives the same pairs everywhere."""
     return tuple(entry for entry, _ in _build(language, seed))
+
+
+@cache
+def words_of_sentences(language: str = "de", seed: int = 1) -> dict[str, list[Word]]:
+    """Each English sentence with its words, their classes and what they agree with."""
+    lexicon = _language(language).lexicon
+    return {entry.source: words_of(draft, lexicon) for entry, draft in _build(language, seed)}
+
+
+def forms_of(word: Word, language: str = "de") -> tuple[set[str], set[str]]:
+    """Of a word that agrees: the forms that agree too, and all that there are (word_classes.py)."""
+    return forms(word, _language(language).lexicon)
 
 
 def sample(language: str = "de", per_pattern: int = 10, seed: int = 1) -> dict[str, list[Entry]]:

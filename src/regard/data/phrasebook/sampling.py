@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from regard.data.phrasebook import english
@@ -67,6 +67,7 @@ class Draft:
     frame: str = ""
     answer: str = ""
     rivals: tuple[str, ...] = ()
+    fillers: Mapping[str, Filler] = field(default_factory=dict)  # what stands in the slots
 
 
 Fillers = dict[str, Filler]
@@ -259,7 +260,7 @@ class Sampler:
         frame = english.finish(self._source(pattern, fillers, blanked)) if blanked else ""
         target = self._language.finish(self._target(pattern, fillers, answer))
         lemmas = tuple(lemmas_of(pattern.source, fillers, self._language.lexicon))
-        return Draft(pattern, source, target, key, lemmas, frame, answer, rivals)
+        return Draft(pattern, source, target, key, lemmas, frame, answer, rivals, fillers)
 
     def _source(self, pattern: Pattern, fillers: Fillers, blanked: tuple[str, ...] = ()) -> str:
         words = []

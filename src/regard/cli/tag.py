@@ -1,0 +1,71 @@
+"""`regard tag`: a label for each word of a text."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from regard.tasks.tag import Tag
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  regard tag runs/phrasebook-tag "The tired dogs sleep."
+  regard tag dslim/bert-base-NER "Ada Lovelace lived in London." --json
+  regard tag runs/mine --file sentences.txt --spaces"""
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("text", nargs=-1)
+@click.option("--file", type=click.Path(path_type=Path), help="Tag a file, a text a line.")
+@click.option(
+    "--spaces",
+    is_flag=True,
+    help="Words are what spaces divide; default: punctuation is a word of its own.",
+)
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a text.")
+def command(
+    model: Path,
+    text: tuple[str, ...],
+    file: Path | None,
+    spaces: bool,
+    device: str,
+    as_json: bool,
+) -> None:
+    """Print each word of TEXT, its tag and how likely that is; an empty line between texts.
+
+    MODEL is a run of `regard train` with objective "tag", a published folder that labels tokens
+    (BERT, DistilBERT), or its name on the hub. Without TEXT, lines of standard input are tagged.
+    """
+    from regard.cli.lines import texts_of
+    from regard.cli.opened import opened
+    from regard.draw.progress import progress_bar
+
+    loaded = opened(model, "tag", device)
+    first = True
+    with progress_bar("tagging", None) as bar:
+        for texts in texts_of(text, file):
+            for each in texts:
+                if not text and not each.strip():
+                    continue
+                found = loaded.tag(each.split() if spaces else each)
+                bar.advance()
+                if as_json:
+                    words = [asdict(one) for one in found]
+                    click.echo(json.dumps({"text": each, "words": words}, ensure_ascii=False))
+                    continue
+                if not first:
+                    click.echo()
+                first = False
+                _print(found)
+
+
+def _print(found: "list[Tag]") -> None:
+    words = max(len(one.word) for one in found)
+    tags = max(len(one.tag) for one in found)
+    for one in found:
+        click.echo(f"{one.word:<{words}}  {one.tag:<{tags}}  {one.probability:.4f}")
