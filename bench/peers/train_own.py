@@ -14,7 +14,7 @@ from regard.data.batch import Batch
 from regard.model.kernels import plain_kernels
 from regard.model.transformer import Transformer
 from regard.tasks.pace import choose_compute
-from regard.tasks.recipe import TrainSection
+from regard.tasks.recipe_sections import TrainSection
 from regard.train.compute import Compute
 from regard.train.crew import Crew
 from regard.train.loop import training_steps

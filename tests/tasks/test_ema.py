@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from halting import ask, digest, go, go_with_halts
 from regard.checkpoint.native import folder_name
 from regard.errors import ConfigError
-from regard.tasks.recipe import TrainSection
+from regard.tasks.recipe_sections import TrainSection
 from regard.tasks.run import Run
 from regard.tasks.validate import Validation
 

@@ -19,7 +19,7 @@ from regard.tasks.convert import convert
 from regard.tasks.encoder_job import masking_of
 from regard.tasks.log import read_log
 from regard.tasks.pseudo_perplexity import pseudo_perplexity
-from regard.tasks.recipe import DataSection
+from regard.tasks.recipe_sections import DataSection
 from regard.tasks.train import Request
 from regard.text.published import load_tokenizer
 from regard.train.objectives import Filling

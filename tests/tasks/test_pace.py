@@ -14,7 +14,7 @@ from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.tasks import pace
 from regard.tasks.pace import Pace, changed_since, choose_compute
-from regard.tasks.recipe import TrainSection
+from regard.tasks.recipe_sections import TrainSection
 from regard.tasks.run import Run
 from regard.tasks.train import Request, train
 from regard.text.special import Special

@@ -24,7 +24,8 @@ from regard.tasks.preflight import (
     size,
 )
 from regard.tasks.prepare import Prepared
-from regard.tasks.recipe import TrainSection, make_recipe
+from regard.tasks.recipe import make_recipe
+from regard.tasks.recipe_sections import TrainSection
 from regard.tasks.train import Request, train
 from regard.text.tokenizer import Tokenizer
 from regard.train.need import Shape

@@ -10,14 +10,14 @@ from regard.config import read_toml
 from regard.decode.hypothesis import Search
 from regard.errors import ConfigError
 from regard.model.spec import Spec
-from regard.tasks.recipe import (
+from regard.tasks.recipe import make_recipe
+from regard.tasks.recipe_sections import (
     DataSection,
     DistilSection,
     LoraSection,
     SimilarSection,
     TokenizerSection,
     TrainSection,
-    make_recipe,
 )
 
 SECTIONS = {

@@ -50,7 +50,7 @@ def test_constant_and_plateau_by_hand() -> None:
 def test_plateau_cuts_when_torch_does(patience: int) -> None:
     """torch reduces when *more* than `patience` were no better: ours is its patience + 1."""
     from regard.tasks.rates import count_validation, rate_at
-    from regard.tasks.recipe import TrainSection
+    from regard.tasks.recipe_sections import TrainSection
     from regard.train.state import Progress
 
     train = TrainSection(
@@ -76,7 +76,7 @@ def test_plateau_cuts_when_torch_does(patience: int) -> None:
 
 def test_other_schedules_do_not_count() -> None:
     from regard.tasks.rates import count_validation
-    from regard.tasks.recipe import TrainSection
+    from regard.tasks.recipe_sections import TrainSection
     from regard.train.state import Progress
 
     progress = Progress()

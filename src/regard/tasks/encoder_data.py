@@ -27,7 +27,8 @@ from regard.tasks.encoder_spec import Start, encoder_spec, open_start
 from regard.tasks.labels import read_labels
 from regard.tasks.load import load
 from regard.tasks.prepare import FEWEST, held_out_share, read_texts
-from regard.tasks.recipe import DataSection, Recipe
+from regard.tasks.recipe import Recipe
+from regard.tasks.recipe_sections import DataSection
 from regard.tasks.run import Run, write_json
 from regard.tasks.tag_rows import encoded_tags, read_tags, tagged_phrases
 from regard.text.encoder_tokenizer import save_for_encoder

@@ -21,7 +21,8 @@ from regard.tasks.encoder_data import TEACHER, EncoderData
 from regard.tasks.encoder_validate import Judged, judge
 from regard.tasks.fill_validate import Filled, found_again
 from regard.tasks.job import Began
-from regard.tasks.recipe import DataSection, Recipe
+from regard.tasks.recipe import Recipe
+from regard.tasks.recipe_sections import DataSection
 from regard.tasks.run import Run
 from regard.tasks.warm_start import take_layers, take_weights
 from regard.text.published import PublishedTokenizer

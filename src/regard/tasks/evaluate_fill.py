@@ -21,7 +21,8 @@ from regard.tasks.encoder_data import held_out, read_rows
 from regard.tasks.encoder_job import masking_of
 from regard.tasks.pseudo_perplexity import one_masked
 from regard.tasks.published import Published
-from regard.tasks.recipe import DataSection, make_recipe
+from regard.tasks.recipe import make_recipe
+from regard.tasks.recipe_sections import DataSection
 from regard.tasks.run import Run
 from regard.text.words import WORD
 from regard.train.label_smoothing import smoothed_cross_entropy

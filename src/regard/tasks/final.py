@@ -15,7 +15,7 @@ from regard.model.transformer import Transformer
 from regard.tasks.job import Validated
 from regard.tasks.keep import Keeper
 from regard.tasks.load import load_into
-from regard.tasks.recipe import TrainSection
+from regard.tasks.recipe_sections import TrainSection
 from regard.tasks.run import Run, write_json
 from regard.train.state import Progress
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from regard.data.corpus import Limits, Report, read_pairs
 from regard.data.mixture import Portion
-from regard.tasks.recipe import More
+from regard.tasks.recipe_sections import More
 
 Texts = tuple[str, str]
 

@@ -13,7 +13,7 @@ import torch
 from regard import atomic
 from regard.checkpoint import native
 from regard.checkpoint.native import Checkpoint
-from regard.tasks.recipe import TrainSection
+from regard.tasks.recipe_sections import TrainSection
 from regard.tasks.run import Run
 from regard.train.state import Progress
 

@@ -19,7 +19,7 @@ from regard.data.text_batch import AnyBatch
 from regard.draw.progress import progress_bar
 from regard.model.transformer import Transformer
 from regard.tasks.choice import cores, this_machine
-from regard.tasks.recipe import TrainSection
+from regard.tasks.recipe_sections import TrainSection
 from regard.tasks.settle import layouts_for
 from regard.train.compute import Compute
 from regard.train.crew import Crew

@@ -24,7 +24,8 @@ from regard.tasks.choice import cores
 from regard.tasks.job import Job
 from regard.tasks.keep import FEWEST
 from regard.tasks.prepare import Corpus, Prepared
-from regard.tasks.recipe import Recipe, TrainSection
+from regard.tasks.recipe import Recipe
+from regard.tasks.recipe_sections import TrainSection
 from regard.train.compute import Compute
 from regard.train.memory_limit import MEGABYTE, PROGRAM, room, used_memory
 from regard.train.need import Learned, Need, Shape, activations, learned_by, memory_need

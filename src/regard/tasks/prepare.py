@@ -19,7 +19,8 @@ from regard.data.store import PairStore, write_store
 from regard.draw.progress import progress_bar
 from regard.errors import DataError
 from regard.tasks.further import Further, Unseen, survey_further
-from regard.tasks.recipe import DataSection, Recipe
+from regard.tasks.recipe import Recipe
+from regard.tasks.recipe_sections import DataSection
 from regard.tasks.run import Run
 from regard.text.tokenizer import Tokenizer
 

@@ -1,7 +1,8 @@
 """The learning rate that a recipe asks for, and what validation changes about it."""
 
 from regard.errors import ConfigError
-from regard.tasks.recipe import Recipe, TrainSection
+from regard.tasks.recipe import Recipe
+from regard.tasks.recipe_sections import TrainSection
 from regard.train.schedule import constant, cosine, noam, plateau
 from regard.train.state import Progress
 

@@ -22,7 +22,8 @@ from regard.tasks.encoder_data import Texts, read_rows, rows_needed, tokenizer_f
 from regard.tasks.encoder_file import EncoderFile, read_encoder_file
 from regard.tasks.encoder_spec import encoder_spec, open_start
 from regard.tasks.prepare import FEWEST
-from regard.tasks.recipe import DataSection, Recipe, SimilarSection
+from regard.tasks.recipe import Recipe
+from regard.tasks.recipe_sections import DataSection, SimilarSection
 from regard.tasks.run import Run, write_json
 from regard.text.published import PublishedTokenizer, load_tokenizer
 

@@ -13,7 +13,7 @@ from regard.data.corpus import Limits, Report
 from regard.data.labelled import Labelled
 from regard.data.phrasebook.corpus import phrasebook, words_of_sentences
 from regard.data.tagged import read_tagged
-from regard.tasks.recipe import DataSection
+from regard.tasks.recipe_sections import DataSection
 from regard.text.published import PublishedTokenizer
 
 

@@ -36,7 +36,8 @@ from regard.tasks.preflight import (
 )
 from regard.tasks.prepare import Corpus, survey
 from regard.tasks.rates import check_schedule
-from regard.tasks.recipe import Recipe, TrainSection, make_recipe
+from regard.tasks.recipe import Recipe, make_recipe
+from regard.tasks.recipe_sections import TrainSection
 from regard.tasks.run import Run, free_folder, new_run, only_one, open_run, write_json
 from regard.tasks.short_of_memory import cannot_go_on
 from regard.tasks.static import check_dimensions

@@ -1,0 +1,208 @@
+"""The sections of a recipe: every key with its default, and what a section refuses by itself."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from regard.errors import ConfigError
+
+
+def _at_least(section: object, least: int, names: Sequence[str]) -> None:
+    for name in names:
+        value = vars(section)[name]
+        if not value >= least:  # NaN fails too
+            raise ConfigError(f"{name}: got {value}, expected {least} or more")
+
+
+def _above_zero(name: str, value: float) -> None:
+    if not 0 < value < float("inf"):
+        raise ConfigError(f"{name}: got {value}, expected a number above 0")
+
+
+@dataclass(frozen=True)
+class More:
+    """A further corpus: its files, how often an epoch shows it, a word before its sources."""
+
+    source: Path
+    target: Path | None = None
+    weight: float = 1.0
+    tag: str = ""
+
+    def __post_init__(self) -> None:
+        _above_zero("weight", self.weight)
+
+
+@dataclass(frozen=True)
+class DataSection:
+    """Where the pairs come from, and which are left out."""
+
+    phrasebook: Literal["", "de", "hi"] = ""
+    source: Path | None = None
+    target: Path | None = None
+    valid_source: Path | None = None
+    valid_target: Path | None = None
+    weight: float = 1.0
+    more: tuple[More, ...] = ()
+    texts: Path | None = None
+    valid_texts: Path | None = None
+    text: str = "text"
+    pair: str = ""
+    label: str = "label"
+    labels: Literal["one", "several"] = "one"
+    mask: float = 0.15
+    whole_words: bool = False
+    validation: int = 500
+    max_tokens: int = 200
+    max_characters: int = 2000
+    max_ratio: float = 9.0
+
+    def __post_init__(self) -> None:
+        _at_least(self, 1, ("validation", "max_tokens", "max_characters", "max_ratio"))
+        _above_zero("weight", self.weight)
+        if not self.texts and bool(self.phrasebook) == bool(self.source):
+            raise ConfigError("expected either phrasebook or source (with target), not both")
+        if self.texts and (self.phrasebook or self.source):
+            raise ConfigError("expected either texts or pairs (phrasebook, source), not both")
+        if self.valid_texts and not self.texts:
+            raise ConfigError("valid_texts is given without texts")
+        if not 0 < self.mask < 1:
+            raise ConfigError(f"mask: got {self.mask}, expected 0 < share < 1")
+        if not self.text:
+            raise ConfigError("text: got no name; expected that of the column with the texts")
+        if self.valid_target and not self.valid_source:
+            raise ConfigError("valid_target is given without valid_source")
+
+
+@dataclass(frozen=True)
+class TokenizerSection:
+    """How text becomes ids: one vocabulary for both languages."""
+
+    kind: Literal["bytes", "unigram", "words", "characters"] = "bytes"
+    size: int = 4000
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"dropout: got {self.dropout}, expected 0 ≤ p < 1")
+        if self.dropout and self.kind != "bytes":
+            raise ConfigError(
+                f'dropout: BPE-dropout leaves out merges, which kind "{self.kind}" does not have; '
+                'take kind "bytes", or leave it out'
+            )
+
+
+@dataclass(frozen=True)
+class TrainSection:
+    """The optimisation."""
+
+    steps: int = 100_000
+    minutes: float | None = None
+    token_budget: int = 4096
+    accumulate: int = 1
+    schedule: Literal["noam", "cosine", "plateau", "constant"] = "noam"
+    warmup: int = 4000
+    factor: float = 1.0
+    rate: float = 1e-3
+    floor: float = 0.0
+    plateau_factor: float = 0.5
+    plateau_patience: int = 3
+    label_smoothing: float = 0.1
+    clip: float = 1.0
+    validate_every: int = 1000
+    bleu_sentences: int = 200
+    patience: int = 10
+    average: int = 5
+    choose_by: Literal["loss", "score"] = "loss"
+    ema: float = 0.0
+    embeddings: Path | None = None
+    start_from: Path | None = None
+    freeze: tuple[str, ...] = ()
+    seed: int = 1
+    threads: int = 0
+    workers: int = 0
+    loaders: int = 0
+    memory: int | None = None
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    kernels: Literal["fast", "plain"] = "fast"
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+
+    def __post_init__(self) -> None:
+        at_least_1 = ("steps", "token_budget", "accumulate", "warmup", "validate_every", "average")
+        _at_least(self, 1, at_least_1)
+        _at_least(
+            self, 0, ("factor", "clip", "bleu_sentences", "patience", "seed", "threads", "workers")
+        )
+        _at_least(self, 0, ("loaders",))
+        for name in ("minutes", "memory"):
+            if vars(self)[name] is not None:
+                _at_least(self, 0, (name,))
+        self._check_schedule()
+        if not 0 <= self.ema < 1:
+            raise ConfigError(f"ema: got {self.ema}, expected 0 ≤ decay < 1")
+        if self.embeddings and self.start_from:
+            raise ConfigError("embeddings and start_from both set the embedding; choose one")
+        if not 0 <= self.label_smoothing < 1:
+            raise ConfigError(f"label_smoothing: got {self.label_smoothing}, expected 0 ≤ ε < 1")
+
+    def _check_schedule(self) -> None:
+        _at_least(self, 0, ("rate", "floor"))
+        _at_least(self, 1, ("plateau_patience",))
+        if not 0 < self.plateau_factor < 1:
+            raise ConfigError(f"plateau_factor: got {self.plateau_factor}, expected 0 < factor < 1")
+        if self.schedule != "noam" and self.floor > self.rate:
+            raise ConfigError(f"floor: got {self.floor:g}, above the rate {self.rate:g}")
+        if self.schedule == "plateau" and 0 < self.patience <= self.plateau_patience:
+            raise ConfigError(
+                f"patience: {self.patience} validations end the run before plateau_patience, "
+                f"{self.plateau_patience}, can lower its rate; raise patience, or set it to 0"
+            )
+
+
+@dataclass(frozen=True)
+class SimilarSection:
+    """Of objective "similar": what the pairs say, and what is learned from them."""
+
+    loss: Literal["score", "negatives"] = "score"
+    low: float = 0.0
+    high: float = 5.0
+    scale: float = 20.0
+
+    def __post_init__(self) -> None:
+        _above_zero("scale", self.scale)
+        if not self.low < self.high:
+            raise ConfigError(f"high: got {self.high:g}, expected more than low ({self.low:g})")
+
+
+@dataclass(frozen=True)
+class DistilSection:
+    """Of objective "distil": what the student learns from, with which weight."""
+
+    temperature: float = 2.0
+    labels: float = 1.0
+    soft: float = 1.0
+    hidden: float = 1.0
+
+    def __post_init__(self) -> None:
+        _above_zero("temperature", self.temperature)
+        _at_least(self, 0, ("labels", "soft", "hidden"))
+        if not self.labels + self.soft + self.hidden:
+            raise ConfigError("labels, soft and hidden are all 0: there is nothing to learn from")
+
+
+@dataclass(frozen=True)
+class LoraSection:
+    """Small matrices that are trained in place of the model (model/lora.py); rank 0: off."""
+
+    rank: int = 0
+    alpha: float = 16.0
+    maps: tuple[Literal["query", "key", "value", "output", "inner", "gate", "outer"], ...] = (
+        "query",
+        "value",
+    )
+
+    def __post_init__(self) -> None:
+        _at_least(self, 0, ("rank",))
+        _above_zero("alpha", self.alpha)
+        if not self.maps:
+            raise ConfigError('maps: got none, expected one or more, e.g. ["query", "value"]')
