@@ -116,3 +116,10 @@ def test_pyplot_is_never_imported(tmp_path: Path) -> None:
     before = "matplotlib.pyplot" in sys.modules
     heatmap_png(tmp_path / "map.png", np.eye(1), ["a"], ["b"], "")
     assert before or "matplotlib.pyplot" not in sys.modules
+
+
+def test_a_share_is_told_more_finely_than_a_score_of_a_hundred() -> None:
+    assert best_in_words([], [(10, 0.91277), (20, 0.9)], "accuracy") == (
+        "best accuracy 0.9128 at step 10"
+    )
+    assert best_in_words([], [(10, 35.25)]) == "best BLEU 35.2 at step 10"

@@ -27,6 +27,7 @@ def draw_losses(
     x: Float[np.ndarray, " steps"],
     y: Float[np.ndarray, " steps"],
     checks: Float[np.ndarray, "points 2"],
+    unit: str,
 ) -> None:
     """Raw and smoothed training loss, validation points, and limits that one spike cannot set."""
     smooth = smoothed(y)
@@ -65,7 +66,7 @@ def draw_losses(
         room = (high - low) * 0.06 or max(abs(high) * 0.1, 0.1)
         axes.set_ylim(max(0.0, low - room) if low >= 0 else low - room, high + room)
     dress(axes)
-    caption(axes, "loss (nats per token)")
+    caption(axes, f"loss ({unit})" if unit else "loss")
 
 
 def smoothed(values: Float[np.ndarray, " steps"]) -> Float[np.ndarray, " steps"]:
@@ -100,8 +101,8 @@ def _window_means(
     return means
 
 
-def draw_bleu(right: "Axes", points: Float[np.ndarray, "points 2"]) -> None:
-    """BLEU, from 0 to a little over its best, on an axis of its own colour at the right."""
+def draw_score(right: "Axes", points: Float[np.ndarray, "points 2"], name: str) -> None:
+    """A score, from 0 to a little over its best, on an axis of its own colour at the right."""
     right.plot(
         points[:, 0],
         points[:, 1],
@@ -110,13 +111,13 @@ def draw_bleu(right: "Axes", points: Float[np.ndarray, "points 2"]) -> None:
         markersize=4.5,
         linewidth=1.2,
         linestyle=(0, (4, 2)),
-        label="BLEU (right)",
+        label=f"{name} (right)",
     )
     finite = points[np.isfinite(points[:, 1]), 1]
     right.set_ylim(0, max(1.0, float(finite.max()) * 1.15 if finite.size else 1.0))
     dress(right)
     right.grid(False)
-    right.set_ylabel("BLEU (0–100)", color=palette.BLEU, fontsize=9.5)
+    right.set_ylabel(name, color=palette.BLEU, fontsize=9.5)
     right.tick_params(axis="y", colors=palette.BLEU)
 
 
@@ -148,15 +149,16 @@ def dress(axes: "Axes") -> None:
     axes.margins(x=0.015)
 
 
-def best_in_words(validation: Sequence[Point], bleu: Sequence[Point]) -> str:
-    """The best validation loss and BLEU in words."""
+def best_in_words(validation: Sequence[Point], score: Sequence[Point], name: str = "BLEU") -> str:
+    """The best validation loss and score in words."""
     found = []
     known = [(value, step) for step, value in validation if np.isfinite(value)]
     if known:
         value, step = min(known)
         found.append(f"best validation loss {value:.3f} at step {step:,.0f}")
-    known = [(value, -step) for step, value in bleu if np.isfinite(value)]
+    known = [(value, -step) for step, value in score if np.isfinite(value)]
     if known:
         value, step = max(known)
-        found.append(f"best BLEU {value:.1f} at step {-step:,.0f}")
+        shown = f"{value:.1f}" if value > 1 else f"{value:.4f}"  # of 100, or a share
+        found.append(f"best {name} {shown} at step {-step:,.0f}")
     return "  ·  ".join(found)

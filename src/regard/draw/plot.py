@@ -21,9 +21,9 @@ from regard.draw import layout, palette
 from regard.draw.curve import (
     Point,
     best_in_words,
-    draw_bleu,
     draw_learning_rate,
     draw_losses,
+    draw_score,
     points_of,
 )
 from regard.draw.grid import Grid, make_grid, number
@@ -60,12 +60,14 @@ def loss_curve_png(
     steps: Sequence[float | int],
     losses: Sequence[float | int],
     validation: Sequence[Point] = (),
-    bleu: Sequence[Point] = (),
+    score: Sequence[Point] = (),
     learning_rate: Sequence[float | int] | None = None,
     *,
     title: str = "Training",
+    score_name: str = "BLEU",
+    unit: str = "nats per token",
 ) -> None:
-    """Loss over optimizer steps: raw (light), smoothed, validation (step, loss), BLEU on the right.
+    """Loss over optimizer steps: raw (light) and smoothed; validation; a score on the right axis.
 
     `learning_rate`, one per step, gets a strip of its own below. NaN leaves a gap.
     """
@@ -81,11 +83,11 @@ def loss_curve_png(
     x, y = np.asarray(steps, dtype=float), np.asarray(losses, dtype=float)
     bottom = 0.3 if learning_rate is not None else 0.12
     axes = figure.add_axes((0.07, bottom, 0.86, 0.77 - bottom))
-    draw_losses(axes, x, y, points_of(validation))
+    draw_losses(axes, x, y, points_of(validation), unit)
     handles = axes.get_legend_handles_labels()[0]
-    if len(bleu):
+    if len(score):
         right = axes.twinx()
-        draw_bleu(right, points_of(bleu))
+        draw_score(right, points_of(score), score_name)
         handles += right.get_legend_handles_labels()[0]
     lowest = axes
     if learning_rate is not None:
@@ -93,7 +95,7 @@ def loss_curve_png(
         lowest = figure.add_axes((0.07, 0.12, 0.86, 0.12), sharex=axes)
         draw_learning_rate(lowest, x, np.asarray(learning_rate, dtype=float))
     lowest.set_xlabel("optimizer step", color=palette.LIGHT.muted, fontsize=9.5)
-    _curve_words(figure, title, best_in_words(validation, bleu), handles)
+    _curve_words(figure, title, best_in_words(validation, score, score_name), handles)
     save(figure, path)
 
 

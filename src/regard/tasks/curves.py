@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from regard.draw.curve import Point
 from regard.errors import DataError
@@ -12,9 +12,19 @@ from regard.tasks.run import open_run
 
 What = Literal["loss", "bleu", "rate"]
 NAMES: dict[What, str] = {
-    "loss": "loss (nats per token)",
+    "loss": "loss",
     "bleu": "BLEU of validation (greedy)",
     "rate": "learning rate",
+}
+
+# The score of a validation, by its key in the log; a log has one of them.
+SCORES = {"bleu": "BLEU", "accuracy": "accuracy", "spearman": "Spearman"}
+# What the loss of an objective is measured in; those that add up several things have none.
+UNITS = {
+    "translate": "nats per token",
+    "classify": "nats per text",
+    "fill": "nats per hidden token",
+    "tag": "nats per word",
 }
 
 
@@ -36,9 +46,9 @@ def read_curves(folders: Sequence[Path], what: What) -> list[Curve]:
         steps = [r for r in records if r.get("kind") == "train"]
         checks = [r for r in records if r.get("kind") == "validation"]
         found = {
-            "loss": Curve(name, _points(steps, "plain_loss"), _points(checks, "loss")),
-            "bleu": Curve(name, [], _points(checks, "bleu")),
-            "rate": Curve(name, _points(steps, "learning_rate"), []),
+            "loss": Curve(name, points_of_log(steps, "plain_loss"), points_of_log(checks, "loss")),
+            "bleu": Curve(name, [], points_of_log(checks, "bleu")),
+            "rate": Curve(name, points_of_log(steps, "learning_rate"), []),
         }[what]
         if not found.steps and not found.checks:
             raise DataError(f"{folder}: its log holds no {what} to draw")
@@ -46,7 +56,8 @@ def read_curves(folders: Sequence[Path], what: What) -> list[Curve]:
     return curves
 
 
-def _points(records: Sequence[dict[str, float]], key: str) -> list[Point]:
+def points_of_log(records: Sequence[dict[str, Any]], key: str) -> list[Point]:
+    """(step, value) of the records that have it."""
     return [(r["step"], r[key]) for r in records if r.get(key) is not None]
 
 

@@ -16,7 +16,9 @@ from regard.errors import ConfigError, MisuseError, TrainingError
 from regard.model.lora import check_maps
 from regard.model.spec import Spec, parameter_count
 from regard.tasks.choose import chosen_tables
+from regard.tasks.curves import SCORES, UNITS, points_of_log
 from regard.tasks.encoder_data import Texts
+from regard.tasks.encoder_file import objective_of
 from regard.tasks.encoder_spec import check_teacher, open_start
 from regard.tasks.fit import Fit, Outcome
 from regard.tasks.further import root_further
@@ -308,15 +310,18 @@ def _draw(run: Run, say: Say) -> None:
     records = read_log(run.log)
     steps = [r for r in records if r["kind"] == "train"]
     checks = [r for r in records if r["kind"] == "validation"]
+    score = next((key for key in SCORES if any(r.get(key) is not None for r in checks)), "")
     try:
         loss_curve_png(
             run.loss_curve,
             [r["step"] for r in steps],
             [r["plain_loss"] for r in steps],
             [(r["step"], r["loss"]) for r in checks],
-            [(r["step"], r["bleu"]) for r in checks if r.get("bleu") is not None],
+            points_of_log(checks, score),
             [r["learning_rate"] for r in steps],
             title=f"Training of {run.folder.name}",
+            score_name=SCORES.get(score, ""),
+            unit=UNITS.get(objective_of(run), ""),
         )
         say(f"Loss curve: {run.loss_curve}")
     except (MissingMatplotlib, OSError) as error:
