@@ -20,8 +20,9 @@ from torch.nn import functional as F
 
 from regard.errors import MisuseError
 from regard.model.packed import PackedEncoder, can_pack, precisions
+from regard.model.pool import POOL
 from regard.model.transformer import Transformer
-from regard.tasks.pooling import POOL, Layout
+from regard.tasks.pooling import Layout
 from regard.text.published import PublishedTokenizer
 
 TOKEN_BUDGET = 512  # tokens of a batch: its numbers stay in a core's reach

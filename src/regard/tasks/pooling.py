@@ -7,21 +7,17 @@ A folder in the layout of sentence-transformers says how; without it, the mean.
     sentence_bert_config.json          the most tokens of a text; lower case
     config_sentence_transformers.json  a prompt that stands before each text
 
-    mean      v = Σ x_i / n over the n real tokens, special ones too
-    normalise v / |v|
+    normalise v / |v|; how v is made, model/pool.py
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-from jaxtyping import Bool, Float
-from torch import Tensor
-
 from regard.careful import member, read_json, read_small_file, shown, strict_json
 from regard.errors import CheckpointError
+from regard.model.pool import POOL
 
 MAX_BYTES = 4 * 1024 * 1024
 STEPS = ("Transformer", "Pooling", "Normalize")
@@ -45,26 +41,6 @@ class Layout:
     limit: int | None = None  # tokens of a text, special ones included
     lower_case: bool = False
     prompt: str = ""
-
-
-def _mean(x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]) -> Float[Tensor, "B D"]:
-    weights = real[..., None].to(x.dtype)
-    return (x * weights).sum(dim=1) / weights.sum(dim=1)
-
-
-def _first(x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]) -> Float[Tensor, "B D"]:
-    return x[:, 0]
-
-
-def _max(x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]) -> Float[Tensor, "B D"]:
-    return x.masked_fill(~real[..., None], -torch.inf).amax(dim=1)
-
-
-POOL: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "mean": _mean,
-    "cls": _first,
-    "max": _max,
-}
 
 
 def read_layout(folder: Path) -> Layout:

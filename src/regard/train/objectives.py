@@ -22,6 +22,7 @@ from regard.data.batch import Batch
 from regard.data.pair_batch import PairBatch
 from regard.data.text_batch import IGNORED, AnyBatch, TextBatch
 from regard.model.kernels import fast_kernels
+from regard.model.pool import POOL
 from regard.model.transformer import Transformer
 from regard.train.label_smoothing import Loss, projected_cross_entropy, smoothed_cross_entropy
 from regard.train.teacher import load_teacher
@@ -102,22 +103,6 @@ class Similarity:
         wide = torch.float32 if first.dtype == torch.bfloat16 else first.dtype
         u, v = (F.normalize(vectors.to(wide), dim=-1) for vectors in (first, second))
         return u @ v.T
-
-
-def _mean(x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]) -> Float[Tensor, "B D"]:
-    weights = real[..., None].to(x.dtype)
-    return (x * weights).sum(dim=1) / weights.sum(dim=1)
-
-
-def _first(x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]) -> Float[Tensor, "B D"]:
-    return x[:, 0]
-
-
-def _max(x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]) -> Float[Tensor, "B D"]:
-    return x.masked_fill(~real[..., None], -torch.inf).amax(dim=1)
-
-
-POOL = {"mean": _mean, "cls": _first, "max": _max}
 
 
 @dataclass(frozen=True)
