@@ -175,9 +175,10 @@ def test_the_commands_for_encoders_take_the_run(
         for word in ("dog", "house")
     ]
     assert [each["answer"] for each in told] == ["animal", "thing"]
-    clear = max(told, key=lambda each: each["value"] - each["baseline"])  # hidden words are not so
-    strongest = max(clear["words"], key=lambda row: row["gradients"])
-    assert strongest["word"] in ("dog", "house")
+    for each in told:
+        assert [row["word"] for row in each["words"]][2:4] in (["dog", "is"], ["house", "is"])
+        whole = sum(row["gradients"] for row in each["words"])
+        assert whole == pytest.approx(each["value"] - each["baseline"], abs=0.02)
 
 
 @pytest.mark.end_to_end
