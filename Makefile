@@ -6,14 +6,14 @@ PYTHON ?= python3
 VENV ?= .venv
 TORCH_INDEX ?=
 # A new folder each time: a demo never overwrites an earlier one.
-recipes := demo demo-hi multi30k-tiny multi30k-quick sst2 sst2-distil stsb
+recipes := demo demo-hi multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag
 RUN := $(or $(RUN),runs/$(firstword $(filter $(recipes),$(MAKECMDGOALS)) demo)-$(shell date +%Y%m%d-%H%M%S))
 
 bin := $(VENV)/bin
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo demo-hi multi30k-tiny multi30k-quick sst2 sst2-distil stsb docs refresh-docs bench-decode bench-train bench-embed bench-search test test-long check format clean
+.PHONY: help demo demo-hi multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag docs refresh-docs bench-decode bench-train bench-embed bench-search test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
@@ -22,6 +22,7 @@ help:
 	@echo "make sst2       fine-tune a sentence encoder on SST-2 with three seeds, beside its baselines"
 	@echo "make sst2-distil TEACHER=…  a student with half the layers of one of those, measured beside it"
 	@echo "make stsb       fine-tune a sentence encoder on STS-B; Spearman before and after"
+	@echo "make phrasebook-fill, phrasebook-tag  train an encoder on the phrasebook and score it"
 	@echo "make docs       build the pages of docs/ as a site into site/"
 	@echo "make refresh-docs RUN=… HINDI=…  run the commands of the pages again"
 	@echo "make bench-decode RUN=…  decoding speed beside CTranslate2 and transformers (needs Multi30k)"
@@ -113,6 +114,10 @@ stsb: $(VENV)/.bench
 	$(bin)/regard similar $(minilm) --pairs $(STSB)/stsb-en-dev.csv
 	$(bin)/regard train recipes/stsb.toml train.start_from=$(minilm) --run $(RUN)
 	$(bin)/regard similar $(RUN) --pairs $(STSB)/stsb-en-dev.csv
+
+phrasebook-fill phrasebook-tag: $(VENV)/.bench
+	$(bin)/regard train recipes/$@.toml --run $(RUN)
+	$(bin)/regard evaluate $(RUN)
 
 docs: $(VENV)/.dev
 	$(bin)/mkdocs build --quiet
