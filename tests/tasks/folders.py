@@ -80,6 +80,25 @@ def bert(folder: Path, head: str, family: str = "bert", **more: Any) -> Any:
     return twin
 
 
+def fresh(folder: Path, family: str, layers: int = 2, head: str = "Model") -> Path:
+    """A tiny BERT or DistilBERT as `transformers` draws one, untrained, with a vocabulary."""
+    folder.mkdir(parents=True)
+    size = write_words(folder)
+    torch.manual_seed(0)
+    if family == "bert":
+        shape = dict(hidden_size=32, num_attention_heads=4, num_hidden_layers=layers)
+        more: Any = dict(intermediate_size=64, max_position_embeddings=23)
+        config: Any = transformers.BertConfig(vocab_size=size, **shape, **more)
+    else:
+        config = transformers.DistilBertConfig(
+            vocab_size=size, dim=32, n_heads=4, n_layers=layers, hidden_dim=64,
+            max_position_embeddings=23,
+        )  # fmt: skip
+    prefix = {"bert": "Bert", "distilbert": "DistilBert"}[family]
+    getattr(transformers, prefix + head)(config).save_pretrained(folder)
+    return folder
+
+
 def write_bytes(folder: Path) -> int:
     """vocab.json and merges.txt of byte-level BPE, as GPT-2 has them."""
     backend = Tokenizer(models.BPE())

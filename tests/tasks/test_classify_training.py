@@ -29,6 +29,7 @@ from regard.tasks.train import Request
 from regard.text.encoder_tokenizer import save_for_encoder
 from regard.text.published import load_tokenizer
 from regard.text.tokenizer import Tokenizer
+from tasks.folders import fresh
 
 ANIMALS, THINGS = ["cat", "dog", "bird"], ["house", "tree", "sea"]
 OWN = (
@@ -58,27 +59,6 @@ def texts(count: int, seed: int = 1) -> list[tuple[str, str]]:
         word = chance.choice(ANIMALS + THINGS)
         made.append((sentence(chance, word), "animal" if word in ANIMALS else "thing"))
     return made
-
-
-def fresh(folder: Path, family: str) -> Path:
-    """A tiny encoder as `transformers` draws one, with a vocabulary."""
-    folder.mkdir(parents=True)
-    size = folders.write_words(folder)
-    torch.manual_seed(0)
-    if family == "bert":
-        shape = dict(hidden_size=32, num_attention_heads=4, num_hidden_layers=2)
-        more: Any = dict(intermediate_size=64, max_position_embeddings=23)
-        twin: Any = transformers.BertModel(
-            transformers.BertConfig(vocab_size=size, **shape, **more)
-        )
-    else:
-        config = transformers.DistilBertConfig(
-            vocab_size=size, dim=32, n_heads=4, n_layers=2, hidden_dim=64,
-            max_position_embeddings=23,
-        )  # fmt: skip
-        twin = transformers.DistilBertModel(config)
-    twin.save_pretrained(folder)
-    return folder
 
 
 def ask(folder: Path, *changes: str, rows: list[tuple[str, ...]] | None = None) -> Request:

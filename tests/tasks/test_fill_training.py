@@ -59,25 +59,6 @@ def ask(folder: Path, *changes: str) -> Request:
     return Request(recipe=folder / "r.toml", assignments=changes, folder=folder / "run")
 
 
-def fresh(folder: Path, family: str) -> Path:
-    folder.mkdir(parents=True)
-    size = folders.write_words(folder)
-    torch.manual_seed(0)
-    if family == "bert":
-        config = transformers.BertConfig(
-            vocab_size=size, hidden_size=32, num_attention_heads=4, num_hidden_layers=1,
-            intermediate_size=64, max_position_embeddings=23,
-        )  # fmt: skip
-        transformers.BertModel(config).save_pretrained(folder)
-    else:
-        other = transformers.DistilBertConfig(
-            vocab_size=size, dim=32, n_heads=4, n_layers=1, hidden_dim=64,
-            max_position_embeddings=23,
-        )  # fmt: skip
-        transformers.DistilBertForMaskedLM(other).save_pretrained(folder)
-    return folder
-
-
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     root, made = tmp_path_factory.mktemp("fillers"), dict[str, Path]()
@@ -86,7 +67,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         if name not in made:
             keys = OWN
             if name != "own":
-                start = fresh(root / name / "start", name)
+                head = "Model" if name == "bert" else "ForMaskedLM"
+                start = folders.fresh(root / name / "start", name, 1, head)
                 # After 180 steps it is just being learned (p from 0.51 to 0.97, by the seed), after
                 # 400 it is known (0.99 with each seed).
                 keys = (f"train.start_from={start}", "data.whole_words=true", "train.steps=400")

@@ -5,7 +5,6 @@ import random
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -71,25 +70,6 @@ def same(first: Sequence[Tag | None], second: Sequence[Tag | None]) -> None:
         assert one.probability == pytest.approx(other.probability, abs=1e-5)
 
 
-def fresh(folder: Path, family: str) -> Path:
-    folder.mkdir(parents=True)
-    size = folders.write_words(folder)
-    torch.manual_seed(0)
-    if family == "bert":
-        config: Any = transformers.BertConfig(
-            vocab_size=size, hidden_size=32, num_attention_heads=4, num_hidden_layers=1,
-            intermediate_size=64, max_position_embeddings=23,
-        )  # fmt: skip
-        transformers.BertModel(config).save_pretrained(folder)
-    else:
-        config = transformers.DistilBertConfig(
-            vocab_size=size, dim=32, n_heads=4, n_layers=1, hidden_dim=64,
-            max_position_embeddings=23,
-        )  # fmt: skip
-        transformers.DistilBertModel(config).save_pretrained(folder)
-    return folder
-
-
 def ask(folder: Path, *changes: str, text: str | None = None) -> Request:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "t.conll").write_text(conll(sentences(200)) if text is None else text)
@@ -109,7 +89,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         if name not in made:
             keys = OWN
             if name != "own":
-                keys = (f"train.start_from={fresh(root / name / 'start', name)}",)
+                keys = (f"train.start_from={folders.fresh(root / name / 'start', name, layers=1)}",)
             lines = go(ask(root / name, *keys))
             assert any("Try: regard tag" in line for line in lines)
             made[name] = root / name / "run"

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from regard.tasks.prepare import FEWEST, held_out_share, read_texts
 from regard.tasks.recipe import Recipe
 from regard.tasks.recipe_sections import DataSection
 from regard.tasks.run import Run, write_json
-from regard.tasks.tag_rows import encoded_tags, read_tags, tagged_phrases
+from regard.tasks.tag_rows import read_tags, tagged_ids, tagged_phrases
 from regard.text.encoder_tokenizer import save_for_encoder
 from regard.text.published import PublishedTokenizer, load_tokenizer
 from regard.text.tokenizer import Tokenizer
@@ -224,8 +224,10 @@ def prepare_texts(run: Run, recipe: Recipe, texts: Texts) -> EncoderData:
         bound = max(spec.vocabulary, limit + 1, len(places) + 1)
 
         def encoded(rows: Iterable[Labelled]) -> Iterator[tuple[list[int], list[int]]]:
-            turned = encoded_tags if texts.tags else _encoded
-            return turned(tokenizer, iter(rows), limit, places, bar.advance)
+            turned = tagged_ids if texts.tags else _labelled_ids
+            for row in rows:
+                yield turned(tokenizer, row, limit, places)
+                bar.advance(1)
 
         stores = {
             "train": write_store(run.data / "train", encoded(texts.train()), bound),
@@ -283,19 +285,13 @@ def _sentences(rows: Iterable[Labelled], advance: Callable[[int], None]) -> Iter
         advance(1)
 
 
-def _encoded(
-    tokenizer: PublishedTokenizer,
-    rows: Iterator[Labelled],
-    limit: int,
-    places: dict[str, int],
-    advance: Callable[[int], None],
-) -> Iterator[tuple[list[int], list[int]]]:
-    while chunk := list(islice(rows, 1000)):
-        for row in chunk:
-            whole = tokenizer.encode(row.text, row.pair, limit)
-            first = len(whole.segments) - sum(map(bool, whole.segments))
-            yield list(whole.ids), [first, *(places[label] for label in row.labels)]
-        advance(len(chunk))
+def _labelled_ids(
+    tokenizer: PublishedTokenizer, row: Labelled, limit: int, places: dict[str, int]
+) -> tuple[list[int], list[int]]:
+    """Ids; and how many of them are of the first text, followed by the labels."""
+    whole = tokenizer.encode(row.text, row.pair, limit)
+    first = len(whole.segments) - sum(map(bool, whole.segments))
+    return list(whole.ids), [first, *(places[label] for label in row.labels)]
 
 
 def load_texts(run: Run) -> EncoderData:

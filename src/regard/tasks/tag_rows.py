@@ -5,8 +5,7 @@ it is the pieces, and for each piece the number of the tag of the word that begi
 0: no word begins there, so nothing is asked. The later pieces of a word carry no tag of their own.
 """
 
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Iterator
 from pathlib import Path
 
 from regard.data.corpus import Limits, Report
@@ -32,20 +31,13 @@ def tagged_phrases(language: str, split: str) -> Iterator[Labelled]:
         yield Labelled(" ".join(word.text for word in words), None, tags, line)
 
 
-def encoded_tags(
-    tokenizer: PublishedTokenizer,
-    rows: Iterator[Labelled],
-    limit: int,
-    places: dict[str, int],
-    advance: Callable[[int], None],
-) -> Iterator[tuple[list[int], list[int]]]:
+def tagged_ids(
+    tokenizer: PublishedTokenizer, row: Labelled, limit: int, places: dict[str, int]
+) -> tuple[list[int], list[int]]:
     """Ids; and how many there are, followed by the tag of each piece."""
-    while chunk := list(islice(rows, 1000)):
-        for row in chunk:
-            whole, begins = tokenizer.encode_words(row.text.split(" "), limit)
-            tags = [0] * len(whole.ids)
-            for place, tag in zip(begins, row.labels, strict=True):
-                if place is not None:
-                    tags[place] = places[tag] + 1
-            yield list(whole.ids), [len(whole.ids), *tags]
-        advance(len(chunk))
+    whole, begins = tokenizer.encode_words(row.text.split(" "), limit)
+    tags = [0] * len(whole.ids)
+    for place, tag in zip(begins, row.labels, strict=True):
+        if place is not None:
+            tags[place] = places[tag] + 1
+    return list(whole.ids), [len(whole.ids), *tags]
