@@ -1,5 +1,6 @@
 """Shapes in signatures are checked while tests run; each test starts from the same random state."""
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,15 @@ with install_import_hook([f"regard.{room}" for room in ROOMS], "shape_check.chec
     import regard.explain.walk
     import regard.tasks.evaluate
     import regard.tasks.train  # noqa: F401
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What regard keeps for a user goes to a folder of the tests, also from their children."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "REGARD_CACHE" not in os.environ:
+            patch.setenv("REGARD_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(autouse=True)
