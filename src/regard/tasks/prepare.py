@@ -22,6 +22,7 @@ from regard.tasks.further import Further, Unseen, survey_further
 from regard.tasks.recipe import Recipe
 from regard.tasks.recipe_sections import DataSection
 from regard.tasks.run import Run
+from regard.tasks.words_seen import write_words
 from regard.text.tokenizer import Tokenizer
 
 CHUNK = 1000  # pairs encoded at once
@@ -132,6 +133,7 @@ def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> Prepared:
         book = phrasebook(recipe.data.phrasebook)
         _write_rows(run.data / "test.jsonl", (asdict(e) for e in book if e.split == "test"))
         _write_rows(run.data / "notes.jsonl", (asdict(e) for e in book if NOTES in e.slices))
+        write_words(run.data, (source for source, _ in corpus.train()))
     return load_prepared(run)
 
 
