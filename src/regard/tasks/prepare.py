@@ -19,6 +19,7 @@ from regard.data.store import PairStore, write_store
 from regard.draw.progress import progress_bar
 from regard.errors import DataError
 from regard.tasks.further import Further, Unseen, survey_further
+from regard.tasks.named import folder_of
 from regard.tasks.recipe import Recipe
 from regard.tasks.recipe_sections import DataSection
 from regard.tasks.run import Run
@@ -139,9 +140,10 @@ def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> Prepared:
 
 def _vocabulary(recipe: Recipe, corpus: Corpus) -> Tokenizer:
     """That of the run that training starts from, or one that is learned from the corpus."""
-    start = recipe.train.start_from
-    if start is not None and (start / "run.json").is_file():
-        return Tokenizer.load(Run(start).tokenizer)
+    if recipe.train.start_from is not None:
+        start = Run(folder_of(recipe.train.start_from))
+        if start.info.is_file():
+            return Tokenizer.load(start.tokenizer)
     total = corpus.report.kept + sum(each.report.kept for each in corpus.further)
     with progress_bar("vocabulary", total) as bar:
         further = (each.pairs() for each in corpus.further)
