@@ -9,7 +9,7 @@ from collections.abc import Callable
 from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path
 from typing import IO
-from urllib.error import HTTPError
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
@@ -53,14 +53,19 @@ def fetch(
                     "have moved; where you have it, `regard data NAME --from FOLDER` takes it"
                 ) from None
             trouble = f"the server answers {error.code} ({error.reason})"
-        except TimeoutError:
-            trouble = f"no byte came for {timeout:g} seconds"
         except (OSError, HTTPException) as error:  # no network, or one that ended
-            trouble = str(error.__dict__.get("reason") or error) or type(error).__name__
+            trouble = _trouble(error, timeout)
     here = f"; {part.stat().st_size:,} bytes are kept" if part.is_file() else ""
     raise DataError(
         f"{address}: {trouble}{here}; run the same command again, it goes on from there"
     )
+
+
+def _trouble(error: Exception, timeout: float) -> str:
+    reason = error.reason if isinstance(error, URLError) else error
+    if isinstance(reason, TimeoutError):
+        return f"no byte came for {timeout:g} seconds"
+    return str(reason) or type(reason).__name__
 
 
 def forget(part: Path) -> None:

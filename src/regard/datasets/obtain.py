@@ -40,8 +40,7 @@ def obtain(
         return _from_folder(dataset, origin, say)
     folder = cached_data() / dataset.folder
     here = find(dataset)
-    if here not in (None, folder):  # somebody else's: said, not repaired
-        assert here is not None
+    if here is not None and here != folder:  # not ours: what is wrong is said, not repaired
         for file in dataset.files:
             _insist(file, _read(here / file.name), str(here / file.name))
         return here

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from regard.config import build, read_toml
-from regard.errors import MisuseError, nearest
+from regard.errors import MisuseError, nearest_of_few
 
 TABLE = Path(__file__).parent / "sets.toml"
 
@@ -60,7 +60,5 @@ def named(name: str) -> DataSet:
     """The set of that name; a wrong one is answered with the nearest and with all there are."""
     sets = all_sets()
     if name not in sets:
-        near = nearest(name, sets)
-        listed = "" if "known:" in near else f" There are: {', '.join(sets)}."
-        raise MisuseError(f"no data set {name!r}{near}{listed}")
+        raise MisuseError(f"no data set {name!r}{nearest_of_few(name, sets)}")
     return sets[name]

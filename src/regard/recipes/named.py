@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import read_toml
-from regard.errors import MisuseError, nearest
+from regard.errors import MisuseError, nearest_of_few
 
 FOLDER = Path(__file__).parent
 TAKES = "# Takes: "
@@ -41,16 +41,15 @@ def recipe_file(recipe: Path) -> Path:
     """The file of a recipe, which is given by name or as the path of a .toml file."""
     if is_name(recipe) and recipe.name in recipe_names():
         return FOLDER / f"{recipe.name}.toml"
-    if recipe.is_file() or recipe.is_dir():
+    has_others = recipe.suffix == ".toml" and any(recipe.parent.glob("*.toml"))
+    if recipe.exists() or has_others:  # whoever reads it names the one beside it that may be meant
         return recipe
     if recipe.stem in recipe_names():
         raise MisuseError(
             f'{recipe}: no such recipe; did you mean "{recipe.stem}", which is part of regard? '
             f"`regard recipe {recipe.stem}` prints it"
         )
-    near = nearest(recipe.stem, recipe_names())
-    listed = "" if "known:" in near else f" There are: {', '.join(recipe_names())}."
-    raise MisuseError(f"{recipe}: no such recipe{near}{listed}")
+    raise MisuseError(f"{recipe}: no such recipe{nearest_of_few(recipe.stem, recipe_names())}")
 
 
 def recipe_text(name: str) -> str:
