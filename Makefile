@@ -111,9 +111,9 @@ sst2-distil: $(VENV)/.bench
 	$(bin)/python bench/distil.py $(TEACHER) $(RUN) "$(call folder,sst2)/dev.tsv"
 
 stsb: $(VENV)/.bench
-	$(bin)/regard similar $(minilm) --pairs "$(call folder,stsb)/stsb-en-dev.csv"
+	$(bin)/regard similar $(minilm) --set stsb
 	$(bin)/regard train stsb train.start_from=$(minilm) --run $(RUN)
-	$(bin)/regard similar $(RUN) --pairs "$(call folder,stsb)/stsb-en-dev.csv"
+	$(bin)/regard similar $(RUN) --set stsb
 
 phrasebook-fill phrasebook-tag: $(VENV)/.bench
 	$(bin)/regard train $@ --run $(RUN)

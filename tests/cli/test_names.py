@@ -78,6 +78,8 @@ def test_sets_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (["data", "sst2", "--path", "--json"], 2, "leave the rest out"),
         (["data", "libreoffice-de"], 2, "no public address"),
         (["data", "sst2", "--from", "nowhere"], 2, "nowhere: no such folder"),
+        (["similar", "x", "--set", "stsb"], 1, "`regard data stsb` fetches it"),
+        (["similar", "x", "--set", "stsb", "--pairs", "a"], 2, "--set names the file"),
         (["evaluate", "x", "--set", "sst2", "--texts", "a"], 2, "--set names the files"),
     ],
 )
@@ -121,7 +123,7 @@ def test_a_recipe_is_trained_and_scored_by_name(captions: Path, tmp_path: Path) 
     assert recipe["data"]["source"] == str(captions / "train.en.gz")
     assert recipe["data"]["valid_target"] == str(captions / "val.de")
     scores = json.loads(run("evaluate", "runs/multi30k-quick", "--set", "multi30k", "--json"))
-    assert scores["set"] == str(captions / "test_2016_flickr.en") and scores["sentences"] == 200
+    assert scores["set"] == "multi30k" and scores["sentences"] == 200
     assert json.loads(run("runs", "--json"))[0]["data"] == "multi30k"
     run(
         "train", "--resume", "runs/multi30k-quick", "train.steps=6"

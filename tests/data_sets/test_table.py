@@ -5,7 +5,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from regard.data.phrasebook.corpus import SPLITS, statistics
 from regard.datasets.table import DataSet, all_sets, named
 from regard.errors import MisuseError
 
@@ -46,13 +45,6 @@ def test_addresses_are_safe_and_files_are_known_by_their_bytes(dataset: DataSet)
 def test_sets_that_share_a_folder_have_files_of_their_own() -> None:
     lie = [(dataset.folder, file.name) for dataset in FILED for file in dataset.files]
     assert len(set(lie)) == len(lie)
-
-
-@pytest.mark.parametrize("language", ["de", "hi"])
-def test_the_phrasebook_is_as_large_as_it_is_said_to_be(language: str) -> None:
-    found = statistics(language).per_split
-    sizes = " / ".join(f"{found[split]:,}" for split in SPLITS)
-    assert named(f"phrasebook-{language}").size == f"{sizes} pairs"
 
 
 def test_a_wrong_name_is_answered_with_the_nearest_and_with_all() -> None:

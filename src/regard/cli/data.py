@@ -87,13 +87,18 @@ def _list(rows: list[dict[str, Any]], as_json: bool, one: bool = False) -> None:
     width = max(len(row["name"]) for row in rows)
     for row in rows:
         click.echo(f"{row['name']:<{width}}  {row['what']}")
-        click.echo(f"{'':<{width}}  {row['size']} · licence: {row['licence']} · {row['page']}")
-        if row["note"]:
-            click.echo(f"{'':<{width}}  {row['note']}")
-        click.echo(f"{'':<{width}}  {_whereabouts(row)}")
+        about = f"{row['size']} · licence: {row['licence']}"
+        for line in filter(None, (about, row["page"], row["note"], _whereabouts(row))):
+            click.echo(f"{'':<{width}}  {line}")
 
 
 def _whereabouts(row: dict[str, Any]) -> str:
     if row["folder"] is None and row["here"]:
         return "here: part of regard"
-    return f"here: {row['folder']}" if row["here"] else "not here"
+    if row["here"]:
+        return f"here: {row['folder']}"
+    return (
+        "not here"
+        if "--from" in row["note"]
+        else f"not here; to fetch it: regard data {row['name']}"
+    )

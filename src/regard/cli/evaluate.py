@@ -85,7 +85,7 @@ def command(
     if is_classifier(run, texts):
         if source or reference or slices or output:
             raise click.UsageError("--source, --reference, --slices, --output: for translations")
-        evaluate_texts(run, texts, options["device"], png, svg, as_json)
+        evaluate_texts(run, texts, options["device"], png, svg, as_json, dataset)
         return
     if png or svg:
         raise click.UsageError("--png and --svg belong to classifiers")
@@ -102,9 +102,9 @@ def command(
     if output:
         atomic.write_text(output, "".join(f"{' '.join(text.splitlines())}\n" for text in outputs))
     if as_json:
-        _print_json(pairs.name, scores, [*rows, *notes], slips, search.beam)
+        _print_json(dataset or pairs.name, scores, [*rows, *notes], slips, search.beam)
     else:
-        _print(pairs.name, scores, [*rows, *notes], search.beam)
+        _print(dataset or pairs.name, scores, [*rows, *notes], search.beam)
         _print_slips(notes, slips)
 
 

@@ -55,10 +55,11 @@ def fetch(
             trouble = f"the server answers {error.code} ({error.reason})"
         except (OSError, HTTPException) as error:  # no network, or one that ended
             trouble = _trouble(error, timeout)
-    here = f"; {part.stat().st_size:,} bytes are kept" if part.is_file() else ""
-    raise DataError(
-        f"{address}: {trouble}{here}; run the same command again, it goes on from there"
-    )
+    advice = "try again with a network, or take it from a folder with --from"
+    if part.is_file():
+        kept = f"{part.stat().st_size:,} bytes are kept"
+        advice = f"{kept}, the same command goes on from there"
+    raise DataError(f"{address}: {trouble}; {advice}")
 
 
 def _trouble(error: Exception, timeout: float) -> str:

@@ -46,10 +46,7 @@ def obtain(
         return here
     _remove_damaged(dataset, folder, say)
     if find(dataset) is None and not dataset.base:
-        raise MisuseError(
-            f"{dataset.name}: no public address to fetch it from ({dataset.note}); "
-            f"`regard data {dataset.name} --from FOLDER` takes it from a folder"
-        )
+        raise MisuseError(f"{dataset.name}: no public address to fetch it from: {dataset.note}")
     for address in dict.fromkeys(dataset.address(file) for file in dataset.files):
         files = [file for file in dataset.files if dataset.address(file) == address]
         # An earlier call that was cut off may have placed some.
