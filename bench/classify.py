@@ -1,6 +1,7 @@
 """Classifiers of one set of texts: the usual baseline, and runs beside it.
 
-    python bench/classify.py ../shared/data/sst2/train.tsv ../shared/data/sst2/dev.tsv \\
+    sst2=$(regard data sst2 --path)
+    python bench/classify.py $sst2/train.tsv $sst2/dev.tsv \\
         --scratch runs/sst2-scratch --run runs/sst2-1 --run runs/sst2-2 --run runs/sst2-3
 
 The baseline is TF-IDF of words and pairs of words with logistic regression (scikit-learn), trained

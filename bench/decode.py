@@ -17,8 +17,9 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from needs import DATA, insist_on_libraries, say, stop
+from needs import folder_of, insist_on_libraries, say, stop_without
 
+MULTI30K = folder_of("multi30k")
 NEEDED = ("ctranslate2", "transformers", "psutil", "torch")
 RANDOM_LENGTH = 24  # about what a sentence of Multi30k has
 
@@ -30,8 +31,13 @@ def arguments() -> argparse.Namespace:
     add = parser.add_argument
     add("--run", type=Path, action="append", default=[], help="a trained run; may be repeated")
     add("--preset", action="append", default=[], help="a size with random weights; may be repeated")
-    add("--source", type=Path, default=DATA / "test_2016_flickr.en", help="sentences to translate")
-    add("--reference", type=Path, default=DATA / "test_2016_flickr.de", help="for BLEU")
+    add(
+        "--source",
+        type=Path,
+        default=MULTI30K / "test_2016_flickr.en",
+        help="sentences to translate",
+    )
+    add("--reference", type=Path, default=MULTI30K / "test_2016_flickr.de", help="for BLEU")
     add("--beam", type=int, action="append", choices=[1, 4], help="only this one (1 and 4)")
     add("--sentences", type=int, default=1000, help="only so many of them (1000)")
     add("--rounds", type=int, default=3, help="how often everybody runs (3)")
@@ -59,7 +65,7 @@ def main() -> None:
     plan = Plan(asked.source.resolve(), len(sources), singles=asked.singles, rounds=asked.rounds)
     show_machine(console, machine(LIBRARIES))
     beams = sorted(asked.beam or BEAMS)
-    corpus = (DATA / "train.en.gz", DATA / "train.de.gz")
+    corpus = (MULTI30K / "train.en.gz", MULTI30K / "train.de.gz")
     done = []
     with TemporaryDirectory(prefix="bench-decode-") as work:
         for given in [*asked.run, *(asked.preset or ([] if asked.run else ["small", "base"]))]:
@@ -85,13 +91,9 @@ def _insist(asked: argparse.Namespace) -> None:
     """Say what is missing before anything is measured."""
     insist_on_libraries(NEEDED)
     for file in (asked.source, asked.reference):
-        if not file.is_file():
-            stop(
-                f"{file}: no such file; set REGARD_SHARED to the folder with data/multi30k in it, "
-                "or give --source and --reference"
-            )
-    if not (asked.run and not asked.preset) and not DATA.is_dir():
-        stop(f"{DATA}: no such folder; a preset needs Multi30k. Set REGARD_SHARED, or give --run")
+        stop_without(file, "multi30k", "--source and --reference")
+    if asked.preset or not asked.run:  # random weights, but a vocabulary of real text
+        stop_without(MULTI30K / "train.en.gz", "multi30k", "--run")
 
 
 if __name__ == "__main__":

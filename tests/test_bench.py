@@ -94,7 +94,7 @@ def run(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
 def test_what_is_missing_is_said_before_anything_runs(tmp_path: Path) -> None:
     done = run("--run", tmp_path, "--source", tmp_path / "none.en")
     assert done.returncode == 2 and done.stdout == ""
-    assert "none.en: no such file; set REGARD_SHARED" in done.stderr
+    assert "none.en: no such file; `regard data multi30k` fetches" in done.stderr
 
 
 @pytest.fixture(scope="module")

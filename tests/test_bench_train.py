@@ -273,7 +273,7 @@ def run(bench: Path, *arguments: str | Path) -> "subprocess.CompletedProcess[str
 def test_what_is_missing_is_said_before_anything_runs(bench: Path, tmp_path: Path) -> None:
     done = run(bench, "--source", tmp_path / "none.en")
     assert done.returncode == 2 and done.stdout == ""
-    assert "none.en: no such file; set REGARD_SHARED" in done.stderr
+    assert "none.en: no such file; `regard data multi30k` fetches" in done.stderr
 
 
 @pytest.mark.end_to_end

@@ -5,8 +5,8 @@
 A block of a page is a command (`$ regard …`; a `\\` at the end continues it) and its output; in it
 `runs/demo` and `runs/demo-hi` stand for the two runs. A line "…" cuts: each excerpt between cuts is
 found again in the new output by its first line (digits aside) and gets as many paragraphs as it
-had. Blocks with `train` and `evaluate`, which take minutes, and blocks whose run is not given, stay
-as they are.
+had. Blocks with `train` and `evaluate`, which take minutes, with `data`, which shows what this
+machine has, and blocks whose run is not given, stay as they are.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 
 REPOSITORY = Path(__file__).parent.parent
 CUT = "…"
-SLOW = re.compile(r"regard (train|evaluate) ")
+SLOW = re.compile(r"regard (train|evaluate|data)\b")
 BLOCK = re.compile(r"```console\n(.*?)```", flags=re.DOTALL)
 REFERENCE = re.compile(r"`(src/[\w/]+\.py):\d+`(\s)`([\w.]+)`")
 

@@ -70,3 +70,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if close:
         return f'; did you mean "{close[0]}"?'
     return f"; known: {', '.join(names)}"
+
+
+def nearest_of_few(name: str, known: Iterable[str]) -> str:
+    """As `nearest`, with the whole list in any case: for names that a person chooses from."""
+    names = list(known)
+    clause = nearest(name, names)
+    return clause if "known:" in clause else f"{clause} There are: {', '.join(names)}."

@@ -1,7 +1,7 @@
 """The llama2.c format against its formulas, written here once more as a plain loop over positions.
 
 The loop reads the file by itself, knows no batch, no cache of ours and no half-split rotation. With
-REGARD_SHARED (or ../shared beside the repository) it also tells a story with real weights.
+REGARD_DATA, a folder that has weights/stories260K in it, it also tells a story with real weights.
 """
 
 import os
@@ -23,8 +23,7 @@ from regard.checkpoint.published import load_published, save_published
 from regard.errors import CheckpointError
 from regard.tasks.convert import convert
 
-SHARED = Path(os.environ.get("REGARD_SHARED", Path(__file__).parents[3] / "shared"))
-STORIES = SHARED / "data/weights/stories260K"
+STORIES = Path(os.environ.get("REGARD_DATA", ""), "weights/stories260K")
 BOS = 1
 Array = NDArray[np.float32]
 
@@ -150,7 +149,7 @@ def story_pieces() -> list[bytes]:
 
 @pytest.mark.skipif(
     not STORIES.is_dir(),
-    reason="no real weights: set REGARD_SHARED to the folder that has data/weights/stories260K",
+    reason="no real weights: set REGARD_DATA to a folder that has weights/stories260K",
 )
 def test_a_story_with_real_weights(tmp_path: Path) -> None:
     sentencepiece = pytest.importorskip("sentencepiece")

@@ -55,15 +55,15 @@ def test_the_shares_add_up_to_the_score_that_is_shown(opened: SearchIndex) -> No
 @pytest.mark.long
 def test_recall_on_passages_of_wikitext(opened: SearchIndex, tmp_path: Path) -> None:
     import gzip
-    import os
     import sys
 
-    repository = Path(__file__).parents[2]
-    shared = Path(os.environ.get("REGARD_SHARED", repository.parent / "shared"))
-    file = shared / "data/wikitext2/train.raw.gz"
-    if not file.is_file():
-        pytest.skip(f"{file.name} of WikiText-2 is not there")
-    with gzip.open(file, "rt", encoding="utf-8") as lines:
+    from regard.datasets.find import find
+    from regard.datasets.table import named
+
+    folder = find(named("wikitext2"))
+    if folder is None:
+        pytest.skip("WikiText-2 is not here: set REGARD_DATA")
+    with gzip.open(folder / "train.raw.gz", "rt", encoding="utf-8") as lines:
         texts = [line for line in lines if len(line) > 60][:21_500]
     if len(texts) < 21_000:  # paragraphs are fewer: their halves
         texts = [half for t in texts for half in (t[: len(t) // 2], t[len(t) // 2 :])][:21_500]

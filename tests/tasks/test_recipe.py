@@ -1,4 +1,4 @@
-"""Recipes: every key is in recipes/demo.toml with its default, and typos are named."""
+"""Recipes: every key is in that of the demo with its default, and typos are named."""
 
 import re
 from dataclasses import fields
@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from regard.config import read_toml
+from regard.datasets.find import with_sets
+from regard.datasets.table import named
 from regard.decode.hypothesis import Search
 from regard.errors import ConfigError
 from regard.model.spec import Spec
+from regard.recipes.named import recipe_file, recipe_names, recipe_text
 from regard.tasks.recipe import make_recipe
 from regard.tasks.recipe_sections import (
     DataSection,
@@ -44,8 +47,8 @@ def commented_keys(text: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def test_the_demo_recipe_lists_every_key(repository: Path) -> None:
-    found = commented_keys((repository / "recipes/demo.toml").read_text(encoding="utf-8"))
+def test_the_demo_recipe_lists_every_key() -> None:
+    found = commented_keys(recipe_text("demo"))
     for section, cls in SECTIONS.items():
         expected = {f.name for f in fields(cls)} - {"vocabulary"}
         assert set(found[section]) - {"preset"} == expected, section
@@ -54,7 +57,7 @@ def test_the_demo_recipe_lists_every_key(repository: Path) -> None:
 # With the least number of defaults stated in each.
 RECIPES = {
     "demo": 20,
-    "phrasebook-hi": 5,
+    "demo-hi": 5,
     "multi30k-tiny": 0,
     "multi30k-quick": 0,
     "sst2": 0,
@@ -67,8 +70,8 @@ RECIPES = {
 
 
 @pytest.mark.parametrize(("name", "least"), RECIPES.items())
-def test_stated_defaults_are_the_defaults(repository: Path, name: str, least: int) -> None:
-    found = commented_keys((repository / f"recipes/{name}.toml").read_text(encoding="utf-8"))
+def test_stated_defaults_are_the_defaults(name: str, least: int) -> None:
+    found = commented_keys(recipe_text(name))
     checked = 0
     for section, cls in SECTIONS.items():
         defaults = {f.name: f.default for f in fields(cls)}
@@ -80,13 +83,21 @@ def test_stated_defaults_are_the_defaults(repository: Path, name: str, least: in
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_each_recipe_loads(repository: Path, name: str) -> None:
-    recipe = make_recipe(read_toml(repository / f"recipes/{name}.toml"), name)
+def test_each_recipe_loads(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where its set is not here: empty files stand for it."""
+    monkeypatch.setenv("REGARD_DATA", str(tmp_path))
+    tables = read_toml(recipe_file(Path(name)))
+    if tables["data"].get("set"):
+        dataset = named(tables["data"]["set"])
+        (tmp_path / dataset.folder).mkdir()
+        for file in dataset.files:
+            (tmp_path / dataset.folder / file.name).touch()
+    recipe = make_recipe(with_sets(tables, name), name)
     assert recipe.spec(3000).vocabulary == 3000
 
 
-def test_every_recipe_is_tested(repository: Path) -> None:
-    assert {path.stem for path in (repository / "recipes").glob("*.toml")} == set(RECIPES)
+def test_every_recipe_is_tested() -> None:
+    assert set(recipe_names()) == set(RECIPES)
 
 
 BASE = {"data": {"phrasebook": "de"}}

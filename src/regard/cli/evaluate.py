@@ -21,6 +21,7 @@ Examples:
   regard evaluate runs/demo --slices
   regard evaluate runs/mine --source test.en --reference test.de --json
   regard evaluate runs/mine --source test.tok.en --reference test.tok.de --tokenize none
+  regard evaluate runs/multi30k-quick --set multi30k
   regard evaluate runs/sst2 --texts dev.tsv --svg confusion.svg"""
 )
 @click.argument("run", type=click.Path(path_type=Path))
@@ -31,6 +32,7 @@ Examples:
     type=click.Path(path_type=Path),
     help="Of a classifier: a .tsv, .csv or .jsonl table of texts and right labels.",
 )
+@click.option("--set", "dataset", help="The test files of a data set: see `regard data`.")
 @click.option("--png", type=click.Path(path_type=Path), help="Of a classifier: draw its mistakes.")
 @click.option("--svg", type=click.Path(path_type=Path), help="Of a classifier: draw its mistakes.")
 @click.option("--slices", is_flag=True, help="Also score each slice (runs on the phrasebook).")
@@ -52,6 +54,7 @@ def command(
     source: Path | None,
     reference: Path | None,
     texts: Path | None,
+    dataset: str | None,
     png: Path | None,
     svg: Path | None,
     slices: bool,
@@ -79,10 +82,12 @@ def command(
     from regard.tasks.load import load_run
     from regard.tasks.translate import search_with
 
+    if dataset:
+        source, reference, texts = _files_of(dataset, source, reference, texts)
     if is_classifier(run, texts):
         if source or reference or slices or output:
             raise click.UsageError("--source, --reference, --slices, --output: for translations")
-        evaluate_texts(run, texts, options["device"], png, svg, as_json)
+        evaluate_texts(run, texts, options["device"], png, svg, as_json, dataset)
         return
     if png or svg:
         raise click.UsageError("--png and --svg belong to classifiers")
@@ -99,13 +104,31 @@ def command(
     if output:
         atomic.write_text(output, "".join(f"{' '.join(text.splitlines())}\n" for text in outputs))
     if as_json:
-        slices_json = [asdict(row) for row in [*rows, *notes]]
-        result = {"set": pairs.name, **asdict(scores), "beam": search.beam, "slices": slices_json}
-        result["slips"] = [asdict(slip) for slip in slips]
-        click.echo(json.dumps(result, ensure_ascii=False))
+        _print_json(dataset or pairs.name, scores, [*rows, *notes], slips, search.beam)
     else:
-        _print(pairs.name, scores, [*rows, *notes], search.beam)
+        _print(dataset or pairs.name, scores, [*rows, *notes], search.beam)
         _print_slips(notes, slips)
+
+
+def _files_of(dataset: str, *others: Path | None) -> tuple[Path | None, Path | None, Path | None]:
+    """Source, reference and texts to score: those of a data set's test part."""
+    from regard.datasets.find import scored_files
+    from regard.datasets.table import named
+
+    if any(others):
+        raise click.UsageError("--set names the files; leave --source, --reference, --texts out")
+    first, *second = scored_files(dataset)
+    if named(dataset).kind == "texts":
+        return None, None, first
+    return first, second[0] if second else None, None
+
+
+def _print_json(
+    name: str, scores: "Scores", rows: "list[SliceScore]", slips: "list[Slip]", beam: int
+) -> None:
+    lists = {"slices": [asdict(row) for row in rows], "slips": [asdict(slip) for slip in slips]}
+    found = {"set": name, **asdict(scores), "beam": beam, **lists}
+    click.echo(json.dumps(found, ensure_ascii=False))
 
 
 def _print_slips(notes: "list[SliceScore]", slips: "list[Slip]") -> None:

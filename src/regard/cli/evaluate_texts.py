@@ -28,6 +28,7 @@ def evaluate_texts(
     png: Path | None,
     svg: Path | None,
     as_json: bool,
+    dataset: str | None = None,
 ) -> None:
     """Classify or tag a test set, or fill its holes, and print how good that was."""
     from regard.cli.evaluate_fill import evaluate_fill
@@ -45,6 +46,7 @@ def evaluate_texts(
     model.demand("classify")
     assert isinstance(model, Published)
     test = texts_to_score(model, texts)
+    name = dataset or test.name
     if test.report is not None and test.report.kept < test.report.total:
         for line in test.report.lines():
             click.echo(line, err=True)
@@ -52,10 +54,10 @@ def evaluate_texts(
     with progress_bar("tagging" if tags else "classifying", len(test.rows)) as bar:
         scores = (score_tags_of if tags else score_texts_of)(model, test, bar.advance)
     if as_json:
-        click.echo(json.dumps({"set": test.name, **asdict(scores)}, ensure_ascii=False))
+        click.echo(json.dumps({"set": name, **asdict(scores)}, ensure_ascii=False))
     else:
-        _print(test.name, scores)
-    _draw(test.name, scores, png, svg)
+        _print(name, scores)
+    _draw(name, scores, png, svg)
 
 
 def _print(name: str, scores: "TextScores") -> None:

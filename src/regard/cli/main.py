@@ -18,6 +18,8 @@ COMMANDS = {
     "demo": ("regard.cli.demo", "Train a small translator in minutes, use it, look inside."),
     "models": ("regard.cli.models", "List the trained models in the box."),
     "train": ("regard.cli.train", "Train a model on a recipe or on your own files."),
+    "recipe": ("regard.cli.recipe", "List the recipes that regard trains by name; print one."),
+    "data": ("regard.cli.data", "List the data sets that recipes use; fetch one."),
     "runs": ("regard.cli.runs", "List runs: how far each came, how good it is."),
     "plot": ("regard.cli.plot", "Draw the curves of one run or of several."),
     "translate": ("regard.cli.translate", "Translate a text, a file or standard input."),

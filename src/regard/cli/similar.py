@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Examples:
   regard similar minilm "A cat sleeps." "A dog naps."
   regard similar path/to/bert --pairs pairs.tsv
-  regard similar path/to/bert --pairs stsb-en-dev.csv --json"""
+  regard similar path/to/bert --set stsb --json"""
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("first", required=False)
@@ -26,6 +26,7 @@ Examples:
     type=click.Path(path_type=Path),
     help="Two texts a line, and a score as third column or none: .csv or .tsv.",
 )
+@click.option("--set", "dataset", help="The test pairs of a data set: see `regard data`.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
@@ -33,6 +34,7 @@ def command(
     first: str | None,
     second: str | None,
     pairs: Path | None,
+    dataset: str | None,
     device: str,
     as_json: bool,
 ) -> None:
@@ -45,8 +47,14 @@ def command(
     from regard.cli.opened import opened
     from regard.tasks.similar import read_pairs
 
+    if dataset is not None:
+        from regard.datasets.find import scored_files
+
+        if pairs is not None:
+            raise click.UsageError("--set names the file; leave --pairs out")
+        pairs = scored_files(dataset)[0]
     if pairs is None and second is None:
-        raise click.UsageError("expected FIRST and SECOND, or --pairs")
+        raise click.UsageError("expected FIRST and SECOND, or --pairs, or --set")
     if pairs is not None and first is not None:
         raise click.UsageError("expected FIRST and SECOND or --pairs, not both")
     given = read_pairs(pairs) if pairs else None

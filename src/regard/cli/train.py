@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 @click.command(
     epilog="""\b
 Examples:
-  regard train recipes/demo.toml
-  regard train recipes/demo.toml train.steps=500 model.dropout=0.2
+  regard train demo
+  regard train demo train.steps=500 model.dropout=0.2
   regard train --source a.en --target a.de --minutes 30
   regard train --resume runs/demo
-  regard train recipes/demo.toml --prove-resume
-  regard train --find-lr recipes/demo.toml --png rates.png
-  regard train --find-batch recipes/demo.toml train.memory=2000"""
+  regard train demo --prove-resume
+  regard train --find-lr demo --png rates.png
+  regard train --find-batch demo train.memory=2000"""
 )
 @click.argument("arguments", nargs=-1, metavar="[RECIPE] [KEY=VALUE]...")
 @click.option("--source", type=click.Path(path_type=Path), help="Own text: one sentence a line.")
@@ -64,10 +64,10 @@ def command(
     png: Path | None,
     svg: Path | None,
 ) -> None:
-    """Train on a RECIPE (a TOML file), or on your own files without one.
+    """Train on a RECIPE (a name, see `regard recipe`, or a TOML file), or on your own files.
 
-    KEY=VALUE changes single keys of the recipe, for example train.steps=2000. A recipe's keys are
-    explained in recipes/demo.toml. Own files may be two text files, or one .tsv, .csv or
+    KEY=VALUE changes single keys of the recipe, for example train.steps=2000; all keys are
+    explained in `regard recipe demo`. Own files may be two text files, or one .tsv, .csv or
     .jsonl file given as --source; each may be gzipped.
     """
     from regard.cli.find import show_batches, show_rates

@@ -1,6 +1,6 @@
 """The recipe of a training run: TOML → frozen dataclasses (recipe_sections.py, and this one).
 
-`recipes/demo.toml` comments every key; a test keeps file and dataclasses in step.
+`regard recipe demo` comments every key; a test keeps file and dataclasses in step.
 """
 
 from collections.abc import Mapping

@@ -28,6 +28,7 @@ class More:
     target: Path | None = None
     weight: float = 1.0
     tag: str = ""
+    set: str = ""  # the data set that these files are of
 
     def __post_init__(self) -> None:
         _above_zero("weight", self.weight)
@@ -38,6 +39,7 @@ class DataSection:
     """Where the pairs come from, and which are left out."""
 
     phrasebook: Literal["", "de", "hi"] = ""
+    set: str = ""  # the data set that the files are of; datasets/find.py puts their names in
     source: Path | None = None
     target: Path | None = None
     valid_source: Path | None = None

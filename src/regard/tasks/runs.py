@@ -94,6 +94,8 @@ def _last_step(run: Run, info: dict[str, Any]) -> int:
 def _data(section: dict[str, Any]) -> str:
     if section.get("phrasebook"):
         return f"phrasebook {section['phrasebook']}"
+    if section.get("set"):
+        return str(section["set"])
     names = [Path(section[key]).name for key in ("source", "target", "texts") if section.get(key)]
     return " → ".join(names)
 

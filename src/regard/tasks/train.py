@@ -10,11 +10,13 @@ from typing import Any
 
 from regard.checkpoint.native import read_json
 from regard.config import override, read_toml, to_tables
+from regard.datasets.find import with_sets
 from regard.draw.plot import MissingMatplotlib, loss_curve_png
 from regard.draw.progress import TrainingProgress
 from regard.errors import ConfigError, MisuseError, TrainingError
 from regard.model.lora import check_maps
 from regard.model.spec import Spec, parameter_count
+from regard.recipes.named import recipe_file
 from regard.tasks.choose import chosen_tables
 from regard.tasks.curves import SCORES, UNITS, points_of_log
 from regard.tasks.encoder_data import Texts
@@ -137,7 +139,7 @@ def _started(request: Request, say: Say) -> Fit:
     """A new run: the recipe made or read, the data surveyed and prepared."""
     if (request.recipe is None) == (request.source is None) or (request.recipe and request.target):
         raise MisuseError(
-            "train: expected either a recipe (regard train recipes/demo.toml) or own files "
+            "train: expected either a recipe (regard train demo) or own files "
             "(regard train --source a.en --target a.de)"
         )
     recipe, corpus = _from_recipe(request) if request.recipe else _from_files(request)
@@ -200,15 +202,17 @@ def _check_early(recipe: Recipe) -> None:
 
 def _from_recipe(request: Request) -> tuple[Recipe, Corpus | Texts]:
     assert request.recipe is not None
-    if request.recipe.is_file() and request.recipe.suffix != ".toml":
+    file = recipe_file(request.recipe)
+    if file.is_file() and file.suffix != ".toml":
         raise MisuseError(
             f"{request.recipe}: a recipe is a .toml file; for your own files: "
             f"regard train --source {request.recipe} --target …"
         )
-    tables = override(read_toml(request.recipe), request.assignments)
+    tables = override(read_toml(file), request.assignments)
     if request.minutes is not None:
         tables.setdefault("train", {})["minutes"] = request.minutes
-    recipe = make_recipe(_rooted(tables), str(request.recipe))
+    where = str(request.recipe)
+    recipe = make_recipe(_rooted(with_sets(tables, where)), where)
     return recipe, survey_of(recipe)
 
 
@@ -236,7 +240,8 @@ def _from_files(request: Request) -> tuple[Recipe, Corpus]:
         assert request.source is not None
         tables = chosen_tables(request.source, request.target, pairs, request.minutes)
         tables |= tables_of_start(request.assignments)
-        return make_recipe(_rooted(override(tables, request.assignments)), "train")
+        tables = with_sets(override(tables, request.assignments), "train")
+        return make_recipe(_rooted(tables), "train")
 
     uncounted = recipe_for(pairs=0)  # its data section is the one of every size
     corpus = survey(uncounted.data, uncounted.train.seed)

@@ -23,6 +23,7 @@ from regard.data.phrasebook.corpus import (
 from regard.data.phrasebook.notes import notes_sentences
 from regard.data.phrasebook.splits import WORD, plain
 from regard.data.phrasebook.tables import PhrasebookError
+from regard.datasets.table import named
 
 LANGUAGES = ("de", "hi")
 DECIDED = [(code, name) for code in LANGUAGES for name in ("it", "bank", "apple")]
@@ -69,6 +70,13 @@ def test_source_is_distinct_and_only_set_phrases_have_one_word(language: str) ->
     for e in book:
         if e.pattern not in ("everyday-fixed", "notes"):
             assert len(e.source.split()) >= 2 and len(e.target.split()) >= 2, e
+
+
+@both
+def test_it_is_as_large_as_regard_data_says(language: str) -> None:
+    found = statistics(language).per_split
+    sizes = " / ".join(f"{found[split]:,}" for split in SPLITS)
+    assert named(f"phrasebook-{language}").size == f"{sizes} pairs"
 
 
 @both

@@ -1,0 +1,117 @@
+"""A set's name → its files on this machine.
+
+Looked for in $REGARD_DATA, where a person or an administrator has put sets, then in the cache,
+where `regard data NAME` puts them. Both have the same folders: `multi30k/train.en.gz`.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from regard.datasets.table import DataSet, named
+from regard.errors import ConfigError, DataError, MisuseError
+from regard.places import cache_folder
+
+# The keys of a recipe's [data] that say where the data comes from, other than `set`.
+OTHER_ORIGINS = ("phrasebook", "source", "target", "texts")
+
+
+def data_folders() -> list[Path]:
+    """Where sets are looked for, in this order."""
+    own = os.environ.get("REGARD_DATA")
+    return [*([Path(own).expanduser().absolute()] if own else []), cached_data()]
+
+
+def cached_data() -> Path:
+    """Where sets are fetched to."""
+    return cache_folder() / "data"
+
+
+def find(dataset: DataSet) -> Path | None:
+    """The folder with every file of the set; None where there is none."""
+    for folder in data_folders():
+        if dataset.files and all(
+            (folder / dataset.folder / f.name).is_file() for f in dataset.files
+        ):
+            return folder / dataset.folder
+    return None
+
+
+def folder_of(name: str) -> Path:
+    """The folder of a set that must be here."""
+    dataset = named(name)
+    if dataset.phrasebook:
+        raise MisuseError(
+            f"{name}: part of the package, without files; `regard phrasebook --language "
+            f"{dataset.phrasebook} --write FOLDER` writes them"
+        )
+    folder = find(dataset)
+    if folder is None:
+        looked = " and ".join(str(place) for place in data_folders())
+        how = f"`regard data {name}` fetches it" if dataset.base else _by_hand(name)
+        raise DataError(f"{name}: the data set is not here (looked in {looked}); {how}")
+    return folder
+
+
+def _by_hand(name: str) -> str:
+    return f"it has no public address: `regard data {name} --from FOLDER` takes it from a folder"
+
+
+def scored_files(name: str) -> tuple[Path, ...]:
+    """The files that a model is scored on: one table, or a source and its reference."""
+    dataset = named(name)
+    if dataset.phrasebook:
+        raise MisuseError(f"{name}: a run on the phrasebook is scored on it without --set")
+    if not dataset.test:
+        raise MisuseError(f"{name}: no test set that `regard evaluate` can score ({dataset.what})")
+    folder = folder_of(name)
+    return tuple(folder / file for file in dataset.test)
+
+
+def with_sets(tables: dict[str, Any], where: str) -> dict[str, Any]:
+    """The tables of a recipe, `data.set` and the sets of `data.more` opened: file names instead."""
+    data = tables.get("data")
+    if not isinstance(data, dict):
+        return tables
+    more = data.get("more")
+    if isinstance(more, list):
+        rows = [_further(row, where) if isinstance(row, dict) else row for row in more]
+        data = {**data, "more": rows}
+    return {**tables, "data": _with_set(data, where)}
+
+
+def _further(row: dict[str, Any], where: str) -> dict[str, Any]:
+    """A row of `data.more`: of a set, the pairs to train on."""
+    opened = _with_set(row, where)
+    if "phrasebook" in opened:
+        raise ConfigError(
+            f"{where}: [data]: more: {row['set']} is no file; `regard phrasebook --write FOLDER` "
+            "makes one of it"
+        )
+    return {key: value for key, value in opened.items() if not key.startswith("valid_")}
+
+
+def _with_set(data: dict[str, Any], where: str) -> dict[str, Any]:
+    name = data.get("set")
+    if not isinstance(name, str) or not name:
+        return data
+    others = [key for key in OTHER_ORIGINS if data.get(key)]
+    if others:
+        clear = " ".join(f"data.{key}=" for key in others)
+        raise ConfigError(
+            f"{where}: [data]: set and {', '.join(others)} both say where the data "
+            f"comes from; leave one out (on the command line: {clear})"
+        )
+    dataset = named(name)
+    if dataset.phrasebook:
+        return {**data, "phrasebook": dataset.phrasebook}
+    if not dataset.train:
+        raise ConfigError(
+            f"{where}: [data]: set: {name} is nothing that a recipe trains on ({dataset.what})"
+        )
+    folder = folder_of(name)
+    keys = ("source", "target") if dataset.kind == "pairs" else ("texts",)
+    files = dict(zip(keys, dataset.train, strict=False))
+    if not data.get(f"valid_{keys[0]}"):
+        files |= dict(zip([f"valid_{key}" for key in keys], dataset.valid, strict=False))
+    return {**data, **{key: str(folder / file) for key, file in files.items()}}

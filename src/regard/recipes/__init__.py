@@ -1,0 +1,1 @@
+"""Recipes by name: a commented .toml file for each experiment; `named.py` opens them."""
