@@ -8,19 +8,20 @@ TORCH_INDEX ?=
 # Where data sets lie, if not where `regard data NAME` puts them; CI has them beside the checkout.
 REGARD_DATA ?= $(abspath $(wildcard ../shared/data))
 export REGARD_DATA
-# A new folder each time: a demo never overwrites an earlier one.
-recipes := demo demo-hi multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag
-RUN := $(or $(RUN),runs/$(firstword $(filter $(recipes),$(MAKECMDGOALS)) demo)-$(shell date +%Y%m%d-%H%M%S))
+# A new folder each time: nothing overwrites an earlier run.
+recipes := multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag
+RUN := $(or $(RUN),runs/$(firstword $(filter $(recipes),$(MAKECMDGOALS)) run)-$(shell date +%Y%m%d-%H%M%S))
 
 bin := $(VENV)/bin
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo demo-hi multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag docs refresh-docs bench-decode bench-train bench-embed bench-search test test-long check format clean
+.PHONY: help demo demo-hi models multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag docs refresh-docs bench-decode bench-train bench-embed bench-search test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
 	@echo "make demo-hi    the same for English→Hindi; draws the dot grid of the ice-cream sentence"
+	@echo "make models     train the models that travel inside the package, measure and pack them"
 	@echo "make multi30k-quick, multi30k-tiny  train on Multi30k (15 minutes, 2 hours) and score; first: regard data multi30k"
 	@echo "make sst2       fine-tune a sentence encoder on SST-2 with three seeds, beside its baselines"
 	@echo "make sst2-distil TEACHER=…  a student with half the layers of one of those, measured beside it"
