@@ -156,6 +156,7 @@ def load(
             folder,
             device,
             asked=asked,
+            name=str(path),
             allow_pickle=allow_pickle,
             allow_nonfinite=allow_nonfinite,
         )
