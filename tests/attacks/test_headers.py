@@ -162,7 +162,7 @@ HEADERS: dict[str, tuple[Attack, str]] = {
     ),
     "a name that moves the cursor": (
         lambda f: added(f, "\x1b[2J\x1b]0;pwned\x07", torch.zeros(1)),
-        r"1 tensors belong to no part of this model: '\\x1b",
+        r"1 of its tensors belong to no part of this model: '\\x1b",
     ),
     "a name that is a path": (lambda f: added(f, "../../x", torch.zeros(1)), "'../../x'"),
     "a tensor too many": (lambda f: added(f, "surplus", torch.zeros(3)), "'surplus'"),

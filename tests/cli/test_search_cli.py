@@ -37,8 +37,8 @@ def test_from_a_folder_to_answers(run) -> None:  # type: ignore[no-untyped-def]
     assert made.exit_code == 0
     first, second, *rest = made.stdout.splitlines()
     assert first.startswith("4 files, ") and second.startswith("4 files new, 0 changed, 0 gone; ")
-    assert rest[0] == "skipped: 1 files of other kinds (.png 1)"
-    assert rest[1].startswith("left out: 1 lines that are not UTF-8 text (odd")
+    assert rest[0] == "skipped: 1 file of other kinds (.png 1)"
+    assert rest[1].startswith("left out, not UTF-8 text: 1 line (odd")
     assert rest[2] == "Written: index" and "\x1b" not in made.stdout
     again = run("index", "texts", "--output", "index", "--json")
     assert json.loads(again.stdout)["embedded"] == 0

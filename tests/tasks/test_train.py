@@ -127,7 +127,7 @@ def test_two_trainings_do_not_share_a_folder(tmp_path: Path) -> None:
 
 def test_a_failed_start_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
-    with pytest.raises(DataError, match="1 pairs are too few"):
+    with pytest.raises(DataError, match="1 pair: too few"):
         said(request(tmp_path, pairs=1))
     with pytest.raises(MisuseError, match="vocabulary of 10 is too small"):
         said(request(tmp_path, "tokenizer.size=10"))

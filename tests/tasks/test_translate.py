@@ -183,7 +183,7 @@ def test_a_prefix_begins_every_output_and_nothing_is_split() -> None:
     assert translator.translations(["One. Two."], prefix="x")[0][0].text == "x.owT .enO"
     found = translator.translations(["ab", "ab", "cd"], prefix=["x", "y", ""])
     assert [answers[0].text for answers in found] == ["xba", "yba", "dc"]
-    with pytest.raises(MisuseError, match="prefix: got 2 for 1 texts"):
+    with pytest.raises(MisuseError, match="prefix: got 2 for 1 text;"):
         translator.translations(["a"], prefix=["x", "y"])
 
 

@@ -16,6 +16,7 @@ from regard.checkpoint.headers.look import look
 from regard.checkpoint.native import read_json as read_own_json
 from regard.checkpoint.published import FAMILIES, MAX_CONFIG, TOKENIZERS, check_published
 from regard.config import build
+from regard.draw.counted import counted
 from regard.errors import CheckpointError, MisuseError, RegardError
 from regard.model.spec import Spec
 
@@ -282,10 +283,10 @@ def lines(found: Diagnosis, most: int = 12) -> Iterator[str]:
     yield f"family      {found.family or 'not recognised'}"
     for key, value in found.writer.items():
         yield f"  {key}: {value}"
-    count = f"{len(found.tensors):,} tensors, {found.parameters:,} numbers"
+    count = f"{counted(len(found.tensors), 'tensor')}, {counted(found.parameters, 'number')}"
     yield f"weights     {count}, {', '.join(found.dtypes) or 'none'}"
     for name, contents in found.files.items():
-        yield f"  {shown(name)}: {contents.kind}, {len(contents.tensors):,} tensors"
+        yield f"  {shown(name)}: {contents.kind}, {counted(len(contents.tensors), 'tensor')}"
     for held in found.tensors[:most]:
         shape = " × ".join(str(size) for size in held.shape) or "one number"
         yield f"    {held.name}  {held.dtype}  {shape}"

@@ -202,7 +202,7 @@ def _compare(
     if left:
         listed = ", ".join(shown(name) for name in sorted(left)[:3])
         raise CheckpointError(
-            f"{folder}: {len(left)} tensors belong to no part of this model: {listed}"
+            f"{folder}: {len(left):,} of its tensors belong to no part of this model: {listed}"
         )
 
 

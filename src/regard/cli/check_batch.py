@@ -52,9 +52,11 @@ def show_check(
 
 
 def _print(verdict: "Verdict", beam: int, texts: Sequence[str]) -> None:
+    from regard.draw.counted import counted
     from regard.tasks.check_batch import SHARE, TOLERANCE
 
-    click.echo(f"{verdict.engine}, beam {beam}: {len(texts):,} sentences, compared with each alone")
+    many = counted(len(texts), "sentence")
+    click.echo(f"{verdict.engine}, beam {beam}: {many}, compared with each alone")
     click.echo(f"{'':24} same tokens   largest |Δ log p| per token")
     for way in verdict.ways:
         share = f"{way.same:,} of {way.sentences:,}"

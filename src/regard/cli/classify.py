@@ -81,6 +81,7 @@ def _classify_table(
     from regard.cli.lines import arriving
     from regard.data.corpus import Report
     from regard.data.labelled import BETWEEN, Labelled
+    from regard.draw.counted import counted
     from regard.draw.progress import progress_bar
     from regard.tasks.table_files import check_output, read_unlabelled, write_table
 
@@ -108,10 +109,13 @@ def _classify_table(
         made.append([row.line, *texts, label, round(shares[best], 6)])
     names = ["row", "text", *(["pair"] if pair else []), "label", "probability"]
     if cut:
-        click.echo(f"{cut:,} texts are as long as the model reads; the rest was cut", err=True)
+        click.echo(
+            f"{counted(cut, 'text')} reached the most that the model reads; the rest was cut",
+            err=True,
+        )
     if output:
         write_table(output, names, made)
-        click.echo(f"Written: {output}, {len(made):,} rows", err=True)
+        click.echo(f"Written: {output}, {counted(len(made), 'row')}", err=True)
         return
     for values in made:
         row_of = dict(zip(names, values, strict=True))

@@ -143,7 +143,9 @@ def _print_slips(notes: "list[SliceScore]", slips: "list[Slip]") -> None:
 
 
 def _print(name: str, scores: "Scores", rows: "list[SliceScore]", beam: int) -> None:
-    click.echo(f"{scores.sentences:,} sentences of {name}, beam {beam}")
+    from regard.draw.counted import counted
+
+    click.echo(f"{counted(scores.sentences, 'sentence')} of {name}, beam {beam}")
     click.echo(f"BLEU  {scores.bleu:6.2f}   {scores.bleu_signature}")
     click.echo(f"chrF  {scores.chrf:6.2f}   {scores.chrf_signature}")
     click.echo(f"exact {scores.exact:6.2f} % of the outputs equal the reference")

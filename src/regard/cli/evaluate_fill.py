@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 def evaluate_fill(model: "Published", texts: Path | None, as_json: bool) -> None:
     """Hide every word of a test set once and print how good that was."""
+    from regard.draw.counted import counted
     from regard.draw.progress import progress_bar
     from regard.tasks.evaluate_fill import score_fill, texts_to_fill
 
@@ -22,7 +23,8 @@ def evaluate_fill(model: "Published", texts: Path | None, as_json: bool) -> None
     if as_json:
         click.echo(json.dumps({"set": test.name, **asdict(scores)}, ensure_ascii=False))
         return
-    click.echo(f"{scores.texts:,} texts of {test.name}, {scores.tokens:,} tokens, each hidden once")
+    tokens = counted(scores.tokens, "token")
+    click.echo(f"{counted(scores.texts, 'text')} of {test.name}, {tokens}, each hidden once")
     click.echo(f"pseudo-perplexity {scores.pseudo_perplexity:8.2f}")
     click.echo(
         f"found             {scores.found:8.2%}  (the likeliest token is the one that stood there)"

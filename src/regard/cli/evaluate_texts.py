@@ -63,12 +63,13 @@ def evaluate_texts(
 def _print(name: str, scores: "TextScores") -> None:
     from rich.console import Console
 
+    from regard.draw.counted import counted
     from regard.tasks.evaluate_texts import worst
 
     several = not scores.confusion
     all_right = "  (all labels of a text right)" if several else ""
     unit = scores.unit
-    click.echo(f"{scores.texts:,} {unit}s of {name}")
+    click.echo(f"{counted(scores.texts, unit)} of {name}")
     click.echo(f"accuracy {scores.accuracy:8.2%}{all_right}")
     click.echo(f"F1       {scores.f1:8.2%}  ({'micro' if several else 'macro'})\n")
     width = max(5, *(len(row.label) for row in scores.labels))
@@ -82,9 +83,10 @@ def _print(name: str, scores: "TextScores") -> None:
         if said := worst(scores, [row.label for row in scores.labels]):
             click.echo(f"\n{said}")
     if scores.cut and unit == "word":
-        click.echo(f"{scores.cut:,} words more lie beyond what the model reads of a text.")
+        click.echo(f"Beyond what the model reads of a text: {counted(scores.cut, 'word')} more.")
     elif scores.cut:
-        click.echo(f"{scores.cut:,} texts are as long as the model reads; the rest was cut.")
+        many = counted(scores.cut, "text")
+        click.echo(f"{many} reached the most that the model reads; the rest was cut.")
 
 
 def _table(scores: "TextScores") -> "NumberTable":

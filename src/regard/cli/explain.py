@@ -98,8 +98,6 @@ def command(
     on, or with --match the likeness of two texts, by integrated gradients and by attention.
     """
     from regard.cli.explain_encoder import explain, is_model
-    from regard.explain.heads import attend
-    from regard.tasks.load import load_run
 
     if is_model(run):
         _check_encoder(click.get_current_context())
@@ -108,8 +106,13 @@ def command(
     if any(value is not None for value in encoder.values()):
         raise click.UsageError("--pair, --match, --label and --steps are for encoders")
     _check(view, word, every, heads, svg, png)
-    found = attend(load_run(run, device), text, translation, pieces or view == "filter")
-    chosen = found.map(kind or VIEWS[view], layer)
+    kind, pieces = kind or VIEWS[view], pieces or view == "filter"
+    _check_place(run, text, translation, kind, layer, head, word, pieces)
+    from regard.explain.heads import attend  # here: torch takes seconds
+    from regard.tasks.load import load_run
+
+    found = attend(load_run(run, device), text, translation, pieces)
+    chosen = found.map(kind, layer)
     if view == "filter":
         head = head or 1
     numbers, pictures = _view(view, found, chosen, head, word, every)
@@ -144,6 +147,28 @@ def _check(
         raise click.UsageError(
             "--as equation is text; --svg and --png draw --as heatmap, --as dots and --as filter"
         )
+
+
+def _check_place(
+    run: Path,
+    text: str,
+    translation: str | None,
+    kind: str,
+    layer: int | None,
+    head: int | None,
+    word: str | None,
+    pieces: bool,
+) -> None:
+    """A layer, a head or a word that is not there, before torch is imported."""
+    from regard.explain.place import KINDS, check_place, find_word, groups_of, known_ids
+    from regard.tasks.home import parts_of_run, run_named
+
+    spec, tokenizer, _ = parts_of_run(run_named(run))
+    check_place(spec, kind, layer, head)
+    ids = known_ids(tokenizer, KINDS[kind][2], text, translation)
+    if word is not None and ids is not None:
+        ids = ids if kind == "encoder" else [*ids, tokenizer.special.eos]  # as it is predicted
+        find_word([name for name, _ in groups_of(tokenizer, ids, pieces)], word)
 
 
 def _check_encoder(context: click.Context) -> None:
@@ -228,7 +253,8 @@ def _filter(
     from rich.text import Text
 
     from regard.draw.tables import bars
-    from regard.explain.views import attention_filter, find_word
+    from regard.explain.place import find_word
+    from regard.explain.views import attention_filter
 
     steps = attention_filter(found, chosen.kind, chosen.layer, head)
     pictures: list[RenderableType] = [Text(chosen.title(head), style="bold")]

@@ -60,19 +60,23 @@ def command(
 
 
 def _lines(done: "Indexed") -> list[str]:
+    from regard.draw.counted import counted
+
     said = [
-        f"{done.files:,} files, {done.passages:,} passages",
-        f"{done.new:,} files new, {done.changed:,} changed, {done.removed:,} gone; "
-        f"{done.embedded:,} passages embedded",
+        f"{counted(done.files, 'file')}, {counted(done.passages, 'passage')}",
+        f"{counted(done.new, 'file')} new, {done.changed:,} changed, {done.removed:,} gone; "
+        f"{counted(done.embedded, 'passage')} embedded",
     ]
     if done.other:
         kinds = ", ".join(f"{suffix} {count:,}" for suffix, count in list(done.other.items())[:6])
         more = ", …" if len(done.other) > 6 else ""
-        said.append(f"skipped: {sum(done.other.values()):,} files of other kinds ({kinds}{more})")
+        said.append(
+            f"skipped: {counted(sum(done.other.values()), 'file')} of other kinds ({kinds}{more})"
+        )
     if done.too_long:
-        said.append(f"skipped: {len(done.too_long):,} files too long ({done.too_long[0]})")
+        said.append(f"skipped: {counted(len(done.too_long), 'file')} too long ({done.too_long[0]})")
     if done.bad_lines:
         more = ", …" if done.bad_lines > len(done.first_bad) else ""
         shown = ", ".join(done.first_bad) + more
-        said.append(f"left out: {done.bad_lines:,} lines that are not UTF-8 text ({shown})")
+        said.append(f"left out, not UTF-8 text: {counted(done.bad_lines, 'line')} ({shown})")
     return ["".join(c if c.isprintable() else "?" for c in line) for line in said]

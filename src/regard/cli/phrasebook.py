@@ -36,11 +36,6 @@ def command(
     as_json: bool,
 ) -> None:
     """The phrasebook: English–German and English–Hindi pairs, made by a grammar."""
-    from regard.data.phrasebook.corpus import phrasebook
-    from regard.draw.progress import progress_bar
-
-    with progress_bar("making the phrasebook", None):
-        phrasebook(language)  # made once; what follows reads it
     if write:
         _write(language, write)
     elif sample:

@@ -96,6 +96,7 @@ def _print_agreement(model: "Published", name: str, pairs: "Pairs", as_json: boo
     import numpy as np
     from rich.console import Console
 
+    from regard.draw.counted import counted
     from regard.draw.tables import bars
     from regard.tasks.similar import agreement, by_score
 
@@ -106,7 +107,7 @@ def _print_agreement(model: "Published", name: str, pairs: "Pairs", as_json: boo
         cosines = [round(cosine, 6) for cosine in found.tolist()]
         click.echo(json.dumps({"pairs": len(found), **numbers, "cosines": cosines}))
         return
-    click.echo(f"{len(found):,} pairs of {name}")
+    click.echo(f"{counted(len(found), 'pair')} of {name}")
     click.echo(f"Spearman {score.spearman:7.4f}   ranks of cosines and scores")
     click.echo(f"Pearson  {score.pearson:7.4f}   cosines and scores themselves")
     rows = [row for row in by_score(found, pairs.scores) if row[1]]

@@ -117,10 +117,32 @@ def _worksheet(
         raise click.UsageError(
             f"Missing {missing}: give the folder of a run and a sentence, or --matrices SHEET"
         )
-    from regard.explain.walk import walk
+    _check_place(run, text, **options)  # type: ignore[arg-type]
+    from regard.explain.walk import walk  # here: torch takes seconds
     from regard.tasks.load import load_run
 
     return walk(load_run(run, device), text, **options)  # type: ignore[arg-type]
+
+
+def _check_place(
+    run: Path,
+    text: str,
+    kind: str = "encoder",
+    layer: int = 1,
+    head: int = 1,
+    query: str | None = None,
+    translation: str | None = None,
+) -> None:
+    """A layer, a head or a word that is not there, before torch is imported."""
+    from regard.explain.place import KINDS, check_place, known_ids, tokens_of
+    from regard.tasks.home import parts_of_run, run_named
+
+    spec, tokenizer, _ = parts_of_run(run_named(run))
+    check_place(spec, kind, layer, head)
+    ids = known_ids(tokenizer, KINDS[kind][2], text, translation)
+    if ids is not None:
+        ids = ids if kind == "encoder" else [tokenizer.special.bos, *ids]  # as it is fed in
+        tokens_of(tokenizer, ids).find(query)
 
 
 def _write(

@@ -27,6 +27,7 @@ from stat import S_ISDIR
 from regard.data.csv_rows import read_csv
 from regard.data.problem import Line, Row
 from regard.data.problem import Problem as Problem
+from regard.draw.counted import counted
 from regard.errors import DataError, MisuseError
 
 SHOWN_LINES = 5
@@ -76,7 +77,9 @@ class Report:
     def lines(self) -> list[str]:
         """Sentences for a person: the sum first, then one line per class of bad line."""
         left_out = self.total - self.kept
-        said = [f"{self.total:,} {self.unit}s read, {self.kept:,} kept, {left_out:,} left out."]
+        said = [
+            f"{counted(self.total, self.unit)} read, {self.kept:,} kept, {left_out:,} left out."
+        ]
         if self.direction:
             said.append(f"Direction of the rows: {self.direction}.")
         for problem in Problem:
@@ -84,8 +87,8 @@ class Report:
                 shown = ", ".join(str(line) for line in self.first_lines[problem])
                 more = ", …" if count > SHOWN_LINES else ""
                 where = f" in {self.longer}" if problem is Problem.SURPLUS else ""
-                unit = self.unit if count == 1 else f"{self.unit}s"
-                said.append(f"{problem.value}{where}: {count:,} {unit} ({shown}{more}).")
+                lines = counted(count, self.unit)
+                said.append(f"{problem.value}{where}: {lines} ({shown}{more}).")
         if Problem.SURPLUS in self.bad:
             said.append(
                 "If a line is missing in the middle, all later pairs are wrong: look at both."

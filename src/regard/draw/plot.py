@@ -26,6 +26,7 @@ from regard.draw.curve import (
     draw_score,
     points_of,
 )
+from regard.draw.fonts import say_once, set_fonts
 from regard.draw.grid import Grid, make_grid, number
 from regard.draw.labels import visible
 from regard.draw.layout import Plan, plan
@@ -39,16 +40,6 @@ DOTS_PER_INCH = 200
 PIXELS_PER_INCH = 100  # the plan's pixels, so a PNG has twice as many
 POINTS = 72 / PIXELS_PER_INCH  # size of one of the plan's pixels
 CURVE_INCHES = (9.0, 5.2)
-FALLBACK_FROM = 0x0900  # Devanagari; DejaVu, which matplotlib brings along, has what comes before
-FALLBACK_FONTS = (
-    "DejaVu Sans",
-    "Noto Sans Devanagari",
-    "Noto Sans CJK SC",
-    "Noto Sans CJK JP",
-    "Nirmala UI",
-    "Microsoft YaHei",
-    "Hiragino Sans",
-)
 
 
 class MissingMatplotlib(ImportError):
@@ -163,19 +154,13 @@ def save(
     figure: "Figure", path: str | os.PathLike[str], kind: Literal["png", "svg"] = "png"
 ) -> None:
     """Render in memory, then write whole or not at all."""
-    from matplotlib.font_manager import fontManager
-    from matplotlib.text import Text
-
-    installed = set(fontManager.get_font_names())
-    families = [name for name in FALLBACK_FONTS if name in installed] or ["sans-serif"]
-    for text in figure.findobj(Text):
-        if isinstance(text, Text):
-            plain = all(ord(character) < FALLBACK_FROM for character in text.get_text())
-            text.set_fontfamily(families[:1] if plain else families)
-            text.set_parse_math(False)  # a label may hold a dollar sign
+    sentences = set_fonts(figure)
+    if kind == "png" and sentences:
+        sentences = [f"{sentence}, or take --svg" for sentence in sentences]
+    say_once(sentences, str(path))
     picture = BytesIO()
     with warnings.catch_warnings():
-        # A script without an installed font is drawn as boxes; the SVG picture has it.
+        # What no font has was said in a sentence.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         said = {"Software": "regard"} if kind == "png" else {"Creator": "regard", "Date": None}
         figure.savefig(picture, format=kind, dpi=DOTS_PER_INCH, metadata=said)

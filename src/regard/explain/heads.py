@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Float
 
 from regard.errors import MisuseError
-from regard.explain.traced_pass import Place, layer_number, trace_pass
+from regard.explain.place import Place, groups_of, layer_number
+from regard.explain.traced_pass import trace_pass
 from regard.model.spec import Spec
 from regard.model.trace import Trace
 from regard.tasks.load import Model
@@ -99,9 +100,7 @@ def attend(model: Model, text: str, output: str | None = None, pieces: bool = Fa
     done = trace_pass(model, text, output)
 
     def groups(ids: list[int]) -> list[tuple[str, list[int]]]:
-        if pieces:
-            return [(piece, [i]) for i, piece in enumerate(done.tokenizer.pieces(ids))]
-        return done.tokenizer.word_groups(ids)
+        return groups_of(done.tokenizer, ids, pieces)
 
     source, fed = done.sides["source"].ids, done.sides["target"].ids
     return Attentions(

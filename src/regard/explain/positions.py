@@ -12,7 +12,6 @@ import math
 
 from regard.draw.positions import PositionFigures
 from regard.errors import MisuseError
-from regard.model.positions import sinusoids
 
 LONGEST, WIDEST, MOST_NUMBERS = 10_000, 4096, 4_000_000
 
@@ -20,6 +19,8 @@ LONGEST, WIDEST, MOST_NUMBERS = 10_000, 4096, 4_000_000
 def position_figures(length: int, dim: int, base: float | int = 10_000) -> PositionFigures:
     """The table of `length` positions and what can be seen in it."""
     _check(length, dim, base)
+    from regard.model.positions import sinusoids  # here: torch takes seconds, a refusal none
+
     table = sinusoids(length, dim, base=base).double().numpy()
     return PositionFigures(
         table=table,

@@ -8,21 +8,15 @@ A map goes in (heads.py), numbers with their words come out; draw/ makes the pic
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float
 
-from regard.errors import MisuseError
 from regard.explain.heads import AttentionMap, Attentions
+from regard.explain.place import find_word, told_apart
 
 FOLDED_BELOW = 0.005  # a weight that two decimals would write as 0.00
-SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-SPACE = "▁"  # how a piece shows that a space came before it
-PUNCTUATION = SPACE + ".,;:!?…\"'“”„‘’«»()[]।"
-WORDS_NAMED = 40  # in an error; a longer sentence is cut
 
 
 @dataclass(frozen=True)
@@ -56,64 +50,6 @@ def equations(
         others = 0.0 if every else sum(w for w, _ in terms if w < FOLDED_BELOW)
         found.append(Equation(rows[row], kept, others))
     return found
-
-
-def told_apart(words: Sequence[str]) -> list[str]:
-    """Words that occur more than once get a number: the₁ … the₂."""
-    seen: dict[str, int] = {}
-    named = []
-    for word in words:
-        seen[word] = seen.get(word, 0) + 1
-        number = str(seen[word]).translate(SUBSCRIPTS) if words.count(word) > 1 else ""
-        named.append(word + number)
-    return named
-
-
-def find_word(words: Sequence[str], wanted: str) -> list[int]:
-    """The places of a word: as written, else without case and punctuation, else by its position.
-
-    Positions count from 1. A word that occurs twice has two places, and among sub-words a word has
-    the places of all its pieces.
-    """
-    if not wanted.strip():
-        raise MisuseError(f"word: got an empty one, expected {_choice(words)}")
-    for written in (str, _bare):
-        places = [i for i, word in enumerate(words) if written(word) == written(wanted)]
-        if places and written(wanted):
-            return places
-    apart = told_apart(words)
-    if wanted in apart:
-        return [apart.index(wanted)]
-    if spelled := _spelled_by_pieces(words, wanted):
-        return spelled
-    if wanted.isascii() and wanted.isdigit():
-        if 1 <= int(wanted) <= len(words):
-            return [int(wanted) - 1]
-        raise MisuseError(
-            f"word: got position {wanted}, the text has {len(words)}; expected {_choice(words)}"
-        )
-    raise MisuseError(f"word: {wanted!r} is not in the text; expected {_choice(words)}")
-
-
-def _spelled_by_pieces(words: Sequence[str], wanted: str) -> list[int]:
-    """The run of pieces, the first of which begins a word, that spells `wanted`; or none."""
-    begins = [i for i, word in enumerate(words) if word.startswith(SPACE)]
-    for first, after in pairwise([*begins, len(words)]):
-        for end in range(first + 2, after + 1):
-            if _bare("".join(words[first:end])) == _bare(wanted):
-                return list(range(first, end))
-    return []
-
-
-def _bare(word: str) -> str:
-    return word.strip(PUNCTUATION).casefold()
-
-
-def _choice(words: Sequence[str]) -> str:
-    """What could have been asked for, with positions."""
-    named = [f"{i} {word}" for i, word in enumerate(words[:WORDS_NAMED], start=1)]
-    more = ", …" if len(words) > WORDS_NAMED else ""
-    return f"a word or a position of: {', '.join(named)}{more}"
 
 
 @dataclass(frozen=True)

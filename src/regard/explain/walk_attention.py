@@ -11,7 +11,8 @@ import math
 from collections.abc import Iterator
 
 from regard.draw.worksheet import Matrix, Step, Sum, number
-from regard.explain.traced_pass import Pass, Place
+from regard.explain.place import Place
+from regard.explain.traced_pass import Pass
 
 
 def attention_steps(done: Pass, place: Place) -> Iterator[Step]:

@@ -95,7 +95,7 @@ def open_encoder(model: str | Path | Published, device: str = "auto") -> Encoder
     """The encoder of a folder or of a name on the hub; an error lists what another model offers."""
     if isinstance(model, Published):
         model.demand("embed")
-        return Encoder(str(model.folder.resolve()), model)
+        return Encoder(kept_name(model.name or model.folder), model)
     place = located(model)
     if isinstance(place, Path) and not place.exists():
         raise MisuseError(

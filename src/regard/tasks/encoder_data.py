@@ -18,6 +18,7 @@ from regard.data.corpus import Limits, Report, split_for_validation
 from regard.data.labelled import Columns, Labelled, in_order, read_labelled
 from regard.data.phrasebook.corpus import phrasebook
 from regard.data.store import PairStore, write_store
+from regard.draw.counted import counted
 from regard.draw.progress import progress_bar
 from regard.errors import CheckpointError, DataError
 from regard.model.spec import Spec
@@ -64,7 +65,7 @@ class Texts:
             return read
         shown = [f"{name} {self.counts[name]:,}" for name in self.labels[: 2 * SHOWN]]
         more = ", …" if len(self.labels) > 2 * SHOWN else ""
-        return [*read, f"{len(self.labels)} labels: {', '.join(shown)}{more}."]
+        return [*read, f"{counted(len(self.labels), 'label')}: {', '.join(shown)}{more}."]
 
     def train(self) -> Iterator[Labelled]:
         """Those to learn from."""
@@ -141,8 +142,9 @@ def survey_texts(data: DataSection, seed: int, tags: bool = False) -> Texts:
             )
         if data.valid_texts is None and report.kept < FEWEST:
             raise DataError(
-                f"{data.texts}: {report.kept} rows are too few to hold some out for validation, "
-                f"{FEWEST} are the least; add more, or give some to validate on (data.valid_texts)"
+                f"{data.texts}: {counted(report.kept, 'row')}: too few to hold some out for "
+                f"validation, {FEWEST} are the least; add more, or give some to validate on "
+                "(data.valid_texts)"
             )
         if data.valid_texts is not None:
             refuse_unseen(data.valid_texts, read(data.valid_texts, data, Report()), set(counts))
@@ -166,8 +168,9 @@ def survey_unlabelled(data: DataSection, seed: int) -> Texts:
         report.total = report.kept = count
     elif data.valid_texts is None and report.kept < FEWEST:
         raise DataError(
-            f"{data.texts}: {report.kept} texts are too few to hold some out for validation, "
-            f"{FEWEST} are the least; add more, or give some to validate on (data.valid_texts)"
+            f"{data.texts}: {counted(report.kept, 'text')}: too few to hold some out for "
+            f"validation, {FEWEST} are the least; add more, or give some to validate on "
+            "(data.valid_texts)"
         )
     return Texts(data, seed, report, Counter(), labelled=False)
 

@@ -336,7 +336,8 @@ class Fit:
     def _ended(self) -> str | None:
         train, progress = self.recipe.train, self.progress
         if progress.step >= train.steps:
-            return f"all {train.steps:,} steps are done"
+            done = "the one step is" if train.steps == 1 else f"all {train.steps:,} steps are"
+            return f"{done} done"
         if train.minutes is not None and progress.seconds >= 60 * train.minutes:
             return f"{round(train.minutes, 2):g} minutes are over"
         return None

@@ -18,7 +18,7 @@ from regard.model.spec import Spec
 from regard.tasks.choice import Choice, read_choice
 from regard.tasks.codec import Codec, own_codec, published_codec
 from regard.tasks.encoder_file import OFFERS, objective_of
-from regard.tasks.named import folder_of
+from regard.tasks.named import folder_of, located
 from regard.tasks.recipe import make_recipe
 from regard.tasks.run import Run, open_run
 from regard.tasks.settings import Settings, read_settings
@@ -92,6 +92,17 @@ def parts_of_run(run: Run) -> tuple[Spec, Tokenizer, Search]:
         )
     recipe = make_recipe(read_json(run.recipe), str(run.recipe))
     return spec, tokenizer, recipe.decode
+
+
+def run_named(name: str | Path) -> Run:
+    """The run that a person named, for commands that read runs only."""
+    place = located(name)
+    if isinstance(place, str) or (is_published(place) and not Run(place).info.is_file()):
+        raise MisuseError(
+            f"{name}: a published model; this command reads the run of a training, made by "
+            "`regard train`"
+        )
+    return open_run(place)
 
 
 def best_step(run: Run) -> int | None:

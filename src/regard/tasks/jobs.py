@@ -1,5 +1,6 @@
 """The job of a recipe, by its objective: surveyed, prepared, described, taken up again."""
 
+from regard.draw.counted import counted
 from regard.tasks.encoder_data import (
     EncoderData,
     Texts,
@@ -63,8 +64,8 @@ def data_lines(job: AnyJob, recipe: Recipe, found: Corpus | Texts) -> list[str]:
         f" ({too_long:,} over {recipe.data.max_tokens} tokens left out)" if too_long > 0 else ""
     )
     return [
-        f"Data:       {len(data.train):,} pairs to train on{left_out}, {len(data.valid_texts):,} "
-        f"held out for validation ({origin})",
+        f"Data:       {counted(len(data.train), 'pair')} to train on{left_out}, "
+        f"{len(data.valid_texts):,} held out for validation ({origin})",
         *(f"            {line}" for line in parts_lines(data.parts, found.further)),
         f"Vocabulary: {job.spec.vocabulary:,} pieces ({data.tokenizer.kind}), shared by both sides",
     ]
@@ -74,11 +75,11 @@ def _texts_lines(data: EncoderData | SimilarData) -> list[str]:
     cut = sum(
         int((store.source_lengths == data.file.limit).sum()) for store in (data.train, data.valid)
     )
-    labels = f", {len(data.file.labels)} labels" if data.file.labels else ""
+    labels = f", {counted(len(data.file.labels), 'label')}" if data.file.labels else ""
     said = f"; {cut:,} fill all {data.file.limit} tokens, what is beyond was cut" if cut else ""
     return [
-        f"Data:       {len(data.train):,} texts to train on, {len(data.valid):,} held out for "
-        f"validation{labels}{said}",
+        f"Data:       {counted(len(data.train), 'text')} to train on, {len(data.valid):,} held "
+        f"out for validation{labels}{said}",
         f"Vocabulary: {data.tokenizer.size:,} pieces",
     ]
 

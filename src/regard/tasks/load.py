@@ -27,11 +27,11 @@ from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.tasks.encoder_file import objective_of, read_encoder_file
 from regard.tasks.engines import Asked, Engines
-from regard.tasks.home import best_step, home_of_run, parts_of_run
+from regard.tasks.home import best_step, home_of_run, parts_of_run, run_named
 from regard.tasks.logits import raw_logits
-from regard.tasks.named import folder_of, located
+from regard.tasks.named import folder_of
 from regard.tasks.published import Published, open_published
-from regard.tasks.run import Run, open_run
+from regard.tasks.run import Run
 from regard.tasks.score import Scored, score_texts
 from regard.tasks.settings import Settings
 from regard.tasks.translate import Translation, Translator
@@ -162,6 +162,7 @@ def load(
             folder,
             device,
             asked=asked,
+            name=str(path),
             allow_pickle=allow_pickle,
             allow_nonfinite=allow_nonfinite,
         )
@@ -183,13 +184,7 @@ def load_encoder(run: Run, device: str = "auto", asked: Asked = TORCH) -> Publis
 
 def load_run(path: str | Path, device: str = "auto", asked: Asked = TORCH) -> Model:
     """The model of a run folder: its final weights, or the best checkpoint so far."""
-    place = located(path)
-    if isinstance(place, str) or (is_published(place) and not Run(place).info.is_file()):
-        raise MisuseError(
-            f"{path}: a published model; this command reads the run of a training, made by "
-            "`regard train`"
-        )
-    run = open_run(place)
+    run = run_named(path)
     spec, tokenizer, search = parts_of_run(run)
     transformer = Transformer(spec, seed=None)
     load_into(transformer, _weights(run, transformer))

@@ -16,6 +16,7 @@ from regard.data.corpus import Limits, Pair, Report, read_pairs, split_for_valid
 from regard.data.mixture import Portion
 from regard.data.phrasebook.corpus import NOTES, Entry, phrasebook
 from regard.data.store import PairStore, write_store
+from regard.draw.counted import counted
 from regard.draw.progress import progress_bar
 from regard.errors import DataError
 from regard.tasks.further import Further, Unseen, survey_further
@@ -101,7 +102,7 @@ def survey(data: DataSection, seed: int) -> Corpus:
                     bar.advance()
         if not data.phrasebook and not data.valid_source and report.kept < FEWEST:
             raise DataError(
-                f"corpus: {report.kept} pairs are too few to hold some out for validation, "
+                f"corpus: {counted(report.kept, 'pair')}: too few to hold some out for validation, "
                 f"{FEWEST} are the least; add more, or give some to validate on (data.valid_source)"
             )
         further = [survey_further(more, _limits(data), bar.advance) for more in data.more]

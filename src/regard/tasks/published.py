@@ -74,6 +74,7 @@ class Published:
     tokenizer: PublishedTokenizer | None
     settings: Settings
     asked: Asked = Asked()
+    name: str = ""  # as a person typed it; "": the folder says it
 
     @property
     def spec(self) -> Spec:
@@ -280,19 +281,17 @@ class Published:
         """Insist that the model offers a task."""
         if task not in self.tasks:
             offered = ", ".join([*self.tasks, "logits"])
-            kind = f"{self.family.name} with head {self.spec.head!r}"
-            raise MisuseError(
-                f"{task}: {self.folder} ({kind}) does not offer it; it offers {offered}"
-            )
+            kind = f"{self.name or self.folder} ({self.family.name} with head {self.spec.head!r})"
+            raise MisuseError(f"{task}: {kind} does not offer it; it offers {offered}")
 
     def text_task(self, task: str) -> PublishedTokenizer:
         """The tokenizer, for a task that the model must offer."""
         self.demand(task)
         if self.tokenizer is None:
             raise DataError(
-                f"{task}: {self.folder} has no tokenizer files, so text cannot become ids; add "
-                "tokenizer.json, vocab.txt, vocab.json with merges.txt, or a SentencePiece model; "
-                "`logits` works without"
+                f"{task}: {self.name or self.folder} has no tokenizer files, so text cannot become "
+                "ids; add tokenizer.json, vocab.txt, vocab.json with merges.txt, or a SentencePiece "
+                "model; `logits` works without"
             )
         return self.tokenizer
 
@@ -302,6 +301,7 @@ def open_published(
     device: str = "auto",
     *,
     asked: Asked | None = None,
+    name: str = "",
     allow_pickle: bool = False,
     allow_nonfinite: bool = False,
 ) -> Published:
@@ -323,4 +323,4 @@ def open_published(
             f"{folder}: the tokenizer knows {tokenizer.size} tokens, the weights {vocabulary}; its "
             "files belong to another model"
         )
-    return Published(folder, family, transformer, tokenizer, settings, asked or Asked())
+    return Published(folder, family, transformer, tokenizer, settings, asked or Asked(), name)

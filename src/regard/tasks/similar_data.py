@@ -15,6 +15,7 @@ from regard.config import build, to_tables
 from regard.data.corpus import Report
 from regard.data.labelled import Labelled
 from regard.data.store import PairStore, write_store
+from regard.draw.counted import counted
 from regard.draw.progress import progress_bar
 from regard.errors import CheckpointError, DataError
 from regard.model.spec import Spec
@@ -59,8 +60,9 @@ def survey_pairs(data: DataSection, similar: SimilarSection, seed: int) -> Texts
                 bar.advance()
     if data.valid_texts is None and report.kept < FEWEST:
         raise DataError(
-            f"{data.texts}: {report.kept} pairs are too few to hold some out for validation, "
-            f"{FEWEST} are the least; add more, or give some to validate on (data.valid_texts)"
+            f"{data.texts}: {counted(report.kept, 'pair')}: too few to hold some out for "
+            f"validation, {FEWEST} are the least; add more, or give some to validate on "
+            "(data.valid_texts)"
         )
     return Texts(data, seed, report, Counter(), labelled)
 

@@ -11,6 +11,7 @@ from typing import Any
 from regard.checkpoint.native import read_json
 from regard.config import override, read_toml, to_tables
 from regard.datasets.find import with_sets
+from regard.draw.counted import counted
 from regard.draw.plot import MissingMatplotlib, loss_curve_png
 from regard.draw.progress import TrainingProgress
 from regard.errors import ConfigError, MisuseError, TrainingError
@@ -285,7 +286,7 @@ def _plan(fit: Fit, job: AnyJob, found: Corpus | Texts) -> list[str]:
     """What was chosen, before the first step."""
     recipe, spec, began = fit.recipe, fit.model.spec, fit.began
     train = recipe.train
-    until = [f"{train.steps:,} steps"] if _aim(train) else []
+    until = [counted(train.steps, "step")] if _aim(train) else []
     if train.minutes is not None:
         until.append(f"{train.minutes:g} minutes")
     return [

@@ -13,6 +13,7 @@ from typing import Any
 
 from regard.decode.engine import Engine, Pending, Row
 from regard.decode.hypothesis import Hypothesis, Search
+from regard.draw.counted import counted
 from regard.errors import DataError, MisuseError, RegardError, nearest
 from regard.tasks.codec import Codec
 from regard.text.sentences import split_sentences
@@ -120,8 +121,8 @@ class Translator:
             return [reading.prefix] * len(texts)
         if len(reading.prefix) != len(texts):
             raise MisuseError(
-                f"prefix: got {len(reading.prefix)} for {len(texts)} texts; give one text for all "
-                "of them, or one for each"
+                f"prefix: got {len(reading.prefix)} for {counted(len(texts), 'text')}; give one "
+                "for all of them, or one for each"
             )
         return list(reading.prefix)
 

@@ -7,6 +7,8 @@ sum depend on it: a run that is resumed in another way is another run.
 from dataclasses import dataclass
 from typing import Literal
 
+from regard.draw.counted import counted
+
 
 @dataclass(frozen=True)
 class Compute:
@@ -18,9 +20,5 @@ class Compute:
     kernels: Literal["fast", "plain"] = "fast"
 
     def __str__(self) -> str:
-        many = "worker" if self.workers == 1 else "workers"
-        threads = "thread" if self.threads == 1 else "threads"
-        return (
-            f"{self.precision}, {self.workers} {many} of {self.threads} {threads}, "
-            f"{self.kernels} kernels"
-        )
+        cores = f"{counted(self.workers, 'worker')} of {counted(self.threads, 'thread')}"
+        return f"{self.precision}, {cores}, {self.kernels} kernels"

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from pathlib import Path
 
 import pytest
 
@@ -321,7 +322,7 @@ def test_relative_clauses_are_not_contracted() -> None:
 
 
 @pytest.mark.end_to_end
-def test_same_everywhere() -> None:
+def test_same_everywhere(tmp_path: Path) -> None:
     program = (
         "import hashlib; from regard.data.phrasebook.corpus import phrasebook;"
         "print(hashlib.sha256(repr(phrasebook()).encode()).hexdigest())"
@@ -331,6 +332,7 @@ def test_same_everywhere() -> None:
         environment = {
             **os.environ,
             "PYTHONHASHSEED": seed,
+            "REGARD_CACHE": str(tmp_path / seed),  # each makes its own
             "PYTHONPATH": os.pathsep.join(sys.path),
         }
         done = subprocess.run(

@@ -8,19 +8,23 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from regard.data.phrasebook.german.grammar import german
 from regard.data.phrasebook.hindi.grammar import hindi
+from regard.data.phrasebook.kept import Rows, kept_rows
 from regard.data.phrasebook.notation import SLICES, Pattern
 from regard.data.phrasebook.notes import notes_sentences
 from regard.data.phrasebook.sampling import Draft, Language, Sampler
 from regard.data.phrasebook.splits import WORD, plain, split_key, split_of
 from regard.data.phrasebook.tables import PhrasebookError
 from regard.data.phrasebook.word_classes import Word, forms, words_of
+from regard.draw.progress import progress_bar
 
 LANGUAGES: dict[str, Callable[[], Language]] = {"de": german, "hi": hindi}
 SPLITS = ("train", "dev", "test")
 NOTES = "notes"  # the slice of the notes' own sentences: trained on, and asked for word by word
+Lemmas = tuple[tuple[str, str], ...]  # English lemmas with their word class
 _TOKEN = re.compile(WORD + r"|[^\w\s]")
 
 
@@ -55,10 +59,14 @@ class Statistics:
     slices: dict[tuple[str, str], int]
 
 
-def _language(name: str) -> Language:
+def _check_language(name: str) -> None:
     if name not in LANGUAGES:
         known = ", ".join(sorted(LANGUAGES))
         raise PhrasebookError(f"phrasebook: no language {name!r}; there is {known}")
+
+
+def _language(name: str) -> Language:
+    _check_language(name)
     return LANGUAGES[name]()
 
 
@@ -70,8 +78,10 @@ def _build(language: str, seed: int) -> tuple[tuple[Entry, Draft], ...]:
     drafts: dict[str, Draft] = {}
     fixed: set[str] = set()  # targets of patterns without slots to combine: always train
     batches = [_notes(language)]
-    for pattern in sorted(grammar.patterns, key=lambda one: not one.always_train):
-        batches.append(sampler.drafts(pattern))
+    with progress_bar("making the phrasebook", len(grammar.patterns)) as bar:
+        for pattern in sorted(grammar.patterns, key=lambda one: not one.always_train):
+            batches.append(sampler.drafts(pattern))
+            bar.advance()
     for batch in batches:
         for draft in batch:
             known = drafts.setdefault(draft.source, draft)
@@ -145,16 +155,43 @@ def _entry(draft: Draft, split: str) -> Entry:
     )
 
 
+@cache
+def _book(language: str, seed: int) -> tuple[tuple[Entry, Lemmas], ...]:
+    """All pairs with their English lemmas: as they were kept, or built now."""
+    _check_language(language)
+
+    def rows() -> Rows:
+        return [[*vars(entry).values(), draft.lemmas] for entry, draft in _build(language, seed)]
+
+    book: list[tuple[Entry, Lemmas]] = []
+    for *fields, lemmas in kept_rows(f"{language}-{seed}-pairs", rows):
+        values: list[Any] = [tuple(one) if isinstance(one, list) else one for one in fields]
+        book.append((Entry(*values), tuple((word, kind) for word, kind in lemmas)))
+    return tuple(book)
+
+
 def phrasebook(language: str = "de", seed: int = 1) -> tuple[Entry, ...]:
     """All pairs of all splits; the same seed gives the same pairs everywhere."""
-    return tuple(entry for entry, _ in _build(language, seed))
+    return tuple(entry for entry, _ in _book(language, seed))
 
 
 @cache
 def words_of_sentences(language: str = "de", seed: int = 1) -> dict[str, list[Word]]:
     """Each English sentence with its words, their classes and what they agree with."""
-    lexicon = _language(language).lexicon
-    return {entry.source: words_of(draft, lexicon) for entry, draft in _build(language, seed)}
+    _check_language(language)
+    kept = kept_rows(f"{language}-{seed}-words", lambda: _words(language, seed))
+    return {source: [Word(*word) for word in words] for source, words in kept}
+
+
+def _words(language: str, seed: int) -> Rows:
+    lexicon, built = _language(language).lexicon, _build(language, seed)
+    rows: Rows = []
+    with progress_bar("finding the classes of its words", len(built)) as bar:
+        for entry, draft in built:
+            words = words_of(draft, lexicon)
+            rows.append([entry.source, [[one.text, one.kind, one.agrees] for one in words]])
+            bar.advance()
+    return rows
 
 
 def forms_of(word: Word, language: str = "de") -> tuple[set[str], set[str]]:
@@ -176,12 +213,10 @@ def sample(language: str = "de", per_pattern: int = 10, seed: int = 1) -> dict[s
 
 def statistics(language: str = "de") -> Statistics:
     """Sizes of everything the corpus promises, measured on the corpus itself."""
-    built = _build(language, 1)
-    entries = [entry for entry, _ in built]
+    book = _book(language, 1)
+    entries = [entry for entry, _ in book]
     patterns = Counter(entry.pattern for entry in entries)
-    lemmas = Counter(
-        lemma for entry, draft in built if entry.split == "train" for lemma in draft.lemmas
-    )
+    lemmas = Counter(lemma for entry, used in book if entry.split == "train" for lemma in used)
     lengths = [len(text.split()) for e in entries for text in (e.source, e.target)]
     biggest, size = patterns.most_common(1)[0]
     return Statistics(

@@ -166,7 +166,7 @@ def realise(filler: Filler, form: str, agree: NounPhrase | None) -> str:
 
 def finish(text: str) -> str:
     """One sentence, polished: a/an, single blanks, capitals, no blank before punctuation."""
-    text = re.sub(r"\s+", " ", text).strip()
+    text = " ".join(text.split())
     text = re.sub(r" ([,.!?:;])", r"\1", text)
     text = _AN.sub(r"\1n ", text)
     return re.sub(r"(^|[.!?] )([a-z])", lambda match: match[1] + match[2].upper(), text)

@@ -100,12 +100,12 @@ class Sampler:
 
     def _draw(self, pattern: Pattern) -> list[Draft]:
         shared = self._fill(pattern, pattern.slots, {})
-        if shared is None or _key(pattern, shared) in self._drawn:
+        if shared is None or (key := _key(pattern, shared)) in self._drawn:
             return []
-        self._drawn.add(_key(pattern, shared))
+        self._drawn.add(key)
         if pattern.readings:
             return self._readings(pattern, shared)
-        drafts = [self._draft(pattern, shared, _key(pattern, shared))]
+        drafts = [self._draft(pattern, shared, key)]
         if pattern.swap:
             one, other = pattern.swap
             turned = {**shared, one: shared[other], other: shared[one]}
@@ -178,7 +178,7 @@ class Sampler:
             return self._pick(candidates, f"{where}: {spec}")
         return self._noun_phrase(first, rest, fillers, f"{where}: {spec}")
 
-    def _lexemes(self, kind: str, names: str, fillers: Fillers) -> list[Lexeme]:
+    def _lexemes(self, kind: str, names: str, fillers: Fillers) -> Sequence[Lexeme]:
         other = fillers.get(names)
         if isinstance(other, NounPhrase) and other.head is not None:
             return _suiting(self._language.lexicon, other.head)
@@ -231,7 +231,7 @@ class Sampler:
             ]
         return self._noun_lists[key]
 
-    def _qualities(self, noun: Lexeme, degree: str) -> list[Lexeme]:
+    def _qualities(self, noun: Lexeme, degree: str) -> Sequence[Lexeme]:
         """The adjectives for a noun; graded ones must be of a class named rank…"""
         suiting = _suiting(self._language.lexicon, noun)
         if degree == "adj":
@@ -241,9 +241,10 @@ class Sampler:
     def _pick(self, candidates: Sequence[Lexeme], where: str) -> Lexeme:
         if not candidates:
             raise PhrasebookError(f"{where}: nothing in the lexicon fits")
-        wanted = [candidate for candidate in candidates if candidate.en in self._wanted]
-        if wanted:
-            return self._rng.choice(wanted)
+        if self._wanted:
+            wanted = [candidate for candidate in candidates if candidate.en in self._wanted]
+            if wanted:
+                return self._rng.choice(wanted)
         one, other = self._rng.choice(candidates), self._rng.choice(candidates)
         return one if self._used[one.key] <= self._used[other.key] else other
 
@@ -312,6 +313,6 @@ def _key(pattern: Pattern, fillers: Fillers) -> str:
     return "\n".join((pattern.family, *keys, *swapped))
 
 
-def _suiting(lexicon: Lexicon, noun: Lexeme) -> list[Lexeme]:
+def _suiting(lexicon: Lexicon, noun: Lexeme) -> Sequence[Lexeme]:
     """The adjectives that share a class with the noun."""
     return lexicon.members("adj", ",".join(sorted(noun.classes)))

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import chain
 from pathlib import Path
 
 from regard.errors import DataError
@@ -50,12 +51,18 @@ class Lexeme:
 
     def flag(self, name: str) -> bool:
         """Whether the blank-separated `flags` column holds this name."""
-        return name in self.cell("flags").split()
+        return name in names_in(self.cell("flags"))
 
     @cached_property
     def key(self) -> str:
         """Identity for hashing: stable across runs and processes."""
         return f"{self.kind}:{self.en}:{self.target}"
+
+
+@cache
+def names_in(cell: str) -> frozenset[str]:
+    """The blank-separated names of a cell; asked for hundreds of thousands of times."""
+    return frozenset(cell.split())
 
 
 def read_lexicon(folder: Path, language: str) -> dict[str, list[Lexeme]]:
@@ -123,6 +130,7 @@ class Lexicon:
     lexemes: list[Lexeme]
     _by_class: dict[tuple[str, str], list[Lexeme]] = field(default_factory=dict)
     _by_lemma: dict[tuple[str, str], Lexeme] = field(default_factory=dict)
+    _members: dict[tuple[str, str], tuple[Lexeme, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for lexeme in self.lexemes:
@@ -131,10 +139,12 @@ class Lexicon:
             for lemma in (lexeme.en, lexeme.target.replace("|", "")):
                 self._by_lemma.setdefault((lexeme.kind, lemma), lexeme)
 
-    def members(self, kind: str, names: str) -> list[Lexeme]:
+    def members(self, kind: str, names: str) -> tuple[Lexeme, ...]:
         """The lexemes of a kind in any of the comma-separated classes, in table order."""
-        found = [lex for name in names.split(",") for lex in self._by_class.get((kind, name), [])]
-        return list(dict.fromkeys(found))
+        if (kind, names) not in self._members:
+            classes = [self._by_class.get((kind, name), []) for name in names.split(",")]
+            self._members[kind, names] = tuple(dict.fromkeys(chain.from_iterable(classes)))
+        return self._members[kind, names]
 
     def find(self, kind: str, lemma: str) -> Lexeme | None:
         """The lexeme with this English or target lemma (a separable prefix written joined)."""

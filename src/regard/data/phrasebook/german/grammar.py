@@ -71,7 +71,7 @@ def expand(text: str) -> str:
 
 def finish(text: str) -> str:
     """One sentence, polished: contractions (not of relative pronouns), blanks, commas, capitals."""
-    text = re.sub(r"\s+", " ", text).strip()
+    text = " ".join(text.split())
     text = _CONTRACT.sub(lambda match: _CONTRACTIONS[match[1]], text)
     text = text.replace(nominal.NO_CONTRACTION, "")
     text = re.sub(r" ([,.!?:;])", r"\1", text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from regard.data.phrasebook.tables import Lexeme
+from regard.data.phrasebook.tables import Lexeme, names_in
 
 _INNER_ADJECTIVES = ("का", "बड़ा", "छोटा", "पुराना", "नया")  # inflect inside a two-word noun
 _VOWEL_SIGNS = "ािीुूेैोौआइईउऊएऐओऔ"
@@ -29,7 +29,7 @@ INNER = {"m": NEUTRAL, "f": Features("f"), "mp": Features("m", True), "fp": Feat
 
 def flagged(lexeme: Lexeme, name: str) -> bool:
     """Whether the blank-separated `hi_flags` cell holds this name."""
-    return name in lexeme.cell("hi_flags").split()
+    return name in names_in(lexeme.cell("hi_flags"))
 
 
 def gender(lexeme: Lexeme) -> str:

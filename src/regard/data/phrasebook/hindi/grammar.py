@@ -88,7 +88,7 @@ def finish(text: str) -> str:
     """
     text = unicodedata.normalize("NFC", text)
     text = _EITHER.sub(lambda match: match[1 if match[3] == "था" else 2] + " " + match[3], text)
-    text = re.sub(r"\s+", " ", text).strip()
+    text = " ".join(text.split())
     text = re.sub(r"\.(?= |$)", "।", text).replace(", क्योंकि", " क्योंकि")
     return re.sub(r" ([,।!?:;])", r"\1", text)
 
