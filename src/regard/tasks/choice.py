@@ -19,7 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from regard import __version__, atomic
+from regard import __version__, atomic, lock
 from regard.careful import read_json
 from regard.checkpoint import files
 from regard.decode.engine import Layout
@@ -171,11 +171,5 @@ def only_one(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder's engines; a second process waits until the first is done."""
     place = folder / ENGINES
     place.mkdir(exist_ok=True)
-    try:
-        import fcntl
-    except ImportError:  # not on Windows
-        yield
-        return
-    with (place / ".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with lock.held(place / ".lock", wait=True):
         yield
