@@ -114,3 +114,13 @@ def test_elsewhere_a_refusal_is_final(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(PermissionError):
         atomic.write_text(tmp_path / "file.txt", "new")
     assert not waits
+
+
+def test_a_folder_that_another_made_meanwhile_can_stay(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    with atomic.new_folder(path, replace=False) as ours:
+        (ours / "file").write_text("ours")
+        path.mkdir()
+        (path / "file").write_text("theirs")
+    assert (path / "file").read_text() == "theirs"
+    assert list(tmp_path.iterdir()) == [path]

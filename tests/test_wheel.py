@@ -16,8 +16,6 @@ from packaging.requirements import Requirement
 import regard
 from installed import HOME, Installed, installed
 
-DATA = ("*.tsv", "*.txt", "*.toml", "*.safetensors", "*.json", "*.jsonl", "*.md", "py.typed")
-
 
 @pytest.fixture(scope="module")
 def package(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
@@ -34,7 +32,7 @@ def metadata(package: Installed) -> Message:
 @pytest.mark.end_to_end
 def test_all_that_lies_in_the_package_is_in_the_wheel(repository: Path, package: Installed) -> None:
     source = repository / "src"
-    files = [path for kind in ("*.py", *DATA) for path in (source / "regard").rglob(kind)]
+    files = [p for p in (source / "regard").rglob("*") if p.is_file() and p.suffix != ".pyc"]
     with zipfile.ZipFile(package.wheel) as wheel:
         packed = set(wheel.namelist())
     assert {path.relative_to(source).as_posix() for path in files} <= packed
@@ -82,8 +80,9 @@ def test_the_environment_runs_the_wheels_own_regard(package: Installed, tmp_path
     ("command", "shown"),
     [
         ("regard --version", regard.__version__),
-        ("regard walk --matrices the-cat-sat", "softmax"),
-        ("regard phrasebook --sample 2", "\n"),
+        ("regard walk --matrices the-cat-sat", "Softmax"),
+        ('regard translate demo-de "How are you?"', "?"),
+        ("regard demo --steps 20", "regard translate"),
     ],
 )
 def test_a_first_command_in_an_empty_folder(
