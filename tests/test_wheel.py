@@ -81,7 +81,7 @@ def test_the_environment_runs_the_wheels_own_regard(package: Installed, tmp_path
     [
         ("regard --version", regard.__version__),
         ("regard walk --matrices the-cat-sat", "Softmax"),
-        ('regard translate demo-de "How are you?"', "?"),
+        ('regard translate demo-de "How are you?"', "Wie geht es"),
         ("regard demo --steps 20", "regard translate"),
     ],
 )
