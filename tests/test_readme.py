@@ -1,4 +1,4 @@
-"""README does not rot: what it shows is run as a reader would run it; its files and numbers exist."""
+"""README does not rot: what it shows is run as a reader would; its files and numbers exist."""
 
 import re
 import shlex
