@@ -142,6 +142,7 @@ def open_run(folder: Path) -> Run:
         )
     known = {info.parent for name in KNOWN_BY for info in folder.parent.glob(f"*/{name}")}
     listed = f"; here are {', '.join(sorted(map(str, known))[-5:])}" if known else ""
-    listed = listed or nearest(str(folder), models_in_the_box())
-    listed = listed or "; `regard train` makes a run, `regard models` lists those in the box"
+    hint = nearest(str(folder), models_in_the_box())
+    trained = f"; `regard train` makes a run, the box has {', '.join(models_in_the_box())}"
+    listed = listed or (hint if "did you mean" in hint else trained)
     raise MisuseError(f"{folder}: no such folder{listed}")
