@@ -36,7 +36,7 @@ def absolute_links(text: str, home: str) -> str:
 def _linked(prose: str, home: str) -> str:
     files, pictures = f"{home}/blob/{BRANCH}/", f"{home}/raw/{BRANCH}/"
     prose = re.sub(rf"(!\[[^\]]*\]\(){WITHIN}", rf"\g<1>{pictures}", prose)
-    prose = re.sub(rf'(<img\b[^>]* src="){WITHIN}', rf"\g<1>{pictures}", prose)
+    prose = re.sub(rf'(<(?:img|source)\b[^>]* src(?:set)?="){WITHIN}', rf"\g<1>{pictures}", prose)
     return re.sub(rf"(\]\(){WITHIN}", rf"\g<1>{files}", prose)
 
 

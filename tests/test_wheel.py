@@ -54,7 +54,8 @@ def test_the_metadata_is_that_of_a_release(metadata: Message) -> None:
 @pytest.mark.end_to_end
 def test_links_on_the_page_of_an_index_lead_somewhere(metadata: Message) -> None:
     page = str(metadata.get_payload())
-    links = re.findall(r"\]\(([^)\s]+)\)", page)
+    links = re.findall(r"\]\(([^)\s]+)\)|src(?:set)?=\"([^\"]+)\"", page)
+    links = [link or picture for link, picture in links]
     assert f"{HOME}/blob/main/CONTRIBUTING.md" in links
     assert not [link for link in links if not link.startswith(("https://", "#"))]
 
@@ -110,6 +111,7 @@ def test_without_a_home_nothing_is_changed_and_no_address_is_named(repository: P
             f"[![picture]({HOME}/raw/main/a.svg)]({HOME}/blob/main/b.md)",
         ),
         ('<img alt="x" src="a.svg">', f'<img alt="x" src="{HOME}/raw/main/a.svg">'),
+        ('<source srcset="a.svg">', f'<source srcset="{HOME}/raw/main/a.svg">'),
         ("[here](#install)", "[here](#install)"),
         ("[there](https://arxiv.org/abs/1706.03762)", "[there](https://arxiv.org/abs/1706.03762)"),
         ("`code[0](1)`, [a](b)", f"`code[0](1)`, [a]({HOME}/blob/main/b)"),
