@@ -19,6 +19,7 @@ ARROW = "# → "
 _FENCE = re.compile(
     r"^(?P<indent> *)```(?P<kind>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```", re.S | re.M
 )
+_PROGRESS = re.compile(r"\d%  .*\d+/\d+ .*elapsed")  # a terminal wipes these lines out
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
@@ -82,7 +83,8 @@ def difference(shown: list[str] | tuple[str, ...], printed: str) -> str:
     wanted = _trimmed([line if line.strip() == CUT else normal(line) for line in shown])
     if not wanted:
         return ""
-    lines = _trimmed([normal(line) for line in printed.splitlines()])
+    kept = (line for line in printed.splitlines() if not _PROGRESS.search(line))
+    lines = _trimmed([normal(line) for line in kept])
     parts = _split([line.strip() for line in wanted])
     place = 0
     for number, part in enumerate(parts):

@@ -27,6 +27,9 @@ INSTEAD = {
     ),
 }
 
+# Done before the page is: what a machine does once, and says so, the first time a model is used.
+ONCE = ("regard translate demo-de Hello.", "regard translate demo-hi Hello.")
+
 
 @pytest.fixture(scope="module")
 def package(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
@@ -53,6 +56,7 @@ def test_every_block_does_what_it_shows(readme: str, package: Installed, tmp_pat
         done = package.run(command, tmp_path)
         return Ran(done.returncode, done.stdout)
 
+    assert not [command for command in ONCE if run(command).code]
     problems = problems_of(readme, run, INSTEAD)
     assert not problems, "\n\n".join(problems)
 

@@ -127,6 +127,8 @@ def test_a_list_that_says_too_much_or_too_little_is_a_problem(run: Run) -> None:
         (["BLEU  12.3"], "BLEU 9.75\n", True),
         (["BLEU  12.3"], "chrF 12.3\n", False),
         ([], "anything\n", True),
+        (["a"], "comparing  66%  4/6  0:00:18 elapsed  0:00:09 left\na\n", True),
+        (["a"], "66% of 4/6 elapsed\na\n", False),
     ],
 )
 def test_an_output_and_what_is_shown_of_it(shown: list[str], printed: str, same: bool) -> None:
