@@ -2,7 +2,8 @@
 # TORCH_INDEX: PyTorch's index of CPU builds, for machines where pip would choose a CUDA build:
 #     make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu
 
-PYTHON ?= python3
+windows := $(filter Windows_NT,$(OS))
+PYTHON ?= $(if $(windows),python,python3)
 VENV ?= .venv
 TORCH_INDEX ?=
 # Where data sets lie, if not where `regard data NAME` puts them; CI has them beside the checkout.
@@ -12,11 +13,11 @@ export REGARD_DATA
 recipes := multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag
 RUN := $(or $(RUN),runs/$(firstword $(filter $(recipes),$(MAKECMDGOALS)) run)-$(shell date +%Y%m%d-%H%M%S))
 
-bin := $(VENV)/bin
+bin := $(VENV)/$(if $(windows),Scripts,bin)
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo demo-hi models multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag docs refresh-docs bench-decode bench-train bench-embed bench-search test test-long check format clean
+.PHONY: help demo demo-hi models multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag dist docs refresh-docs bench-decode bench-train bench-embed bench-search test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
@@ -27,6 +28,7 @@ help:
 	@echo "make sst2-distil TEACHER=…  a student with half the layers of one of those, measured beside it"
 	@echo "make stsb       fine-tune a sentence encoder on STS-B; Spearman before and after"
 	@echo "make phrasebook-fill, phrasebook-tag  train an encoder on the phrasebook and score it"
+	@echo "make dist       build the wheel and the source archive into dist/"
 	@echo "make docs       build the pages of docs/ as a site into site/"
 	@echo "make refresh-docs RUN=… HINDI=…  run the commands of the pages again"
 	@echo "make bench-decode RUN=…  decoding speed beside CTranslate2 and transformers (needs Multi30k)"
@@ -64,11 +66,11 @@ $(VENV)/.demo: $(VENV)/.train
 # RUN=… names another folder than runs/demo; an earlier demo is never overwritten.
 demo: $(VENV)/.demo
 	$(bin)/regard demo $(if $(filter-out file,$(origin RUN)),--run $(RUN))
-	@echo "The command: '. $(VENV)/bin/activate', then 'regard …'; or $(VENV)/bin/regard"
+	@echo "The command: '. $(bin)/activate', then 'regard …'; or $(bin)/regard"
 
 demo-hi: $(VENV)/.demo
 	$(bin)/regard demo --language hi $(if $(filter-out file,$(origin RUN)),--run $(RUN))
-	@echo "The command: '. $(VENV)/bin/activate', then 'regard …'; or $(VENV)/bin/regard"
+	@echo "The command: '. $(bin)/activate', then 'regard …'; or $(bin)/regard"
 
 # Train the models that travel inside the package, measure them, pack them into src/regard/models.
 models: $(VENV)/.demo
@@ -112,6 +114,11 @@ phrasebook-fill phrasebook-tag: $(VENV)/.bench
 	$(bin)/regard train $@ --run $(RUN)
 	$(bin)/regard evaluate $(RUN)
 
+# What a package index is given: setup.py says where its links lead.
+dist: $(VENV)/.dev
+	$(bin)/python -m build
+	@echo "dist/ holds the wheel and the source archive"
+
 docs: $(VENV)/.dev
 	$(bin)/mkdocs build --quiet
 	@echo "The site is in site/: open site/index.html"
@@ -141,15 +148,17 @@ test: check
 test-long: $(VENV)/.dev
 	$(bin)/python -m pytest -m long
 
+code := src tests tools bench setup.py
+
 check: $(VENV)/.dev
-	$(bin)/ruff format --check src tests tools bench
-	$(bin)/ruff check src tests tools bench
+	$(bin)/ruff format --check $(code)
+	$(bin)/ruff check $(code)
 	$(bin)/mypy
 	$(bin)/lint-imports
 
 format: $(VENV)/.dev
-	$(bin)/ruff format src tests tools bench
-	$(bin)/ruff check --fix src tests tools bench
+	$(bin)/ruff format $(code)
+	$(bin)/ruff check --fix $(code)
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache src/regard.egg-info
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache src/regard.egg-info build dist

@@ -69,6 +69,53 @@ def test_a_folder_in_the_way_is_named(
     assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
 
 
+def refuse_while_open(monkeypatch: pytest.MonkeyPatch, times: int) -> list[float]:
+    """A system like Windows, where another program has the file open for a while."""
+    waits: list[float] = []
+    monkeypatch.setattr(atomic, "is_refused_while_open", lambda: True)
+    monkeypatch.setattr("time.sleep", waits.append)
+    really = Path.replace
+
+    def replace(old: Path, new: Path) -> Path:
+        if len(waits) < times:
+            raise PermissionError(13, "in use", str(new))
+        return really(old, new)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    return waits
+
+
+def test_a_file_that_others_have_open_is_replaced_when_they_are_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = refuse_while_open(monkeypatch, times=3)
+    atomic.write_text(tmp_path / "file.txt", "new")
+    with atomic.new_folder(tmp_path / "folder") as temporary:
+        (temporary / "x").write_text("1")
+    assert (tmp_path / "file.txt").read_text() == "new" and len(waits) == 3
+    assert (tmp_path / "folder/x").read_text() == "1"
+
+
+def test_one_that_they_keep_open_stays_what_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file.txt"
+    path.write_text("old")
+    waits = refuse_while_open(monkeypatch, times=99)
+    with pytest.raises(PermissionError, match="in use"):
+        atomic.write_text(path, "new")
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+    assert tuple(waits) == atomic.WAITS
+
+
+def test_elsewhere_a_refusal_is_final(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = refuse_while_open(monkeypatch, times=1)
+    monkeypatch.setattr(atomic, "is_refused_while_open", lambda: False)
+    with pytest.raises(PermissionError):
+        atomic.write_text(tmp_path / "file.txt", "new")
+    assert not waits
+
+
 def test_a_folder_that_another_made_meanwhile_can_stay(tmp_path: Path) -> None:
     path = tmp_path / "model"
     with atomic.new_folder(path, replace=False) as ours:

@@ -8,12 +8,14 @@ two renames. What a crash leaves behind begins with `.tmp-` and is removed by `s
 import errno
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 PREFIX = ".tmp-"
+WAITS = (0.01, 0.03, 0.1, 0.3, 1.0)  # seconds before a refused rename is tried again
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -34,7 +36,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        rename(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -62,14 +64,13 @@ def new_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
             if file.is_dir():
                 sync_folder(file)
                 continue
-            with file.open("rb") as handle:
-                os.fsync(handle.fileno())
+            sync_file(file)
         sync_folder(temporary)
         older = _doomed(path)  # of that name, for example from before a resume
         if replace and path.exists():
-            path.rename(older)
+            rename(path, older)
         try:
-            temporary.rename(path)
+            rename(temporary, path)
         except OSError:
             if replace or not path.is_dir():
                 raise
@@ -83,7 +84,9 @@ def new_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
 
 def remove_folder(path: Path) -> None:
     """Remove a folder so that no half-removed one is left under its name."""
-    shutil.rmtree(path.rename(_doomed(path)), ignore_errors=True)
+    doomed = _doomed(path)
+    rename(path, doomed)
+    shutil.rmtree(doomed, ignore_errors=True)
 
 
 def _doomed(path: Path) -> Path:
@@ -101,11 +104,42 @@ def sweep(folder: Path) -> None:
                 leftover.unlink(missing_ok=True)
 
 
+def rename(old: Path, new: Path) -> None:
+    """Give a file or folder its new name, in place of a file that had it.
+
+    Windows refuses while anybody has one of them open, a virus scanner for example: try again.
+    """
+    for seconds in WAITS if is_refused_while_open() else ():
+        try:
+            old.replace(new)
+        except PermissionError:
+            time.sleep(seconds)
+        else:
+            return
+    old.replace(new)
+
+
+def sync_file(path: Path) -> None:
+    """fsync a file that was written by others; Windows wants it open for writing."""
+    with path.open("r+b" if is_refused_while_open() else "rb") as handle:
+        os.fsync(handle.fileno())
+
+
 def sync_folder(folder: Path) -> None:
     """fsync a folder, so that a rename in it survives a power cut (where the system can)."""
-    if os.name == "posix":
+    if can_sync_folders():
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def can_sync_folders() -> bool:
+    """Whether a folder can be opened and synced; on Windows it cannot."""
+    return os.name == "posix"
+
+
+def is_refused_while_open() -> bool:
+    """Whether the system treats an open file as Windows does."""
+    return os.name == "nt"

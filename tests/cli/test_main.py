@@ -1,5 +1,6 @@
 """The command line as a newcomer meets it: help, typos, wrong files; each ends in a sentence."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -93,3 +94,16 @@ def test_an_interrupt_waits_for_no_thread(tmp_path: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=20
     )
     assert (got.returncode, got.stdout, got.stderr) == (130, "an answer\n", "\nStopped.\n")
+
+
+def test_a_file_gets_every_character_even_under_an_old_code_page(tmp_path: Path) -> None:
+    """As Windows has it for what is redirected; the page cp1252 knows no Greek."""
+    done = subprocess.run(
+        [sys.executable, "-m", "regard", "walk", "--matrices", "the-cat-sat"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "cp1252"},
+        capture_output=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Σ" in done.stdout.decode("utf-8")

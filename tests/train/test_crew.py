@@ -1,6 +1,7 @@
 """Fast steps against plain ones: the same loss, gradients and dropout masks."""
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,10 +19,12 @@ from regard.errors import TrainingError
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.text.special import Special
+from regard.train import crew, shared
 from regard.train.compute import Compute
 from regard.train.crew import Crew
 from regard.train.label_smoothing import Loss
 from regard.train.objectives import Translation
+from regard.train.shared import SharedTensors
 from regard.train.worker import Sums
 
 Precision = Literal["fp32", "bf16"]
@@ -220,6 +223,41 @@ def test_colleagues_end_when_we_are_killed() -> None:
     ours.wait()
     psutil.wait_procs([other], timeout=30)
     assert not other.is_running() or other.status() == psutil.STATUS_ZOMBIE
+
+
+SERVES = """
+from regard.train import colleague
+colleague.die_with_parent = lambda: False
+colleague.serve{files}
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="colleagues are processes that share memory")
+def test_without_the_systems_help_the_end_of_the_line_ends_a_colleague() -> None:
+    ours, theirs = socket.socketpair()
+    memory = SharedTensors([torch.zeros(1)])
+    files = (memory.descriptor, memory.descriptor, theirs.fileno())
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVES.format(files=files)],
+        pass_fds=files,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+    )
+    theirs.close()
+    ours.close()
+    assert process.wait(timeout=60) == 0
+    memory.close()
+
+
+@pytest.mark.parametrize("without", ["can_memfd", "can_share"])
+def test_shares_in_other_memory_or_in_turn_are_the_same_bits(
+    without: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = model()
+    usual, theirs = gradients(one, Compute(workers=2), batches())
+    monkeypatch.setattr(shared if without == "can_memfd" else crew, without, lambda: False)
+    plain, ours = gradients(one, Compute(workers=2), batches())
+    assert plain == usual
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 7, 20])

@@ -3,10 +3,12 @@
 So `regard --help` answers at once and without torch.
 """
 
+import codecs
 import os
 import sys
 from contextlib import suppress
 from importlib import import_module
+from io import TextIOWrapper
 
 import click
 
@@ -92,8 +94,22 @@ def _leave_at_once() -> None:
     os._exit(130)
 
 
+def _write_every_character() -> None:
+    """Windows gives a pipe or a file an old code page, which has neither → nor Hindi: UTF-8 there.
+
+    A terminal of another kind shows what it can.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
+            if stream.isatty():
+                stream.reconfigure(errors="replace")
+            else:
+                stream.reconfigure(encoding="utf-8")
+
+
 def main() -> None:
     """The entry point: errors of ours end in one sentence and their exit code."""
+    _write_every_character()
     try:
         group(standalone_mode=False)
     except click.ClickException as error:

@@ -19,7 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from regard import __version__, atomic
+from regard import __version__, atomic, lock
 from regard.careful import read_json
 from regard.checkpoint import files
 from regard.decode.engine import Layout
@@ -28,6 +28,7 @@ from regard.errors import CheckpointError
 ENGINES, CHOICE = "engines", "choice.json"
 FORMAT = 1
 MAX_BYTES = 1024 * 1024
+CPU_INFO = Path("/proc/cpuinfo")  # Linux
 
 
 @dataclass(frozen=True)
@@ -68,17 +69,21 @@ def default_layout(precision: str = "fp32") -> Layout:
 
 def cores() -> int:
     """The cores that this process may use."""
-    if os.name == "posix" and platform.system() == "Linux":
+    if can_ask_for_cores():
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def can_ask_for_cores() -> bool:
+    """Whether the system says which cores this process may use; else all are counted."""
+    return platform.system() == "Linux"
 
 
 def this_machine() -> Machine:
     """The name of the CPU as the system gives it, and the cores that may be used."""
     name = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        with info.open(encoding="utf-8", errors="replace") as lines:
+    if CPU_INFO.is_file():
+        with CPU_INFO.open(encoding="utf-8", errors="replace") as lines:
             named = (line.partition(":")[2].strip() for line in lines if line.startswith("model n"))
             name = next(named, "") or name
     return Machine(name, cores())
@@ -171,11 +176,5 @@ def only_one(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder's engines; a second process waits until the first is done."""
     place = folder / ENGINES
     place.mkdir(exist_ok=True)
-    try:
-        import fcntl
-    except ImportError:  # not on Windows
-        yield
-        return
-    with (place / ".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with lock.held(place / ".lock", wait=True):
         yield

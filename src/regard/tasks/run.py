@@ -13,12 +13,12 @@ runs/demo/
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard import atomic
+from regard import atomic, lock
 from regard.checkpoint.files import is_published, read_json
 from regard.errors import CheckpointError, MisuseError, nearest
 from regard.tasks.box import models_in_the_box
@@ -102,15 +102,10 @@ def new_run(folder: Path) -> Run:
 @contextmanager
 def only_one(run: Run) -> Iterator[None]:
     """Hold the run's lock: two trainings in one folder would destroy each other's checkpoints."""
-    try:
-        import fcntl
-    except ImportError:  # not on Windows
-        yield
-        return
-    with (run.folder / ".lock").open("w") as file:
+    with ExitStack() as stack:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            stack.enter_context(lock.held(run.folder / ".lock"))
+        except lock.Taken:
             raise MisuseError(f"{run.folder}: another process is training this run") from None
         yield
 

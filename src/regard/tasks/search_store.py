@@ -14,13 +14,13 @@ opening it starts again with the new manifest.
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from hashlib import sha256 as hash_of
 from pathlib import Path
 from typing import Any
 
-from regard import atomic
+from regard import atomic, lock
 from regard.careful import read_json
 from regard.checkpoint.files import sha256
 from regard.errors import CheckpointError, MisuseError
@@ -141,21 +141,18 @@ def writing(index: Path) -> Iterator[None]:
     _insist_on_index(index)
     is_new = not index.exists()
     index.mkdir(parents=True, exist_ok=True)
-    with (index / ".lock").open("w") as file:
+    with ExitStack() as stack:
         try:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:  # not on Windows
-            pass
-        except BlockingIOError:
+            stack.enter_context(lock.held(index / ".lock"))
+        except lock.Taken:
             raise MisuseError(f"{index}: another process is writing this index") from None
         atomic.sweep(index)
         try:
             yield
         except BaseException:
             if is_new and {path.name for path in index.iterdir()} == {".lock"}:
-                shutil.rmtree(index)  # nothing came of it
+                # Nothing came of it. Windows keeps the lock's file, which is open.
+                shutil.rmtree(index, ignore_errors=True)
             raise
 
 
@@ -182,5 +179,6 @@ def remove_old(index: Path, current: str) -> None:
     """Remove what the manifest does not name, and what an unfinished update kept."""
     for path in index.glob(f"{GENERATION}*"):
         if path.name != current:
-            atomic.remove_folder(path)
+            with suppress(PermissionError):  # Windows: a reader has it open; the next update tries
+                atomic.remove_folder(path)
     shutil.rmtree(index / PENDING, ignore_errors=True)

@@ -4,6 +4,7 @@
     SIGTERM   from `kill`, a container or a job manager that needs the machine
     SIGUSR1   from a job manager whose time is nearly up (Slurm: --signal=USR1@90)
     SIGHUP    the terminal was closed; left alone where it is ignored, as under nohup
+    SIGBREAK  Ctrl-Break, and a closed window, under Windows
 
 A closed terminal or a job manager may send several: only Ctrl-C is impatient the second time.
 """
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-POLITE = ("SIGINT", "SIGTERM", "SIGUSR1", "SIGHUP")  # Windows has the first two
+POLITE = ("SIGINT", "SIGTERM", "SIGUSR1", "SIGHUP", "SIGBREAK")  # no system has them all
 
 
 class Stopped(Exception):
@@ -48,14 +49,18 @@ class StopRequest:
             raise Stopped
 
 
+def known_signals() -> list[signal.Signals]:
+    """Those of them that this system has."""
+    return [signal.Signals[name] for name in POLITE if name in signal.Signals.__members__]
+
+
 @contextmanager
 def polite_stop() -> Iterator[StopRequest]:
     """Inside, these signals set the request."""
     request = StopRequest()
-    known = [signal.Signals[name] for name in POLITE if name in signal.Signals.__members__]
     old = {
         number: signal.signal(number, request.on_signal)
-        for number in known
+        for number in known_signals()
         if number.name != "SIGHUP" or signal.getsignal(number) is not signal.SIG_IGN
     }
     try:

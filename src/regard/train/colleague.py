@@ -113,11 +113,23 @@ class Colleague:
         self._gradients.close()
 
 
+def die_with_parent() -> bool:
+    """Ask the system to end this process when its parent ends; False where it has no such wish.
+
+    Then the line, which ends with the parent too, ends the colleague after the share at hand.
+    """
+    try:
+        prctl = ctypes.CDLL(None).prctl
+    except (AttributeError, OSError, TypeError):  # not Linux
+        return False
+    return bool(prctl(_DIE_WITH_PARENT, signal.SIGKILL) == 0)
+
+
 def serve(weights: int, gradients: int, line: int) -> None:
     """The colleague's own side: answer shares until the line is closed."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
         signal.signal(number, signal.SIG_IGN)
-    ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+    die_with_parent()
     keep_freed_memory()
     talk = Connection(line)
     try:

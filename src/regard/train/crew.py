@@ -7,6 +7,8 @@ On a CPU two workers of one thread are faster than one of two: nobody waits at t
 operation. The first worker is this process, the others have one of their own; all see the same
 weights. Every part of a step has its own seed for dropout, and gradients are added in a fixed
 order: a step depends on the weights, its number and its examples, and on nothing that came before.
+So where processes cannot share memory (train/shared.py), this one computes all shares in turn, to
+the same bits.
 
 A part that memory is too small for is halved, and halved again, when the others are done: the sum
 over its rows, and with it the step, stays the same but for rounding.
@@ -58,11 +60,12 @@ class Crew:
 
     def _hire(self, loss_of: LossOf, seed: int) -> None:
         on_cpu = self._weights[0].device.type == "cpu"
-        if not (can_share() and on_cpu and is_known(loss_of)):
+        if not (on_cpu and is_known(loss_of)):
             raise MisuseError(
-                "train.workers: several workers are for translation on a CPU under Linux; set it "
-                "to 1"
+                "train.workers: several workers are for training on a CPU; set it to 1"
             )
+        if not can_share():
+            return
         weights = list(self._model.parameters())
         self._memory = memory = SharedTensors(weights)
         with torch.no_grad():
@@ -80,7 +83,8 @@ class Crew:
         workers = self.compute.workers
         parts = [half for part in parts_of(group, workers) for half in part.within(self.most)]
         shares = [Share(step, targets, parts[i::workers]) for i in range(workers)]
-        asked = [(c, s) for c, s in zip(self._colleagues, shares[1:], strict=True) if s.parts]
+        hired = 1 + len(self._colleagues)  # all of them, or only we
+        asked = [(c, s) for c, s in zip(self._colleagues, shares[1:hired], strict=True) if s.parts]
         for colleague, share in asked:
             colleague.ask(share)
         try:
@@ -89,6 +93,8 @@ class Crew:
             said = [colleague.listen() for colleague, _ in asked]
         for (colleague, share), answer in zip(asked, said, strict=True):
             done.add(colleague.done(answer, share))
+        for share in shares[hired:]:
+            done.add(self._own.gradients(share))
         self._do_again(step, targets, done)
         for weight, gradient in zip(self._weights, done.gradients, strict=True):
             weight.grad = gradient

@@ -7,6 +7,7 @@ zeros by the kernel, which can cost more than the arithmetic that was asked for
 """
 
 import ctypes
+from typing import Any
 
 # Names of <malloc.h>.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
@@ -17,9 +18,7 @@ def keep_freed_memory() -> bool:
 
     False where the C library has no such switch (it is glibc's); nothing is changed then.
     """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):
+    if (mallopt := _switch("mallopt")) is None:
         return False
     # One arena: a second one would keep its own stock of free blocks for each worker.
     wanted = {_MMAP_THRESHOLD: 1 << 30, _TRIM_THRESHOLD: 2**31 - 1, _ARENA_MAX: 1}
@@ -28,7 +27,13 @@ def keep_freed_memory() -> bool:
 
 def give_freed_memory_back() -> None:
     """Let the system have what is free at the moment."""
+    if (malloc_trim := _switch("malloc_trim")) is not None:
+        malloc_trim(0)
+
+
+def _switch(name: str) -> Any:
+    """A function of the C library; None where it has none of that name."""
     try:
-        ctypes.CDLL(None).malloc_trim(0)
+        return ctypes.CDLL(None)[name]
     except (AttributeError, OSError, TypeError):
-        return
+        return None

@@ -1,12 +1,14 @@
 """Memory that several processes see: the weights, and the gradients of each colleague.
 
-An anonymous file (Linux's memfd): it has no name that anybody could open, no size limit of its own,
-and is gone with the last process that holds it.
+An anonymous file: it has no name that anybody could open and is gone with the last process that
+holds it. Linux keeps one in memory (memfd); elsewhere it is a temporary file whose name is removed
+at once. Where a process cannot hand files on to another, nothing is shared (train/crew.py).
 """
 
 import mmap
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
 
 import torch
@@ -14,8 +16,21 @@ from torch import Tensor
 
 
 def can_share() -> bool:
-    """Whether this system has such files."""
+    """Whether a process can hand a file on to one that it starts; on Windows it cannot."""
+    return os.name == "posix"
+
+
+def can_memfd() -> bool:
+    """Whether the system keeps files without a name in memory."""
     return sys.platform == "linux"
+
+
+def _anonymous_file() -> int:
+    if can_memfd():
+        return os.memfd_create("regard")
+    descriptor, name = tempfile.mkstemp(prefix="regard-")
+    os.unlink(name)
+    return descriptor
 
 
 class SharedTensors:
@@ -27,8 +42,7 @@ class SharedTensors:
         for size in sizes:
             starts.append(starts[-1] + -(-size // 64) * 64)  # each at the start of a cache line
         if descriptor is None:
-            assert sys.platform == "linux"
-            descriptor = os.memfd_create("regard")
+            descriptor = _anonymous_file()
             os.ftruncate(descriptor, starts[-1])
         self.descriptor = descriptor
         # The tensors keep the block alive; the descriptor is only for finding it.
