@@ -12,6 +12,7 @@ import click
 
 from regard import __version__
 from regard.errors import RegardError, nearest
+from regard.processor.caps import enter
 
 # name → (module, what `regard --help` says)
 COMMANDS = {
@@ -50,6 +51,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
+        enter()
         command = vars(import_module(COMMANDS[cmd_name][0]))["command"]
         assert isinstance(command, click.Command)
         return command

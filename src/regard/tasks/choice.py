@@ -24,6 +24,7 @@ from regard.careful import read_json
 from regard.checkpoint import files
 from regard.decode.engine import Layout
 from regard.errors import CheckpointError
+from regard.processor.machine import cpu_name
 
 ENGINES, CHOICE = "engines", "choice.json"
 FORMAT = 1
@@ -75,13 +76,7 @@ def cores() -> int:
 
 def this_machine() -> Machine:
     """The name of the CPU as the system gives it, and the cores that may be used."""
-    name = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        with info.open(encoding="utf-8", errors="replace") as lines:
-            named = (line.partition(":")[2].strip() for line in lines if line.startswith("model n"))
-            name = next(named, "") or name
-    return Machine(name, cores())
+    return Machine(cpu_name(), cores())
 
 
 def versions() -> dict[str, str]:
