@@ -152,7 +152,11 @@ def tournament(
         challengers = [*ways[1:], *([None] if half else [])]
         for way in challengers:
             other = ready(way or replace(best.way, precision="bf16"))
-            is_faster = duel(best, other) > MARGIN
+            try:
+                is_faster = duel(best, other) > MARGIN
+            except BaseException:
+                other.close()
+                raise
             for one in (best, other):
                 speeds[one.way] = median(one.speeds)
             best, loser = (other, best) if is_faster else (best, other)
