@@ -32,7 +32,7 @@ COMMANDS = {
     "search": ("regard.cli.search", "Find passages by meaning, by words, or both."),
     "similar": ("regard.cli.similar", "How alike two texts are; pairs against given scores."),
     "convert": ("regard.cli.convert", "A published model to regard's own files, and back."),
-    "doctor": ("regard.cli.doctor", "Say what a file of weights is, without running it."),
+    "doctor": ("regard.cli.doctor", "Say what a file of weights is; or what this machine offers."),
     "verify": ("regard.cli.verify", "Does a model still answer as it did?"),
     "evaluate": ("regard.cli.evaluate", "Measure BLEU and chrF, and the phrasebook's slices."),
     "explain": ("regard.cli.explain", "Show what the model attended to."),

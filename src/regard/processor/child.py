@@ -14,15 +14,17 @@ import signal
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from regard.processor.simulate import death_of, die
 
-Numbers = NDArray[np.float64]
-Trial = Callable[[], tuple[Numbers, Numbers]]  # what was computed, what is right
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
+    Trial = Callable[[], tuple[Numbers, Numbers]]  # what was computed, what is right
+
 # Where each trial stands: beside what it tries.
 TRIALS = {
     "fp32": ("regard.processor.child", "fp32"),
@@ -38,22 +40,26 @@ def main() -> None:
     """Try the features that are named, one after the other, each for so many seconds at most."""
     seconds, *features = sys.argv[1:]
     _leave_no_core()
-    import torch  # noqa: F401
-
     for feature in features:
+        death = death_of(feature)
+        if death:
+            _set_alarm(float(seconds))
+            die(death)
         module, name = TRIALS[feature]
         trial: Trial = vars(import_module(module))[name]
+        import_module("torch")
         _set_alarm(float(seconds))
-        death = death_of(feature)
-        die(death)
         got, right = trial()
+        _set_alarm(0)  # none
         if death == "garbage":
             got = got[::-1]
         # Written at once: the next feature may be the last.
         os.write(1, f"{feature} {_error(got, right):.6g}\n".encode())
 
 
-def _error(got: Numbers, right: Numbers) -> float:
+def _error(got: "Numbers", right: "Numbers") -> float:
+    import numpy as np
+
     return float(np.sqrt(np.mean((got - right) ** 2)) / np.std(right))
 
 
@@ -71,21 +77,21 @@ def _leave_no_core() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def fp32() -> tuple[Numbers, Numbers]:
+def fp32() -> "tuple[Numbers, Numbers]":
     """What training and translating with torch consist of, in single precision."""
     import torch
 
     return _products(torch.float32), _products(torch.float64)
 
 
-def bf16() -> tuple[Numbers, Numbers]:
+def bf16() -> "tuple[Numbers, Numbers]":
     """The same in bf16, on numbers that bf16 holds."""
     import torch
 
     return _products(torch.bfloat16), _products(torch.float64)
 
 
-def _products(dtype: Any) -> Numbers:
+def _products(dtype: Any) -> "Numbers":
     """A plain product, a batched one, a layer with its gradient, attention."""
     import torch
     from torch.nn import functional as F

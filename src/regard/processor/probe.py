@@ -60,14 +60,14 @@ def try_library(features: Sequence[str]) -> dict[str, Answer]:
     """What becomes of these features, all of one library: the first cap that each survives."""
     left = {feature: Answer(None) for feature in features}
     answers: dict[str, Answer] = {}
-    for rung in rungs(max(FEATURES[f].highest for f in features), bool(simulate.simulated())):
+    for rung in rungs(max(FEATURES[f].highest for f in features), "amx" in simulate.simulated()):
         waiting = [f for f in left if rung <= FEATURES[f].highest]
         while waiting:
             survived, death = _child(waiting, rung)
             for feature in survived:
                 answers[feature] = Answer(rung, left.pop(feature).deaths)
             waiting = waiting[len(survived) :]
-            if death is not None:
+            if death is not None and waiting:  # not one that came after all the answers
                 feature, before = waiting[0], left[waiting[0]]
                 said = (*before.deaths, _under(rung) + death.words)
                 left[feature] = Answer(None, said, before.certain and death.certain)

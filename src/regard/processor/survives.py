@@ -33,16 +33,16 @@ def ruled_out(feature: str) -> str:
     if simulate.IN_TRIAL in os.environ:  # this is the process that may die of it
         return ""
     library = FEATURES[feature].library
-    if not library_version(library):
-        return f"{library} is not installed; pip install 'regard[fast]'"
+    if not library_version(library):  # whoever needs it says how to get it
+        return ""
     answer = answers(feature)[feature]
     if answer.rung is None:
-        return f"{feature} was tried in a process of its own: {answer.deaths[-1]}"
+        return f"{feature}: tried in a process of its own, {answer.deaths[-1]}"
     if not caps.apply(answer.rung, library):
         cap = ", ".join(f"{name}={value}" for name, value in caps.LADDER[answer.rung].items())
         return (
-            f"{feature} needs {cap} before {library} computes anything, and {library} was imported "
-            "before regard; import regard first, or set it yourself"
+            f"{feature} without {cap}: that must be set before {library} computes anything, and "
+            f"{library} was imported before regard; import regard first, or set it yourself"
         )
     return ""
 
@@ -70,22 +70,22 @@ def get_ready() -> None:
 
 def answers(*features: str) -> dict[str, Answer]:
     """What became of each of them; those that nobody tried are tried now, libraries at once."""
-    about = _about()
+    here = about()
     with _lock:
-        known = _known.setdefault(str(kept.place(about)), {})
+        known = _known.setdefault(str(kept.place(here)), {})
         if not set(features) <= set(known):
-            known |= {n: a for n, a in kept.read_answers(about).items() if n in FEATURES}
+            known |= {n: a for n, a in kept.read_answers(here).items() if n in FEATURES}
         missing = {FEATURES[f].library for f in features if f not in known}
         if missing:
             found = _tried([[n for n in FEATURES if FEATURES[n].library == m] for m in missing])
             known |= found
-            kept.keep(about, found)
+            kept.keep(here, found)
             _say(found)
         return {feature: known[feature] for feature in features}
 
 
-def _about() -> dict[str, str]:
-    """The machine, and what makes it answer otherwise."""
+def about() -> dict[str, str]:
+    """The machine, and what makes it answer otherwise: what is kept holds for exactly this."""
     set_by_user = " ".join(f"{n}={v}" for n, v in caps.users_caps().items())
     pretended = os.environ.get(simulate.VARIABLE, "")
     return {**identity(), "caps": set_by_user, "simulated": pretended}
