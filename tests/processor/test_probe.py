@@ -93,7 +93,7 @@ def test_a_found_answer_is_kept_and_costs_no_child(
         '{"format": 1, "identity": IDENTITY, "answers": {"bf16": {"rung": 9, "deaths": []}}}',
         '{"format": 1, "identity": IDENTITY, "answers": {"bf16": {"rung": true, "deaths": []}}}',
         '{"format": 1, "identity": IDENTITY, "answers": {"bf16": {"rung": 0, "deaths": [1]}}}',
-        '{"format": 1, "identity": IDENTITY, "answers": {"bf16": {"rung": 0, "deaths": "\\u001b"}}}',
+        '{"format": 1, "identity": IDENTITY, "answers": {"bf16": {"rung": 0, "deaths": "\\n"}}}',
         '{"format": 1, "identity": IDENTITY, "answers": {"bf16": 7}}',
         '{"format": 2, "identity": IDENTITY, "answers": {"bf16": {"rung": 0, "deaths": []}}}',
     ],

@@ -75,7 +75,7 @@ def test_training_in_bf16_is_refused(run: Path) -> None:
         assignments=(*toy.SMALL, *changes),
         folder=run.parent / "other",
     )
-    with pytest.raises(MisuseError, match='train.precision: .*survive bf16 .*SIGILL.*use "fp32"'):
+    with pytest.raises(MisuseError, match='train.precision: .*survive bf16: .*SIGILL.*use "fp32"'):
         train(asked, lambda line: None)
 
 
@@ -88,12 +88,12 @@ def test_translating_takes_torch_and_says_why(run: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"engine": "ctranslate2"}, "engine: this machine does not survive ctranslate2 .*SIGILL"),
+        ({"engine": "ctranslate2"}, "engine: this machine does not survive ctranslate2: .*SIGILL"),
         (
             {"precision": "int8"},
             "engine: torch does not offer precision int8 .*survive ctranslate2",
         ),
-        ({"engine": "torch", "precision": "bf16"}, "precision: this machine .* bf16 .*use fp32"),
+        ({"engine": "torch", "precision": "bf16"}, "precision: this machine .* bf16: .*use fp32"),
     ],
 )
 def test_what_is_deadly_is_refused_by_name(run: Path, asked: dict[str, str], words: str) -> None:
@@ -161,7 +161,7 @@ def test_int8_alone_leaves_the_engine(
     model = load(run, "cpu", engine="ctranslate2")
     assert isinstance(model.translate("red cat", beam=1), str)
     assert "ctranslate2 fp32" in model.engines.notes[-1]
-    with pytest.raises(MisuseError, match="int8 .*its numbers were wrong"):
+    with pytest.raises(MisuseError, match="int8: .*its numbers were wrong"):
         load(run, "cpu", engine="ctranslate2", precision="int8").translate("red cat", beam=1)
 
 

@@ -22,7 +22,7 @@ from regard.processor.survives import about, answers, get_ready, ruled_out
 from regard.tasks.choice import cores
 from regard.train.memory_limit import free_memory
 
-SIZE = 768  # of the matrices
+SIZE = 384  # of the matrices: without hardware for it, bf16 takes long enough
 SECONDS = 0.2  # of one measurement; the median of three counts
 # What each precision is for, as people know it.
 NAMES = {
