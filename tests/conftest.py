@@ -1,15 +1,22 @@
 """Shapes in signatures are checked while tests run; each test starts from the same random state."""
 
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-import torch
-from jaxtyping import install_import_hook
+from regard.processor.caps import enter
+from regard.processor.survives import get_ready, ruled_out
 
-import toy
+enter()  # before torch is imported: a cap that this processor needs is heeded
+
+import pytest  # noqa: E402
+import torch  # noqa: E402
+from jaxtyping import install_import_hook  # noqa: E402
+
+import toy  # noqa: E402
 
 # Not data/phrasebook: it has no shapes, and making it takes three times as long when watched.
 ROOMS = ("draw", "text", "data.batch", "model", "train", "checkpoint", "decode", "tasks", "explain")
@@ -29,13 +36,32 @@ with install_import_hook([f"regard.{room}" for room in ROOMS], "shape_check.chec
     import regard.tasks.train  # noqa: F401
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What regard keeps for a user goes to a folder of the tests, also from their children."""
-    with pytest.MonkeyPatch.context() as patch:
-        if "REGARD_CACHE" not in os.environ:
-            patch.setenv("REGARD_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
+_cache: list[str] = []  # made by this process
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What regard keeps for a user goes to a folder of the tests, also from their children.
+
+    The processes of `-n` inherit it. What this processor survives is asked before torch computes.
+    """
+    if "REGARD_CACHE" not in os.environ:
+        _cache.append(tempfile.mkdtemp(prefix="regard-tests-"))
+        os.environ["REGARD_CACHE"] = _cache[0]
+    get_ready()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    for folder in _cache:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """`@pytest.mark.needs("bf16")`: skipped, and said why, where that would end the process."""
+    for mark in item.iter_markers("needs"):
+        for feature in mark.args:
+            reason = ruled_out(feature)
+            if reason:
+                pytest.skip(f"this machine does not survive {reason}")
 
 
 @pytest.fixture(autouse=True)

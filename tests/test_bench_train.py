@@ -227,6 +227,7 @@ def test_bf16_is_for_machines_that_are_faster_in_it(bench: Path) -> None:
     assert keys(fp32=140.0, bf16=3.0) == always | {"torch-fused", "transformers-fused"}
 
 
+@pytest.mark.needs("bf16")
 def test_the_machine_is_measured_in_both_precisions(bench: Path) -> None:
     import matmul
 

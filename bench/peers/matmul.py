@@ -3,7 +3,8 @@
     python bench/peers/matmul.py QUESTION.json ANSWER.json
 
 Question: cores, size of the square matrices, seconds of each repeat. Two layouts are tried, one
-process with all threads and a process of one thread for each core, and the better one is told.
+process with all threads and a process of one thread for each core, and the better one is told. A
+precision that would end the process is left out.
 A product of size n is 2·n³ operations.
 """
 
@@ -15,9 +16,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import torch
+from regard.processor.survives import get_ready, ruled_out
 
-TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+# torch's names of them; torch itself is imported when the processor has been asked.
+TYPES = {"fp32": "float32", "bf16": "bfloat16"}
 REPEATS = 3
 
 
@@ -26,13 +28,20 @@ def layouts(cores: int) -> list[tuple[int, int]]:
     return [(1, cores), (cores, 1)]
 
 
+def types() -> dict[str, str]:
+    """The precisions that this processor survives."""
+    return {name: dtype for name, dtype in TYPES.items() if not ruled_out(name)}
+
+
 def _work(
     rank: int, cores: int, size: int, seconds: float, together: Barrier, answers: Any
 ) -> None:
     """The rates of one process; it waits while a layout has fewer processes."""
-    rates = []
-    for dtype in TYPES.values():
-        a, b = (torch.randn(size, size).to(dtype) for _ in range(2))
+    names, rates = types().values(), []
+    import torch
+
+    for name in names:
+        a, b = (torch.randn(size, size).to(vars(torch)[name]) for _ in range(2))
         out = a @ b
         for processes, threads in layouts(cores):
             torch.set_num_threads(threads)
@@ -43,7 +52,9 @@ def _work(
     answers.put(rates)
 
 
-def _rate(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, seconds: float) -> float:
+def _rate(a: Any, b: Any, out: Any, seconds: float) -> float:
+    import torch
+
     products, began = 0, perf_counter()
     while perf_counter() - began < seconds:
         torch.mm(a, b, out=out)
@@ -53,6 +64,7 @@ def _rate(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, seconds: float) -
 
 def measure(cores: int, size: int, seconds: float) -> dict[str, float]:
     """For each precision the best of layouts and repeats, all processes together."""
+    get_ready()  # before the processes are started: they inherit what is set
     new = multiprocessing.get_context("spawn")
     together, answers = new.Barrier(cores), new.Queue()
     running = [
@@ -65,8 +77,9 @@ def measure(cores: int, size: int, seconds: float) -> dict[str, float]:
     for process in running:
         process.join()
     totals = [sum(of_all) for of_all in zip(*rates, strict=True)]
-    each = len(totals) // len(TYPES)
-    return {name: max(totals[i * each : (i + 1) * each]) for i, name in enumerate(TYPES)}
+    names = list(types())
+    each = len(totals) // len(names)
+    return {name: max(totals[i * each : (i + 1) * each]) for i, name in enumerate(names)}
 
 
 if __name__ == "__main__":

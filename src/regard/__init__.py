@@ -27,5 +27,8 @@ _LAZY = {
 
 def __getattr__(name: str) -> object:
     if name in _LAZY:
+        from regard.processor.caps import enter
+
+        enter()  # before torch is imported
         return vars(import_module(_LAZY[name]))[name]
     raise AttributeError(f"module 'regard' has no attribute {name!r}")

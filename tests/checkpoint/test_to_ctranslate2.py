@@ -13,6 +13,7 @@ from regard.errors import CheckpointError, MisuseError
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 
+pytestmark = pytest.mark.needs("ctranslate2")
 SIZE = 29
 PIECES = ["<pad>", "<s>", "</s>", "<unk>", *(f"p{i}" for i in range(4, SIZE))]
 FRAME = {"start": 1, "end": 2}
@@ -82,6 +83,7 @@ def test_the_same_log_p(name: str, tmp_path: Path) -> None:
         assert got == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.needs("int8")
 def test_int8_is_near_and_leaves_the_model_alone(tmp_path: Path) -> None:
     model = make()
     expected = ours(model)

@@ -22,6 +22,7 @@ from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 
 START, END, V = 1, 2, 23
+pytestmark = pytest.mark.needs("ctranslate2")
 FRAME = Frame(0, START, END)
 PIECES = ["<pad>", "<s>", "</s>", "<unk>", *(f"p{i}" for i in range(4, V))]
 SHAPES: dict[str, dict[str, Any]] = {
@@ -289,6 +290,7 @@ def test_a_source_without_words(tmp_path: Path) -> None:
     assert [(h.ids, h.finished) for h in found] == [((), True)]
 
 
+@pytest.mark.needs("int8")
 def test_precisions(tmp_path: Path) -> None:
     model, sources = make(9), some_sources(9, count=30)
     expected = opened(model, tmp_path / "m").submit(sources, Search(beam=1))()

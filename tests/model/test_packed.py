@@ -61,6 +61,7 @@ def test_neighbours_do_not_see_each_other() -> None:
     assert (among[:7] - among[-7:]).abs().max() < 1e-6
 
 
+@pytest.mark.needs("bf16")
 def test_bf16_is_close_and_other() -> None:
     model = model_of("bert")
     ids = torch.randint(0, 31, (sum(LENGTHS),))

@@ -8,6 +8,7 @@ import pytest
 import toy
 from regard import atomic, lock
 from regard.errors import MisuseError
+from regard.processor import machine
 from regard.tasks import choice, run, stop
 from regard.tasks.train import Request, train
 from regard.train import crew, memory, memory_limit, shared
@@ -29,7 +30,7 @@ def switch_off(what: str, patch: pytest.MonkeyPatch, nowhere: Path) -> None:
             for module, name in ((memory_limit, "_STATUS"), (memory_limit, "_FREE")):
                 patch.setattr(module, name, nowhere)
             patch.setattr(memory_limit, "_GROUPS", ())
-            patch.setattr(choice, "CPU_INFO", nowhere)
+            patch.setattr(machine, "_first_core", dict[str, str])
         case "affinity":
             patch.setattr(choice, "can_ask_for_cores", lambda: False)
         case "share":

@@ -21,6 +21,7 @@ from regard.tasks import convert_ctranslate2 as module
 from regard.tasks.convert import convert
 from regard.tasks.load import load, load_run
 
+pytestmark = pytest.mark.needs("ctranslate2", "int8")
 TEXTS = ["red cat", "one two three", "the blue dog", "sea"]
 
 

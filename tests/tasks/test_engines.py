@@ -23,7 +23,7 @@ from regard.tasks.home import open_home
 from regard.tasks.settle import layouts_for
 from regard.tasks.translate import Translator
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.needs("ctranslate2")]
 pytest.importorskip("ctranslate2")
 
 GREEDY = Search(beam=1)
@@ -113,6 +113,7 @@ def test_versions_are_part_of_it(run: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert read_choice(run, [run / "model.safetensors"]) is None
 
 
+@pytest.mark.needs("int8")
 def test_another_machine_measures_the_layout_only(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +169,7 @@ def test_an_option_that_one_engine_lacks(run: Path, options: dict[str, Any], wor
         Engines(open_home(run, "cpu"), Asked("ctranslate2")).take(search)
 
 
+@pytest.mark.needs("bf16", "int8")
 def test_what_was_asked_for_is_done(run: Path) -> None:
     asked = Asked("ctranslate2", "int8", workers=1, threads=1)
     layout = Engines(open_home(run, "cpu"), asked).take(GREEDY).layout

@@ -85,7 +85,10 @@ def test_fast_equals_plain_in_double_precision(kind: str) -> None:
     assert farthest(quick, slow) < 1e-12
 
 
-@pytest.mark.parametrize(("precision", "bound"), [("fp32", 1e-5), ("bf16", 0.1)])
+@pytest.mark.parametrize(
+    ("precision", "bound"),
+    [("fp32", 1e-5), pytest.param("bf16", 0.1, marks=pytest.mark.needs("bf16"))],
+)
 def test_fast_is_as_near_to_double_precision_as_plain(precision: Precision, bound: float) -> None:
     """Both round, in different places; neither may be further from the truth than the other."""
     one = model()
@@ -98,6 +101,7 @@ def test_fast_is_as_near_to_double_precision_as_plain(precision: Precision, boun
     assert all(gradient.dtype == torch.float32 for gradient in quick.values())
 
 
+@pytest.mark.needs("bf16")
 def test_bf16_is_near_fp32_and_keeps_the_weights_in_fp32() -> None:
     one = model()
     single, exact = gradients(one, Compute("fp32"), batches())
@@ -107,6 +111,7 @@ def test_bf16_is_near_fp32_and_keeps_the_weights_in_fp32() -> None:
     assert all(weight.dtype == torch.float32 for weight in one.parameters())
 
 
+@pytest.mark.needs("bf16")
 def test_bf16_sees_what_the_optimizer_changed() -> None:
     one = model(dropout=0.0)
     with closing(Crew(one, loss_of, Compute("bf16"), seed=1)) as crew:

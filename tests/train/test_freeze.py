@@ -60,8 +60,11 @@ def test_something_must_be_left() -> None:
         check_names(SPEC, ["encoder", "decoder", "source_embedding", "output"])
 
 
+HALF = pytest.param(Compute("bf16"), marks=pytest.mark.needs("bf16"))
+
+
 @pytest.mark.parametrize(
-    "compute", [Compute(), Compute(workers=2), Compute("bf16"), Compute(kernels="plain")], ids=str
+    "compute", [Compute(), Compute(workers=2), HALF, Compute(kernels="plain")], ids=str
 )
 def test_frozen_weights_do_not_change_by_a_bit(compute: Compute) -> None:
     model = Transformer(SPEC, seed=3)

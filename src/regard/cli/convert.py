@@ -65,7 +65,8 @@ def command(
     for name in made.files:
         click.echo(f"  {name}")
     if to == "ctranslate2":
-        click.echo("Read back by ctranslate2: it finds the same texts as likely.")
+        done = "Read back by ctranslate2: it finds the same texts as likely."
+        click.echo(f"Not read back: {made.unread}." if made.unread else done)
         return
     same = "every bit of the weights is equal" if made.same_bits else "it answers equally"
     click.echo(f"Read back: {same}. Later: regard verify {made.folder}")

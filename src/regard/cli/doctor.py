@@ -1,7 +1,8 @@
-"""`regard doctor`: what a file or a folder of weights is, told from its headers alone."""
+"""`regard doctor`: what a file or folder of weights is, told from its headers; or this machine."""
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -10,19 +11,43 @@ import click
 @click.command(
     epilog="""\b
 Examples:
+  regard doctor
   regard doctor path/to/folder
   regard doctor pytorch_model.bin
   regard doctor model.gguf --json"""
 )
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=click.Path(path_type=Path), required=False)
 @click.option("--all", "show_all", is_flag=True, help="List every tensor.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(path: Path, show_all: bool, as_json: bool) -> None:
+def command(path: Path | None, show_all: bool, as_json: bool) -> None:
     """Say what PATH is: who wrote it, which family, its tensors, what is unsafe or missing.
 
     Reads .safetensors, .bin, .pt, .npz and .gguf headers and executes nothing. Ends with exit code
     1 when regard cannot run it.
+
+    Without PATH, say what this machine offers: processor, memory, precisions with their speed,
+    those that it does not survive, engines, extras that are missing, where caches are.
     """
+    if path is None:
+        if show_all:
+            raise click.UsageError("--all: lists the tensors of PATH, and there is none")
+        _show_machine(as_json)
+    else:
+        _show_file(path, show_all, as_json)
+
+
+def _show_machine(as_json: bool) -> None:
+    from regard.tasks.machine import examine_machine, lines
+
+    report = examine_machine()
+    if as_json:
+        click.echo(json.dumps(asdict(report), ensure_ascii=False))
+        return
+    for line in lines(report):
+        click.echo(line)
+
+
+def _show_file(path: Path, show_all: bool, as_json: bool) -> None:
     from regard.checkpoint.doctor import examine, lines
     from regard.tasks.named import located
 

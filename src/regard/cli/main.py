@@ -14,6 +14,7 @@ import click
 
 from regard import __version__
 from regard.errors import RegardError, nearest
+from regard.processor.caps import enter
 
 # name → (module, what `regard --help` says)
 COMMANDS = {
@@ -37,7 +38,7 @@ COMMANDS = {
     "search": ("regard.cli.search", "Find passages by meaning, by words, or both."),
     "similar": ("regard.cli.similar", "How alike two texts are; pairs against given scores."),
     "convert": ("regard.cli.convert", "A published model to regard's own files, and back."),
-    "doctor": ("regard.cli.doctor", "Say what a file of weights is, without running it."),
+    "doctor": ("regard.cli.doctor", "Say what a file of weights is; or what this machine offers."),
     "verify": ("regard.cli.verify", "Does a model still answer as it did?"),
     "evaluate": ("regard.cli.evaluate", "Measure BLEU and chrF, and the phrasebook's slices."),
     "explain": ("regard.cli.explain", "Show what the model attended to."),
@@ -56,6 +57,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
+        enter()
         command = vars(import_module(COMMANDS[cmd_name][0]))["command"]
         assert isinstance(command, click.Command)
         return command

@@ -1,8 +1,12 @@
-"""Which device, and how many threads: `auto` takes cuda, then mps, then the CPU."""
+"""Which device: `auto` takes cuda, then mps, then the CPU.
+
+Whoever computes passes here first, so the processor is made sure of here, before any product.
+"""
 
 import torch
 
 from regard.errors import MisuseError
+from regard.processor.survives import get_ready
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
@@ -15,10 +19,12 @@ def choose_device(name: str = "auto") -> torch.device:
         "cpu": True,
     }
     if name == "auto":
-        return torch.device(next(device for device, there in present.items() if there))
+        name = next(device for device, there in present.items() if there)
     if name not in present:
         raise MisuseError(f"device: got {name!r}, expected one of {', '.join(DEVICES)}")
     if not present[name]:
         there = ", ".join(device for device, is_there in present.items() if is_there)
         raise MisuseError(f"device: {name} is not available here; this machine has {there}")
+    if name == "cpu":
+        get_ready()
     return torch.device(name)

@@ -21,9 +21,14 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
+from numpy.typing import NDArray
 from torch import Tensor
+
+from regard.processor.simulate import forbid
+from regard.processor.survives import ruled_out
 
 LENGTH = 46_000.0  # of a row or column in integers; its square, with rounding, is below 2³¹
 LARGEST = 32_767.0
@@ -33,15 +38,17 @@ MULTIPLE = 16  # of all sizes
 
 
 def is_offered() -> bool:
-    """Whether this machine gains by it, and llvmlite is there."""
+    """Whether this machine gains by it and survives it, and llvmlite is there."""
     right = platform.machine() in ("x86_64", "AMD64") and find_spec("llvmlite") is not None
-    return right and torch.backends.cpu.get_cpu_capability() == "AVX2"
+    gains = right and torch.backends.cpu.get_cpu_capability() == "AVX2"
+    return gains and not ruled_out("int16")
 
 
 class Int16Weight:
     """W (K, N) in integers, laid out as the loops read it, and the product with it."""
 
     def __init__(self, weight: Float[Tensor, "K N"]) -> None:
+        forbid("int16")
         inner, outer = weight.shape
         assert inner % MULTIPLE == 0 and outer % MULTIPLE == 0, (inner, outer)
         self.shape = (inner, outer)
@@ -86,6 +93,18 @@ class Int16Weight:
             inner // 2,
         )
         return out[: len(x)]
+
+
+def trial() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """For processor/child.py: products by the loops, and what is right."""
+    x, weight, base = (
+        torch.randn(96, 96, generator=torch.Generator().manual_seed(n)) for n in range(3)
+    )
+    made = Int16Weight(weight)
+    got = torch.cat([made.product(x, base[0]), made.product(x[:5], None, base[:5])])
+    x, weight, base = x.double(), weight.double(), base.double()
+    right = torch.cat([x @ weight + base[0], x[:5] @ weight + base[:5]])
+    return got.double().numpy(), right.numpy()
 
 
 class _Loops:

@@ -34,6 +34,7 @@ from regard.model.int16 import MULTIPLE, Int16Weight, is_offered
 from regard.model.layer import Layer
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
+from regard.processor.simulate import watched
 
 
 def precisions(spec: Spec) -> tuple[str, ...]:
@@ -67,8 +68,9 @@ class PackedEncoder:
         """The vector of every token; `lengths` says which tokens are one text."""
         counted = torch.cat([torch.arange(length) for length in lengths]).to(ids.device)
         x = self._embedding(ids[None], positions=counted[None])[0]
-        for layer in self._layers:
-            x = self._layer(layer, x, lengths)
+        with watched():
+            for layer in self._layers:
+                x = self._layer(layer, x, lengths)
         vectors: Tensor = self._final(x)
         return vectors
 

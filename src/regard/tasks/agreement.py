@@ -17,6 +17,7 @@ from regard.decode.engine import Engine, Layout, Row
 from regard.decode.hypothesis import Hypothesis, Search
 from regard.draw.progress import progress_bar
 from regard.errors import RegardError
+from regard.processor.survives import ruled_out
 from regard.tasks.choice import default_layout
 from regard.tasks.codec import Codec
 
@@ -79,6 +80,8 @@ def compare(
         checks = {"ctranslate2 fp32": replace(compare_tokens(expected, got), left=left)}
         if not checks["ctranslate2 fp32"].passed:  # then int8 cannot be trusted either
             return checks, f"fp32: {checks['ctranslate2 fp32'].reason}"
+        if ruled_out("int8"):
+            return checks, ""
         with progress_bar("converting to int8", None):
             small = opened.enter_context(closing(with_library(default_layout("int8"))))
         # Those that fp32 has answered come last: they cost less than the others, and the first

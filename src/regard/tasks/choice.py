@@ -24,11 +24,11 @@ from regard.careful import read_json
 from regard.checkpoint import files
 from regard.decode.engine import Layout
 from regard.errors import CheckpointError
+from regard.processor.machine import cpu_name
 
 ENGINES, CHOICE = "engines", "choice.json"
 FORMAT = 1
 MAX_BYTES = 1024 * 1024
-CPU_INFO = Path("/proc/cpuinfo")  # Linux
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,7 @@ def can_ask_for_cores() -> bool:
 
 def this_machine() -> Machine:
     """The name of the CPU as the system gives it, and the cores that may be used."""
-    name = platform.processor() or platform.machine()
-    if CPU_INFO.is_file():
-        with CPU_INFO.open(encoding="utf-8", errors="replace") as lines:
-            named = (line.partition(":")[2].strip() for line in lines if line.startswith("model n"))
-            name = next(named, "") or name
-    return Machine(name, cores())
+    return Machine(cpu_name(), cores())
 
 
 def versions() -> dict[str, str]:

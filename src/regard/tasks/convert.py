@@ -8,7 +8,7 @@ tasks/convert_ctranslate2.py.
 import json
 import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -47,6 +47,7 @@ class Conversion:
     parameters: int
     files: tuple[str, ...]
     same_bits: bool  # False: the same function in another order of its numbers
+    unread: str = ""  # why what was written could not be tried here
 
 
 def convert(
@@ -72,12 +73,12 @@ def convert(
         raise MisuseError("--tokenizer: a run has its own tokenizer; leave the option out")
     if to == "ctranslate2":
         with atomic.new_folder(out) as folder:
-            fill_folder(source, folder, precision, shortlist)
+            unread = fill_folder(source, folder, precision, shortlist)
             if source.family is None:
                 _write_tokenizer(Run(source.path).tokenizer, folder)
             else:
                 _copy_files(source, folder, tokenizer)
-            return _conversion(source, out, folder, to)
+            return replace(_conversion(source, out, folder, to), unread=unread)
     expected = golden_of(source.model)
     with atomic.new_folder(out) as folder:
         if source.family is None:

@@ -19,6 +19,7 @@ from regard.decode.engines.ctranslate2 import CTranslate2Engine
 from regard.decode.rules import NO_RULES, Rules
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.model.transformer import Transformer
+from regard.processor.survives import ruled_out
 from regard.tasks.codec import Codec, own_codec, published_codec
 from regard.tasks.golden import weights_digest
 from regard.tasks.run import Run
@@ -31,8 +32,8 @@ from regard.text.tokenizer import Tokenizer
 CLOSE = {"fp32": 1e-3, "bf16": 0.25, "int8": 0.5}
 
 
-def fill_folder(source: Source, folder: Path, precision: str, shortlist: bool) -> None:
-    """Write what the library reads, and ask it."""
+def fill_folder(source: Source, folder: Path, precision: str, shortlist: bool) -> str:
+    """Write what the library reads, and ask it; why it could not be asked here, if so."""
     model = source.model
     check_spec(model.spec)
     if shortlist and source.family is not None:
@@ -53,8 +54,13 @@ def fill_folder(source: Source, folder: Path, precision: str, shortlist: bool) -
     )
     if shortlist:
         add_shortlist(folder, Run(source.path).data / "train")
-    if PRECISIONS[precision] in library().get_supported_compute_types("cpu"):
-        _compare(model, folder, codec.frame, rules, precision)
+    if PRECISIONS[precision] not in library().get_supported_compute_types("cpu"):
+        return f"ctranslate2 does not compute in {precision} on this machine"
+    deadly = ruled_out("int8" if precision == "int8" else "ctranslate2")
+    if deadly:
+        return f"this machine does not survive {deadly}"
+    _compare(model, folder, codec.frame, rules, precision)
+    return ""
 
 
 def add_shortlist(folder: Path, corpus: Path) -> None:

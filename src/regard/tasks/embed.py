@@ -22,6 +22,7 @@ from regard.errors import MisuseError
 from regard.model.packed import PackedEncoder, can_pack, precisions
 from regard.model.pool import POOL
 from regard.model.transformer import Transformer
+from regard.processor.survives import insist_on, ruled_out
 from regard.tasks.pooling import Layout
 from regard.text.published import PublishedTokenizer
 
@@ -57,9 +58,17 @@ class Embedder:
             raise MisuseError(
                 f"precision: got {precision}, embed offers {', '.join(offered)} for this model on "
                 "this machine (int16: a CPU with AVX2 and nothing newer, llvmlite from "
-                "regard[fast], sizes that are multiples of 16)"
+                "regard[fast], sizes that are multiples of 16)" + self._deadly(precision)
             )
+        if precision == "bf16" and device.type == "cpu":
+            insist_on("bf16", "precision", "fp32 or auto")
         return precision
+
+    @staticmethod
+    def _deadly(precision: str) -> str:
+        """What the processor has to do with it, where it has."""
+        reason = ruled_out(precision) if precision == "int16" else ""
+        return f"; this machine does not survive {reason}" if reason else ""
 
     @property
     def size(self) -> int:

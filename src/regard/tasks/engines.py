@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from regard.decode.engine import Engine, Layout
 from regard.decode.hypothesis import Search
 from regard.errors import MisuseError, RegardError
+from regard.processor.survives import ruled_out
 from regard.tasks.choice import (
     Choice,
     default_layout,
@@ -132,7 +133,8 @@ class Engines:
             return self.home.obstacle
         if self._choice is None and not os.access(self.home.folder, os.W_OK):
             return f"{self.home.folder} cannot be written to, so nothing can be kept there"
-        return ""
+        deadly = ruled_out("ctranslate2")
+        return f"this machine does not survive {deadly}" if deadly else ""
 
     def _on_cpu(self) -> bool:
         if self.home.device == "auto":
@@ -184,6 +186,10 @@ class Engines:
         precision = self.asked.precision
         if precision == "auto":
             precision = choice.precision
+            deadly = ruled_out("int8") if precision == "int8" else ""
+            if deadly:  # the choice may have been made elsewhere
+                self._note(f"fp32, because this machine does not survive {deadly}")
+                precision = "fp32"
         elif not choice.checks.get(f"ctranslate2 {precision}", {}).get("passed", False):
             self._note(f"{precision} did not pass the check that auto insists on")
         layout = self._laid_out(choice.layout("ctranslate2", precision))

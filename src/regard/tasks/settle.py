@@ -17,6 +17,7 @@ from regard.decode.engine import Engine, Layout
 from regard.decode.hypothesis import Search
 from regard.draw.progress import progress_bar
 from regard.errors import CheckpointError, MisuseError
+from regard.processor.survives import ruled_out
 from regard.tasks.agreement import Checked, Clock, Make, compare, cut_short
 from regard.tasks.choice import (
     ENGINES,
@@ -59,12 +60,14 @@ def settle(home: Home, before: Choice | None = None, clock: Clock = time.perf_co
         passed = [name for name, check in checks.items() if check.passed]
     else:
         passed = [f"{before.engine} {before.precision}"]
+        if passed == ["ctranslate2 int8"] and ruled_out("int8"):
+            passed = ["ctranslate2 fp32"]
     makes: dict[str, Make] = {"torch fp32": with_torch}
     makes |= {name: with_library for name in passed if name != "torch fp32"}
     layouts, speeds = _measured(makes, rows, replace(search, max_length=TOKENS), clock)
     best = max(speeds, key=lambda name: speeds[name])
     if before is not None:
-        best, reason = f"{before.engine} {before.precision}", before.reason
+        best, reason = passed[0], before.reason
     elif best != "torch fp32" or not reason:
         reason = f"{best} is the fastest that agrees with torch"
     reason += cut_short(checks)

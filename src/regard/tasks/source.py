@@ -15,6 +15,7 @@ from regard.checkpoint.headers.look import look
 from regard.checkpoint.llama2c import load_llama2c, tokenizer_beside
 from regard.checkpoint.published import MAX_CONFIG, family_of, load_published, read_config
 from regard.errors import MisuseError
+from regard.model.device import choose_device
 from regard.model.transformer import Transformer
 from regard.tasks.encoder_file import objective_of, read_encoder_file
 from regard.tasks.load import load_encoder, load_run
@@ -43,6 +44,7 @@ class Source:
 
 def open_source(path: str | Path, *, allow_pickle: bool = False) -> Source:
     """The model at a path or of a name of the hub, on the CPU, in single precision."""
+    choose_device("cpu")  # made sure of, before anything is computed
     place = folder_of(path, allow_pickle)
     if place.is_file():
         return _llama2c(place)

@@ -22,6 +22,7 @@ from regard.data.text_batch import AnyBatch
 from regard.errors import MisuseError
 from regard.model.lora import Lora
 from regard.model.transformer import Transformer
+from regard.processor.survives import insist_on
 from regard.train.colleague import Colleague, use_shared
 from regard.train.compute import Compute
 from regard.train.memory import give_freed_memory_back, keep_freed_memory
@@ -46,6 +47,8 @@ class Crew:
         most: int | None = None,
         lora: Lora | None = None,
     ) -> None:
+        if compute.precision == "bf16" and next(model.parameters()).device.type == "cpu":
+            insist_on("bf16", "train.precision", '"fp32" or "auto"')
         self.compute, self._model, self._lora = compute, model, lora
         self.halved = 0  # parts that memory was too small for
         self.most = most  # cells of a part that it suffices for, once that is known

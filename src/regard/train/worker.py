@@ -14,6 +14,7 @@ from torch.nn import Parameter
 from regard.model.dropout import drawing_from, rows_of
 from regard.model.kernels import plain_kernels
 from regard.model.transformer import Transformer
+from regard.processor.simulate import watched
 from regard.train.compute import Compute
 from regard.train.label_smoothing import Loss
 from regard.train.memory_limit import is_out_of_memory
@@ -80,7 +81,8 @@ class Worker:
         done = Done([None] * len(self._used), Sums(0.0, 0.0), [])
         for part in share.parts:
             try:
-                one = self._one(share, part)
+                with watched():
+                    one = self._one(share, part)
             except (MemoryError, RuntimeError) as error:
                 if not is_out_of_memory(error):
                     raise

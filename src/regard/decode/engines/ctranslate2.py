@@ -32,10 +32,15 @@ from regard.decode.engine import Frame, Layout, Pending, Row
 from regard.decode.hypothesis import Hypothesis, Search
 from regard.decode.rules import NO_RULES, Rules
 from regard.errors import CheckpointError, DataError, MisuseError
+from regard.processor.simulate import forbid
+from regard.processor.survives import insist_on
 
 ALMOST_ZERO = 1e-30  # n^α is exactly 1 with it, for every n
 # A beam wider than what it can extend is filled up with outputs of such a log-probability.
 IMPOSSIBLE = -1e8
+# What the processor is asked about (processor/survives.py), and what to use where it says no.
+KERNELS = {"int8": "int8", "fp32": "ctranslate2"}
+INSTEAD = {"int8": "fp32 or engine torch", "ctranslate2": "engine torch"}
 
 
 @dataclass(frozen=True)
@@ -288,6 +293,9 @@ def _shifted(h: Hypothesis, log_p: float, search: Search) -> Hypothesis:
 
 def _open(folder: Path, layout: Layout) -> Any:
     """The library's translator, laid out as asked."""
+    kernels = KERNELS.get(layout.precision, "ctranslate2")
+    insist_on(kernels, "precision", INSTEAD[kernels])
+    forbid(kernels)
     known = library()
     offered = known.get_supported_compute_types("cpu")
     if PRECISIONS.get(layout.precision) not in offered:

@@ -21,6 +21,8 @@ from regard.decode.score import score_pairs
 from regard.decode.seats import Sentence
 from regard.errors import DataError, MisuseError
 from regard.model.transformer import Transformer
+from regard.processor.simulate import watched
+from regard.processor.survives import insist_on
 
 PRECISIONS = {"fp32": None, "bf16": torch.bfloat16}  # None: as the weights are
 
@@ -68,6 +70,8 @@ class TorchEngine:
                 f"precision: got {self.layout.precision}; the torch engine offers "
                 f"{' and '.join(PRECISIONS)}"
             )
+        if self.layout.precision == "bf16" and next(model.parameters()).device.type == "cpu":
+            insist_on("bf16", "precision", "fp32")
         self._model, self._frame, self._rules = model.eval(), frame, rules
         self._prepared = Prepared(model, PRECISIONS[self.layout.precision])
         self._pool = ThreadPoolExecutor(
@@ -100,7 +104,8 @@ class TorchEngine:
 
     def _work(self, job: Job, batch: int) -> None:
         model, rules, frame = self._prepared, self._rules, self._frame
-        decode_queue(model, job.take, job.give, job.search, rules, frame, batch)
+        with watched():
+            decode_queue(model, job.take, job.give, job.search, rules, frame, batch)
 
     def score(self, sources: Sequence[Row], targets: Sequence[Row]) -> list[list[float]]:
         return score_pairs(self._model, sources, targets, self._frame)

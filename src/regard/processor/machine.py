@@ -1,0 +1,69 @@
+"""What this machine is, told without torch: the processor, the system, the versions that compute.
+
+Whatever was found out about the processor (kept.py) holds for exactly this: another processor,
+kernel of the system or version of a library is tried anew.
+"""
+
+import os
+import platform
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+LIBRARIES = ("torch", "ctranslate2", "llvmlite")
+_INFO, _MEMORY = Path("/proc/cpuinfo"), Path("/proc/meminfo")
+
+
+@cache
+def _first_core() -> dict[str, str]:
+    """The fields of the first core in /proc/cpuinfo; nothing where there is no such file."""
+    fields: dict[str, str] = {}
+    if _INFO.is_file():
+        with _INFO.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                name, _, value = line.partition(":")
+                if not value and fields:  # the empty line after a core
+                    break
+                fields[name.strip()] = value.strip()
+    return fields
+
+
+def cpu_name() -> str:
+    """The name of the CPU as the system gives it."""
+    return _first_core().get("model name") or platform.processor() or platform.machine()
+
+
+def cpu_flags() -> frozenset[str]:
+    """The instruction sets that it announces, in Linux's words; empty where that is not known."""
+    fields = _first_core()
+    return frozenset((fields.get("flags") or fields.get("Features") or "").split())
+
+
+def total_memory() -> int | None:
+    """Bytes of memory of the whole machine; None: not known here."""
+    if not _MEMORY.is_file():
+        return None
+    for line in _MEMORY.read_text(encoding="utf-8").splitlines():
+        if line.startswith("MemTotal:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+@cache
+def library_version(name: str) -> str:
+    """Empty: it is not installed."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def identity() -> dict[str, str]:
+    """All that an answer about the processor depends on."""
+    return {
+        "cpu": cpu_name(),
+        "flags": " ".join(sorted(cpu_flags())),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "cores": str(os.cpu_count()),
+        **{name: library_version(name) for name in LIBRARIES},
+    }
