@@ -67,3 +67,13 @@ def test_a_folder_in_the_way_is_named(
         atomic.write_text(Path(name), "text")
     assert caught.value.filename == name
     assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_folder_that_another_made_meanwhile_can_stay(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    with atomic.new_folder(path, replace=False) as ours:
+        (ours / "file").write_text("ours")
+        path.mkdir()
+        (path / "file").write_text("theirs")
+    assert (path / "file").read_text() == "theirs"
+    assert list(tmp_path.iterdir()) == [path]

@@ -47,8 +47,11 @@ def write_text(path: Path, content: str) -> None:
 
 
 @contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder to fill, which becomes `path` when the block ends without an error."""
+def new_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
+    """A temporary folder to fill, which becomes `path` when the block ends without an error.
+
+    With `replace=False` one that another process made meanwhile stays, and ours is thrown away.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{PREFIX}{path.name}-{os.getpid()}")
     shutil.rmtree(temporary, ignore_errors=True)
@@ -63,9 +66,14 @@ def new_folder(path: Path) -> Iterator[Path]:
                 os.fsync(handle.fileno())
         sync_folder(temporary)
         older = _doomed(path)  # of that name, for example from before a resume
-        if path.exists():
+        if replace and path.exists():
             path.rename(older)
-        temporary.rename(path)
+        try:
+            temporary.rename(path)
+        except OSError:
+            if replace or not path.is_dir():
+                raise
+            shutil.rmtree(temporary, ignore_errors=True)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise

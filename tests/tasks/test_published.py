@@ -22,7 +22,7 @@ import tasks.folders as folders
 from regard.decode.rules import Rules
 from regard.decode.sample import Sampling, draw, narrowed
 from regard.errors import CheckpointError, ConfigError, DataError, MisuseError
-from regard.tasks.hub_name import is_hub_name
+from regard.tasks.named import is_hub_name
 from regard.tasks.prompt import fitting
 from regard.tasks.published import Published
 from regard.tasks.settings import read_settings

@@ -24,8 +24,9 @@ def command(path: Path, show_all: bool, as_json: bool) -> None:
     1 when regard cannot run it.
     """
     from regard.checkpoint.doctor import examine, lines
+    from regard.tasks.named import located
 
-    found = examine(path)
+    found = examine(Path(located(path)))
     if as_json:
         row = {
             "path": str(found.path),

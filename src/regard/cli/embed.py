@@ -18,7 +18,7 @@ MOST_IN_A_TABLE = 20
 @click.command(
     epilog="""\b
 Examples:
-  regard embed sentence-transformers/all-MiniLM-L6-v2 "A cat sleeps." "A dog naps."
+  regard embed minilm "A cat sleeps." "A dog naps."
   regard embed path/to/bert --file sentences.txt --output vectors.npy
   regard embed path/to/bert --file sentences.txt --output vectors.parquet
   regard embed path/to/bert "A cat sleeps." --json"""
@@ -53,7 +53,7 @@ def command(
 
     Prints the cosine of each pair of texts, 1 for the same direction; the vectors themselves come
     with --json or --output. A line is a row: an empty one has a vector too. MODEL is a published
-    folder of an encoder (BERT, DistilBERT, sentence encoders), or its name on the hub.
+    folder of an encoder (BERT, DistilBERT, sentence encoders), its name on the hub, or minilm.
     """
     from regard.cli.lines import check_there, texts_of
     from regard.cli.opened import opened

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 def is_classifier(folder: Path, texts: Path | None) -> bool:
     """Whether the folder is to be asked for labels, not translations."""
     from regard.tasks.encoder_file import objective_of
+    from regard.tasks.named import located
     from regard.tasks.run import Run
 
-    return texts is not None or objective_of(Run(folder)) != "translate"
+    return texts is not None or objective_of(Run(Path(located(folder)))) != "translate"
 
 
 def evaluate_texts(

@@ -29,7 +29,7 @@ Examples:
   regard explain runs/demo "He sat on the bank of the river." --as equation --word bank
   regard explain runs/demo "I like eating ice-cream." --as dots --svg grid.svg
   regard explain runs/demo "Hi, how are you?" --as filter --head 2 --word you
-  regard explain path/to/bert "A cat sleeps." --match "A kitten naps on the sofa."
+  regard explain minilm "A cat sleeps." --match "A kitten naps on the sofa."
   regard explain path/to/classifier "A fine film, if a little slow." --label positive"""
 )
 @click.argument("run", type=click.Path(path_type=Path))

@@ -15,13 +15,16 @@ def is_model(path: Path) -> bool:
     """Whether this is a published model or a run that trained an encoder; else a run translates."""
     from regard.checkpoint.files import is_published
     from regard.tasks.encoder_file import objective_of
-    from regard.tasks.hub_name import is_hub_name
+    from regard.tasks.named import located
     from regard.tasks.run import Run
 
-    run = Run(path)
+    place = located(path)
+    if isinstance(place, str):
+        return True
+    run = Run(place)
     if run.info.is_file():
         return objective_of(run) != "translate"
-    return is_hub_name(path) or is_published(path)
+    return is_published(place)
 
 
 def explain(

@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 @click.command(
     epilog="""\b
 Examples:
-  regard index notes --model sentence-transformers/all-MiniLM-L6-v2 --output notes.index
+  regard index notes --model minilm --output notes.index
   regard index notes --output notes.index
   regard index src --suffix py --model path/to/bert --output src.index"""
 )
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--model", type=click.Path(path_type=Path), help="An encoder: folder or hub name.")
+@click.option(
+    "--model", type=click.Path(path_type=Path), help="An encoder: folder, hub name, minilm."
+)
 @click.option(
     "--output", type=click.Path(path_type=Path), required=True, help="The index: made or updated."
 )

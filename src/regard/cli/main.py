@@ -15,6 +15,8 @@ from regard.errors import RegardError, nearest
 
 # name → (module, what `regard --help` says)
 COMMANDS = {
+    "demo": ("regard.cli.demo", "Train a small translator in minutes, use it, look inside."),
+    "models": ("regard.cli.models", "List the trained models in the box."),
     "train": ("regard.cli.train", "Train a model on a recipe or on your own files."),
     "runs": ("regard.cli.runs", "List runs: how far each came, how good it is."),
     "plot": ("regard.cli.plot", "Draw the curves of one run or of several."),

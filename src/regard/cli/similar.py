@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @click.command(
     epilog="""\b
 Examples:
-  regard similar sentence-transformers/all-MiniLM-L6-v2 "A cat sleeps." "A dog naps."
+  regard similar minilm "A cat sleeps." "A dog naps."
   regard similar path/to/bert --pairs pairs.tsv
   regard similar path/to/bert --pairs stsb-en-dev.csv --json"""
 )
@@ -39,8 +39,8 @@ def command(
     """Print how alike FIRST and SECOND are: the cosine of their vectors, 1 for the same direction.
 
     With --pairs, the cosine of each pair of a file; where the file has scores, the correlations of
-    cosines and scores instead (Spearman, Pearson). MODEL is a published folder of an encoder, or
-    its name on the hub.
+    cosines and scores instead (Spearman, Pearson). MODEL is a published folder of an encoder,
+    its name on the hub, or minilm.
     """
     from regard.cli.opened import opened
     from regard.tasks.similar import read_pairs

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from regard.decode.engine import Engine
     from regard.tasks.engines import Engines
     from regard.tasks.translate import Translation, Translator
+    from regard.tasks.words_seen import WordsSeen
 
 PART = 4096  # lines of a file that are worked on together
 
@@ -83,6 +84,7 @@ def command(
     from regard.tasks.engines import Engines
     from regard.tasks.home import open_home
     from regard.tasks.translate import Translator, options_with
+    from regard.tasks.words_seen import ADVICE, WordsSeen
 
     if text and file:
         raise click.UsageError("expected TEXT or --file, not both")
@@ -112,11 +114,24 @@ def command(
     _say_notes(engines, verbose)
     as_text = _scored_writer(len(text) != 1) if search.n_best > 1 else _write_text
     write = _json_writer(engine) if as_json else _write_pairs if pairs else as_text
-    _translate_all(translator, text, file, chosen, write)
+    seen = WordsSeen.of_run(home.folder / "data")
+    _translate_all(translator, text, file, chosen, write if seen is None else _noting(seen, write))
+    if seen is not None and (sentence := seen.sentence()):
+        click.echo(f"Note: {sentence}\n{ADVICE}", err=True)
     engines.close()
 
 
 Write = Callable[[str, "list[Translation]"], None]
+
+
+def _noting(seen: "WordsSeen", write: Write) -> Write:
+    """Writes each answer, and notes which words of its source the model has never seen."""
+
+    def noted(source: str, found: "list[Translation]") -> None:
+        seen.note(source)
+        write(source, found)
+
+    return noted
 
 
 def _translate_all(

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from regard.errors import MisuseError
 from regard.tasks.golden import weights_digest
-from regard.tasks.hub_name import is_hub_name
 from regard.tasks.load import load
+from regard.tasks.named import kept_name, located
 from regard.tasks.pooling import Layout, read_layout
 from regard.tasks.published import Published
 from regard.text.published import PublishedTokenizer
@@ -96,7 +96,8 @@ def open_encoder(model: str | Path | Published, device: str = "auto") -> Encoder
     if isinstance(model, Published):
         model.demand("embed")
         return Encoder(str(model.folder.resolve()), model)
-    if not is_hub_name(model) and not Path(model).exists():
+    place = located(model)
+    if isinstance(place, Path) and not place.exists():
         raise MisuseError(
             f"{model}: the model is not there; expected the folder of an encoder or its name on "
             "the hub; name it with --model"
@@ -104,5 +105,4 @@ def open_encoder(model: str | Path | Published, device: str = "auto") -> Encoder
     loaded = load(model, device)
     loaded.demand("embed")
     assert isinstance(loaded, Published)  # a run offers translation only, and has said so
-    name = str(model) if is_hub_name(model) else str(Path(model).resolve())
-    return Encoder(name, loaded)
+    return Encoder(kept_name(model), loaded)

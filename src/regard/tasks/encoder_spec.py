@@ -11,6 +11,7 @@ from regard.config import build
 from regard.errors import ConfigError
 from regard.model.spec import Spec
 from regard.tasks.encoder_file import objective_of, read_encoder_file
+from regard.tasks.named import folder_of
 from regard.tasks.recipe import Recipe, spec_of
 from regard.tasks.run import Run, open_run
 
@@ -41,6 +42,7 @@ class Start:
 
 def open_start(folder: Path) -> Start:
     """A published folder of an encoder, or a run that trained one."""
+    folder = folder_of(folder)
     if is_published(folder) and not Run(folder).info.is_file():
         family = family_of(read_config(folder)).name
         if is_converted(folder):

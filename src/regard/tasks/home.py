@@ -18,7 +18,7 @@ from regard.model.spec import Spec
 from regard.tasks.choice import Choice, read_choice
 from regard.tasks.codec import Codec, own_codec, published_codec
 from regard.tasks.encoder_file import OFFERS, objective_of
-from regard.tasks.hub_name import is_hub_name
+from regard.tasks.named import folder_of
 from regard.tasks.recipe import make_recipe
 from regard.tasks.run import Run, open_run
 from regard.tasks.settings import Settings, read_settings
@@ -189,7 +189,7 @@ def weights_of_published(folder: Path) -> list[Path]:
 
 def open_home(path: str | Path, device: str = "auto") -> Home:
     """The folder of a model that translates, without torch where a stored choice allows it."""
-    folder = _fetched(str(path)) if is_hub_name(path) else Path(path)
+    folder = folder_of(path)
     published = is_published(folder) and not Run(folder).info.is_file()
     if published:
         choice = read_choice(folder, weights_of_published(folder))
@@ -201,12 +201,6 @@ def open_home(path: str | Path, device: str = "auto") -> Home:
         return home_of_published(folder, tokenizer, settings, None, load, device, choice)
     run = open_run(folder)
     return home_of_run(run, *parts_of_run(run), _loader(folder, device), device)
-
-
-def _fetched(name: str) -> Path:
-    from regard.tasks.hub import fetch  # here: it knows the readers of weights, which need torch
-
-    return fetch(name)
 
 
 def _loader(folder: Path, device: str) -> "Callable[[], Transformer]":

@@ -28,9 +28,8 @@ from regard.model.transformer import Transformer
 from regard.tasks.encoder_file import objective_of, read_encoder_file
 from regard.tasks.engines import Asked, Engines
 from regard.tasks.home import best_step, home_of_run, parts_of_run
-from regard.tasks.hub import fetch
-from regard.tasks.hub_name import is_hub_name
 from regard.tasks.logits import raw_logits
+from regard.tasks.named import folder_of, located
 from regard.tasks.published import Published, open_published
 from regard.tasks.run import Run, open_run
 from regard.tasks.score import Scored, score_texts
@@ -137,7 +136,8 @@ def load(
     allow_pickle: bool = False,
     allow_nonfinite: bool = False,
 ) -> Model | Published:
-    """The model of a run folder, of a published folder, or of a name like "owner/name".
+    """The model of a run folder, of a published folder, of a short name (tasks/named.py) or of a
+    name of the hub like "owner/name".
 
     `engine` is auto, torch or ctranslate2, `precision` auto, fp32, bf16 or int8: they are for
     translations (tasks/engines.py); `embed` has auto, fp32, int16 and bf16. A published folder may
@@ -145,7 +145,7 @@ def load(
     among them.
     """
     asked = Asked(engine, precision, workers, threads, shortlist)
-    folder = fetch(str(path), allow_pickle) if is_hub_name(path) else Path(path)
+    folder = folder_of(path, allow_pickle)
     if folder.is_file():
         raise MisuseError(
             f"{folder}: is a file, expected the folder of a run or of a published model; `regard "
@@ -177,12 +177,13 @@ def load_encoder(run: Run, device: str = "auto", asked: Asked = TORCH) -> Publis
 
 def load_run(path: str | Path, device: str = "auto", asked: Asked = TORCH) -> Model:
     """The model of a run folder: its final weights, or the best checkpoint so far."""
-    if is_published(Path(path)) and not Run(Path(path)).info.is_file():
+    place = located(path)
+    if isinstance(place, str) or (is_published(place) and not Run(place).info.is_file()):
         raise MisuseError(
             f"{path}: a published model; this command reads the run of a training, made by "
             "`regard train`"
         )
-    run = open_run(Path(path))
+    run = open_run(place)
     spec, tokenizer, search = parts_of_run(run)
     transformer = Transformer(spec, seed=None)
     load_into(transformer, _weights(run, transformer))

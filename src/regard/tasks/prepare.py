@@ -19,9 +19,11 @@ from regard.data.store import PairStore, write_store
 from regard.draw.progress import progress_bar
 from regard.errors import DataError
 from regard.tasks.further import Further, Unseen, survey_further
+from regard.tasks.named import folder_of
 from regard.tasks.recipe import Recipe
 from regard.tasks.recipe_sections import DataSection
 from regard.tasks.run import Run
+from regard.tasks.words_seen import write_words
 from regard.text.tokenizer import Tokenizer
 
 CHUNK = 1000  # pairs encoded at once
@@ -132,14 +134,16 @@ def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> Prepared:
         book = phrasebook(recipe.data.phrasebook)
         _write_rows(run.data / "test.jsonl", (asdict(e) for e in book if e.split == "test"))
         _write_rows(run.data / "notes.jsonl", (asdict(e) for e in book if NOTES in e.slices))
+        write_words(run.data, (source for source, _ in corpus.train()))
     return load_prepared(run)
 
 
 def _vocabulary(recipe: Recipe, corpus: Corpus) -> Tokenizer:
     """That of the run that training starts from, or one that is learned from the corpus."""
-    start = recipe.train.start_from
-    if start is not None and (start / "run.json").is_file():
-        return Tokenizer.load(Run(start).tokenizer)
+    if recipe.train.start_from is not None:
+        start = Run(folder_of(recipe.train.start_from))
+        if start.info.is_file():
+            return Tokenizer.load(start.tokenizer)
     total = corpus.report.kept + sum(each.report.kept for each in corpus.further)
     with progress_bar("vocabulary", total) as bar:
         further = (each.pairs() for each in corpus.further)

@@ -17,9 +17,8 @@ from regard.checkpoint.published import MAX_CONFIG, family_of, load_published, r
 from regard.errors import MisuseError
 from regard.model.transformer import Transformer
 from regard.tasks.encoder_file import objective_of, read_encoder_file
-from regard.tasks.hub import fetch
-from regard.tasks.hub_name import is_hub_name
 from regard.tasks.load import load_encoder, load_run
+from regard.tasks.named import folder_of
 from regard.tasks.published import Published
 from regard.tasks.run import Run
 
@@ -44,7 +43,7 @@ class Source:
 
 def open_source(path: str | Path, *, allow_pickle: bool = False) -> Source:
     """The model at a path or of a name of the hub, on the CPU, in single precision."""
-    place = fetch(str(path), allow_pickle) if is_hub_name(path) else Path(path)
+    place = folder_of(path, allow_pickle)
     if place.is_file():
         return _llama2c(place)
     if is_published(place) and not Run(place).info.is_file():

@@ -25,6 +25,7 @@ from regard.tasks.further import root_further
 from regard.tasks.interrupted import told_how_to_go_on
 from regard.tasks.jobs import AnyJob, data_lines, first_use, job_of, prepared_job, survey_of
 from regard.tasks.log import read_log
+from regard.tasks.named import kept_name
 from regard.tasks.pace import changed_since
 from regard.tasks.preflight import (
     Held,
@@ -218,8 +219,12 @@ def _rooted(tables: dict[str, Any]) -> dict[str, Any]:
         if isinstance(tables.get(section), dict):
             rooted[section] = dict(tables[section])
             for key in keys:
-                if isinstance(rooted[section].get(key), str) and rooted[section][key]:
-                    rooted[section][key] = str(Path(rooted[section][key]).resolve())
+                name = rooted[section].get(key)
+                if isinstance(name, str) and name:
+                    is_model = key == "start_from"
+                    rooted[section][key] = (
+                        kept_name(name) if is_model else str(Path(name).resolve())
+                    )
     return root_further(rooted)
 
 

@@ -22,6 +22,7 @@ from regard.errors import CheckpointError, ConfigError
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.tasks.load import Model, load
+from regard.tasks.named import folder_of, located
 from regard.tasks.run import Run, open_run
 
 # Rows of these are words: they mean something only with their own vocabulary.
@@ -56,6 +57,7 @@ class WarmStart:
 
 def check_start(folder: Path) -> None:
     """Refuse a folder that holds no model, before anything is tokenized."""
+    folder = folder_of(folder)
     if not is_published(folder) or Run(folder).info.is_file():
         open_run(folder)
 
@@ -63,9 +65,10 @@ def check_start(folder: Path) -> None:
 def tables_of_start(assignments: Sequence[str]) -> dict[str, Any]:
     """For own files without a recipe: the model section of the run that is started from."""
     train = override({}, assignments).get("train")
-    folder = train.get("start_from") if isinstance(train, dict) else None
-    recipe = Run(Path(str(folder))).recipe
-    return {"model": read_json(recipe)["model"]} if folder and recipe.is_file() else {}
+    name = train.get("start_from") if isinstance(train, dict) else None
+    place = located(str(name)) if name else None
+    recipe = Run(place).recipe if isinstance(place, Path) else None
+    return {"model": read_json(recipe)["model"]} if recipe and recipe.is_file() else {}
 
 
 @torch.no_grad()

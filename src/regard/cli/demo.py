@@ -1,0 +1,114 @@
+"""`regard demo`: train, measure, translate and look inside, each by the command that one would type.
+
+What it runs is printed before it runs, so that the demo is also the shortest manual.
+"""
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+RUNS = Path("runs")
+
+
+@dataclass(frozen=True)
+class Tour:
+    """A demo in one language."""
+
+    recipe: str
+    sentences: tuple[str, ...]  # to translate
+    explained: str  # of which the attention is shown
+    view: str  # how
+    picture: str
+
+
+TOURS = {
+    "de": Tour(
+        recipe="demo",
+        sentences=(
+            "I like eating ice cream.",
+            "They went to the bank to exchange money.",
+            "They went to the bank to feed the ducks.",
+            "The animal didn't cross the street because it was too tired.",
+            "The animal didn't cross the street because it was too wide.",
+        ),
+        explained="The animal didn't cross the street because it was too tired.",
+        view="heatmap",
+        picture="attention.svg",
+    ),
+    "hi": Tour(
+        recipe="demo-hi",
+        sentences=(
+            "How are you?",
+            "Thank you.",
+            "I like eating ice cream.",
+            "Nithish saw the lion.",
+            "The lion saw Nithish.",
+            "Apple makes great phones.",
+        ),
+        explained="I like eating ice cream.",
+        view="dots",
+        picture="ice-cream.svg",
+    ),
+}
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  regard demo
+  regard demo --language hi
+  regard demo --steps 200 --run runs/short"""
+)
+@click.option(
+    "--language",
+    type=click.Choice(list(TOURS)),
+    default="de",
+    show_default=True,
+    help="What English is translated into.",
+)
+@click.option("--steps", type=click.IntRange(min=1), help="Train shorter: a taste, not a model.")
+@click.option("--run", "folder", type=click.Path(path_type=Path), help="Folder; else runs/demo.")
+def command(language: str, steps: int | None, folder: Path | None) -> None:
+    """Train a small translator on the phrasebook in minutes, then use it and look inside.
+
+    An earlier demo is never overwritten: the next one goes to runs/demo-2. A model that is trained
+    already needs no waiting: regard translate demo-de "How are you?"
+    """
+    from regard.tasks.run import free_folder
+
+    tour = TOURS[language]
+    wanted = folder or RUNS / tour.recipe
+    run = folder or free_folder(RUNS, tour.recipe)
+    if run != wanted:
+        click.echo(f"{wanted} is there already and stays as it is; this demo goes to {run}.")
+    name, picture = str(run), str(run / tour.picture)
+    shorter = [] if steps is None else [f"train.steps={steps}"]
+    _run("Train", "train", tour.recipe, *shorter, "--run", name)
+    _run("Measure", "evaluate", name, "--slices")
+    _run("Translate", "translate", name, "--pairs", *tour.sentences)
+    view = [] if tour.view == "heatmap" else ["--as", tour.view]
+    _run("Look inside", "explain", name, tour.explained, *view, "--svg", picture)
+    click.echo(f"\nEverything is in {run}: the weights, the log, the loss curve, {picture}.")
+    click.echo("Next:")
+    for words in (
+        ("translate", name, tour.sentences[0], "--json"),
+        ("walk", name, "The cat sat.", "--layer", "2", "--head", "3", "--query", "cat"),
+        ("plot", name),
+    ):
+        click.echo(f"  {_typed(words)}")
+    click.echo("With pairs of your own: regard train --source yours.en --target yours.de")
+
+
+def _run(title: str, *words: str) -> None:
+    """One command, as if it had been typed."""
+    from regard.cli.main import group
+
+    click.secho(f"\n{title}", bold=True)
+    click.secho(f"$ {_typed(words)}", dim=True)
+    group.main(list(words), prog_name="regard", standalone_mode=False)
+
+
+def _typed(words: tuple[str, ...]) -> str:
+    return shlex.join(["regard", *words])

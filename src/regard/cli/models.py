@@ -1,0 +1,48 @@
+"""`regard models`: the trained models that regard brings along."""
+
+import json
+
+import click
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  regard models
+  regard models demo-de
+  regard models --json"""
+)
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print the cards as JSON.")
+def command(name: str | None, as_json: bool) -> None:
+    """List the trained models in the box, or print the card of one: data, recipe, scores, licence.
+
+    Their names work wherever a model is asked for: regard translate demo-de "How are you?"
+    """
+    from regard.errors import MisuseError, nearest
+    from regard.tasks.box import models_in_the_box
+
+    models = models_in_the_box()
+    if name is not None and name not in models:
+        raise MisuseError(f"models: none is called {name!r}{nearest(name, models)}")
+    cards = [model.card for model in models.values() if name in (None, model.name)]
+    if as_json:
+        click.echo(json.dumps(cards, indent=2, ensure_ascii=False))
+        return
+    for card in cards:
+        scores = card["scores"]
+        if name is None:
+            click.echo(
+                f"{card['name']:<9} {card['languages']:<17} BLEU {scores['bleu']:5.1f} on "
+                f"{scores['sentences']:,} sentences, notes {scores['notes']}"
+            )
+            continue
+        for key, value in card.items():
+            if key != "scores":
+                click.echo(f"{key:<10} {value}")
+        click.echo(f"scores     {scores['set']}, {scores['sentences']:,} sentences")
+        click.echo(f"           BLEU {scores['bleu']}, chrF {scores['chrf']}, exact "
+                   f"{scores['exact']} %, notes {scores['notes']}")
+        for row, values in scores["slices"].items():
+            decided = f", deciding word {values['decided']} %" if "decided" in values else ""
+            click.echo(f"           {row}: BLEU {values['bleu']}{decided}")

@@ -1,0 +1,93 @@
+"""`make models`: train the models that travel inside the package, measure them, pack them.
+
+    python tools/make_models.py                   trains both from their recipes, into runs/box
+    python tools/make_models.py --from FOLDER     packs runs that are there already: FOLDER/demo-de …
+
+The scores on a card are those of the packed weights (bf16), measured after packing, with torch and
+the settings of the recipe; tests/tasks/test_box.py measures them again.
+"""
+
+import argparse
+from dataclasses import asdict
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from regard.checkpoint.files import read_json
+from regard.data.phrasebook.corpus import phrasebook
+from regard.tasks.box import BOX, CARD, Boxed, models_in_the_box, pack
+from regard.tasks.evaluate import pairs_to_score, score, score_notes, score_slices, translate_all
+from regard.tasks.load import load_run
+from regard.tasks.run import write_json
+from regard.tasks.train import Request, train
+
+# model → recipe, language of the phrasebook, the languages in words
+MODELS = {
+    "demo-de": ("demo", "de", "English → German"),
+    "demo-hi": ("demo-hi", "hi", "English → Hindi"),
+}
+
+
+def card(name: str, run: Path) -> dict[str, Any]:
+    """What is known before the scores."""
+    recipe, language, languages = MODELS[name]
+    info, stated = read_json(run / "run.json"), read_json(run / "model.json")
+    pairs = [entry for entry in phrasebook(language) if entry.split == "train"]
+    return {
+        "name": name,
+        "languages": languages,
+        "what": "A small Transformer that knows the words of regard's phrasebook and no others: "
+        "to try things out and to look inside, not for text of one's own.",
+        "data": f"phrasebook {language}: {len(pairs):,} pairs made by a grammar; the notes' "
+        "sentences are among them, eight times an epoch",
+        "recipe": recipe,
+        "steps": info["step"],
+        "weights": f"{stated['from']}, rounded to bf16",
+        "trained": f"{date.today()}, {info['bits']['cpu']}, torch {info['bits']['torch']}",
+        "licence": "Apache-2.0; weights and data are regard's own",
+    }
+
+
+def scores(run: Path) -> dict[str, Any]:
+    """BLEU, chrF, slices and notes of a run folder, by torch."""
+    model = load_run(run, "cpu")
+    pairs = pairs_to_score(model.run, None, None, slices=True)
+    outputs = translate_all(model, pairs.sources, model.search)
+    total = score(outputs, pairs.references)
+    notes, slips = score_notes(model, model.search)
+    return {
+        "set": pairs.name,
+        "sentences": total.sentences,
+        "beam": model.search.beam,
+        "bleu": round(total.bleu, 2),
+        "chrf": round(total.chrf, 2),
+        "exact": round(total.exact, 2),
+        "bleu_signature": total.bleu_signature,
+        "notes": f"{notes[0].sentences - len(slips)} of {notes[0].sentences}",
+        "slices": {
+            row.name: {k: round(v, 1) for k, v in asdict(row).items() if isinstance(v, float)}
+            for row in score_slices(pairs.entries, outputs)
+        },
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--from", dest="runs", type=Path, help="runs that are there already")
+    parser.add_argument("names", nargs="*", help=f"default: {', '.join(MODELS)}")
+    asked = parser.parse_args()
+    for name in asked.names or MODELS:
+        run = (asked.runs or Path("runs/box")) / name
+        if not asked.runs:
+            train(Request(recipe=Path(MODELS[name][0]), folder=run), print)
+        known = card(name, run)
+        pack(run, BOX / name, known)
+        models_in_the_box.cache_clear()
+        packed = Boxed(name, BOX / name)
+        write_json(BOX / name / CARD, {**known, "scores": scores(packed.unpacked())})
+        size = sum(file.stat().st_size for file in packed.folder.iterdir())
+        print(f"{name}: {size / 1e6:.2f} MB, {read_json(BOX / name / CARD)['scores']}")
+
+
+if __name__ == "__main__":
+    main()
