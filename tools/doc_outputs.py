@@ -17,6 +17,7 @@ from pathlib import Path
 from click.testing import CliRunner
 from doc_pages import CUT, DOCS, REPOSITORY, Command, Need
 
+
 class Place:
     """A folder in which a page's commands run, one after the other: docs/, recipes/, the runs."""
 
@@ -46,7 +47,7 @@ class Place:
         return need.tested or here
 
     def run(self, command: Command) -> tuple[int, list[str]]:
-        """The exit code, and what was printed, errors included."""
+        """The exit code, and what was printed, errors included and progress left out."""
         with chdir(self.folder):
             if re.fullmatch(r"python \d+", command.name):
                 code, printed = 0, _run_snippet(command.text)
@@ -55,11 +56,12 @@ class Place:
             else:
                 code, printed = _run_in_shell(command.text)
         lines = [line.rstrip() for line in printed.rstrip("\n").split("\n")]
-        return code, [line for line in lines if not PROGRESS.search(line)]
+        return code, [line for line in lines if not PASSING.search(line)]
 
 
 WIDTH = {"COLUMNS": "80", "NO_COLOR": "1"}
-PROGRESS = re.compile(r"\d:\d\d:\d\d elapsed")  # a bar, where the machine is slow enough to see it
+# What is only said the first time, or where the machine is slow enough for a bar to be seen.
+PASSING = re.compile(r"\d:\d\d:\d\d elapsed|^Preparing the fast engine")
 
 
 def _run_regard(arguments: list[str]) -> tuple[int, str]:
@@ -119,11 +121,10 @@ def alike(one: str, other: str) -> bool:
 
 
 def _near(one: str, other: str) -> bool:
-    places = len(one.partition(".")[2])
-    if places != len(other.partition(".")[2]):
-        return False
+    """Numbers written with as many decimals; more than six are more than single precision has."""
+    places, others = (min(len(number.partition(".")[2]), 6) for number in (one, other))
     difference = abs(float(one.replace("−", "-")) - float(other.replace("−", "-")))
-    return difference < 2.5 * 10**-places
+    return places == others and difference < 2.5 * 10.0 ** -min(places, 5)
 
 
 def shows(shown: list[str], printed: list[str]) -> str:

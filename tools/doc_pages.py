@@ -1,12 +1,13 @@
-"""The pages of docs/ as commands with the outputs they show, and docs/manifest.toml on what they need.
+"""The pages of docs/ as commands with the outputs they show, and what the manifest says of them.
 
 A page comes in as text; out of it come its commands, each with the lines that the page shows of
 its output. A command is one of a ```console block (`$ regard …`; a `\\` at the end continues it) or
 a whole ```python block, whose output is the ```text block after it. A line "…" cuts an output.
 
-What a command printed where it cannot be run again at any time is kept in docs/outputs, with the
-commit, the date and the processor. tests/test_docs.py asks of each command: is this still its output
-(doc_outputs.py), or is it the recorded one? tools/refresh_docs.py writes the new one.
+docs/manifest.toml says what each command needs. What one printed that cannot be run again at any
+time is kept in docs/outputs, with the commit, the date and the processor. tests/test_docs.py asks of
+each command: is this still its output (doc_outputs.py), or is it the recorded one? refresh_docs.py
+writes the new one.
 """
 
 import json

@@ -1,13 +1,13 @@
-"""Bring docs/ up to date: run the commands of its pages again, draw its pictures, correct its lines.
+"""Bring docs/ up to date: run the commands of its pages, draw its pictures, correct its lines.
 
     make refresh-docs                 what needs nothing, the models in the box, or minutes of them
     make refresh-docs RUNS=runs       also what needs runs, where this folder has them
     make refresh-docs PAGES=walk.md   only these pages
 
 docs/manifest.toml says what each command needs. An output that is still like the one shown stays
-untouched. Where a page cuts an output ("…"), each excerpt is found again by its first line, digits
-aside, and gets as many paragraphs as it had. `--keep walk.md` records what a page shows as it is:
-for a command that was run by hand.
+untouched, unless `--exact` asks for this machine's last digits. Where a page cuts an output ("…"),
+each excerpt is found again by its first line, digits aside, and gets as many paragraphs as it had.
+`--keep walk.md` records what a page shows as it is: for a command that was run by hand.
 """
 
 import argparse
@@ -46,8 +46,8 @@ REFERENCE = re.compile(r"`(src/[\w/]+\.py):\d+`(\s)`([\w.]+)`")
 class Refresher:
     """Rewrites pages, records and pictures; collects what needs a person to look at it."""
 
-    def __init__(self, manifest: Manifest, runs: Path | None) -> None:
-        self.manifest, self.runs = manifest, runs
+    def __init__(self, manifest: Manifest, runs: Path | None, exact: bool) -> None:
+        self.manifest, self.runs, self.exact = manifest, runs, exact
         self.problems: list[str] = []
 
     def page(self, page: str) -> None:
@@ -66,7 +66,7 @@ class Refresher:
                 if command.text not in outputs:
                     outputs[command.text] = self._run(place, command)
                 printed = outputs[command.text]
-                if command.shown and shows(list(command.shown), printed):
+                if command.shown and (self.exact or shows(list(command.shown), printed)):
                     new[command] = self._excerpts(list(command.shown), printed, command)
                 if command.shown and not need.tested:
                     records = [row for row in records if row["command"] != command.text]
@@ -93,7 +93,7 @@ class Refresher:
                 return
             self._run(place, Command(row["command"], row["command"], (), 0, 0))
             drawn, shown = place.folder / "docs" / name, DOCS / name
-            if not shown.exists() or not same_picture(drawn, shown):
+            if self.exact or not shown.exists() or not same_picture(drawn, shown):
                 shown.write_bytes(drawn.read_bytes())
         if not need.tested:
             keep_picture(name, row["command"])
@@ -232,12 +232,13 @@ def definitions(path: Path) -> dict[str, int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=Path, help="a folder with runs, named as in the manifest")
+    parser.add_argument("--exact", action="store_true", help="renew last digits and times too")
     parser.add_argument("--lines-only", action="store_true", help="correct file:line, run nothing")
     parser.add_argument("--keep", action="store_true", help="record what is shown, run nothing")
     parser.add_argument("pages", nargs="*", help="walk.md, images/heads.svg; default: everything")
     asked = parser.parse_args()
     manifest = Manifest()
-    refresher = Refresher(manifest, asked.runs)
+    refresher = Refresher(manifest, asked.runs, asked.exact)
     for name in asked.pages or [*page_names(), *manifest.pictures]:
         print(name, flush=True)
         if name in manifest.pictures:
