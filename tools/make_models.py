@@ -1,7 +1,7 @@
 """`make models`: train the models that travel inside the package, measure them, pack them.
 
     python tools/make_models.py                   trains both from their recipes, into runs/box
-    python tools/make_models.py --from FOLDER     packs runs that are there already: FOLDER/demo-de …
+    python tools/make_models.py --from FOLDER     packs runs that are there: FOLDER/demo-de …
 
 The scores on a card are those of the packed weights (bf16), measured after packing, with torch and
 the settings of the recipe; tests/tasks/test_box.py measures them again.

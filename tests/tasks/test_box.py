@@ -74,6 +74,13 @@ def test_all_sentences_are_as_good_as_the_card_says(name: str) -> None:
         assert abs(row.bleu - stated["slices"][row.name]["bleu"]) < 1.0
 
 
+def test_unknown_words_are_named() -> None:
+    model = opened("demo-de")
+    assert model.unknown_words("The animal likes quantum ice cream.") == ["quantum"]
+    for entry in pairs_to_score(model.run, None, None, slices=True).sources[:50]:
+        assert model.unknown_words(entry) == []
+
+
 def test_weights_survive_the_way_there_and_back() -> None:
     exact = torch.tensor([0.0, -0.0, 1.0, -2.5, 2.0**-126, 3.0e38, 1e-40]).bfloat16()
     rounded = torch.randn(5, 7) * 10.0 ** torch.randint(-6, 6, (5, 7))

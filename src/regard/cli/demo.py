@@ -1,4 +1,4 @@
-"""`regard demo`: train, measure, translate and look inside, each by the command that one would type.
+"""`regard demo`: train, measure, translate, look inside, each by the command that one would type.
 
 What it runs is printed before it runs, so that the demo is also the shortest manual.
 """

@@ -35,6 +35,7 @@ from regard.tasks.run import Run, open_run
 from regard.tasks.score import Scored, score_texts
 from regard.tasks.settings import Settings
 from regard.tasks.translate import Translation, Translator
+from regard.tasks.words_seen import WordsSeen
 from regard.text.published import load_tokenizer
 from regard.text.tokenizer import Tokenizer
 
@@ -81,6 +82,11 @@ class Model:
     def score(self, sources: str | list[str], targets: str | list[str]) -> list[Scored]:
         """How likely the model finds each target as the translation of its source."""
         return score_texts(self.translator, self.engines.take_to_score(), sources, targets)
+
+    def unknown_words(self, text: str) -> list[str]:
+        """The words of a text that the model was never trained on, where its run keeps a list."""
+        seen = WordsSeen.of_run(self.run.data)
+        return [] if seen is None else seen.new_in(text)
 
     @cached_property
     def engines(self) -> Engines:

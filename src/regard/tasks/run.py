@@ -20,7 +20,8 @@ from typing import Any
 
 from regard import atomic
 from regard.checkpoint.files import is_published, read_json
-from regard.errors import CheckpointError, MisuseError
+from regard.errors import CheckpointError, MisuseError, nearest
+from regard.tasks.box import models_in_the_box
 
 KNOWN_BY = ("run.json", "config.json")  # a run, a published model
 
@@ -139,7 +140,14 @@ def open_run(folder: Path) -> Run:
             f"{folder}: neither a run (no run.json) nor a published model (no config.json)"
             f"{f': {advice}' if begun else '; `regard doctor` says what it holds'}"
         )
+    if str(folder) in models_in_the_box():
+        raise MisuseError(
+            f"{folder}: a model in the box, which has no training to look at or to go on with; "
+            f"`regard train {models_in_the_box()[str(folder)].card['recipe']}` trains one like it"
+        )
     known = {info.parent for name in KNOWN_BY for info in folder.parent.glob(f"*/{name}")}
     listed = f"; here are {', '.join(sorted(map(str, known))[-5:])}" if known else ""
-    listed = listed or "; `regard train` makes a run"
+    hint = nearest(str(folder), models_in_the_box())
+    trained = f"; `regard train` makes a run, the box has {', '.join(models_in_the_box())}"
+    listed = listed or (hint if "did you mean" in hint else trained)
     raise MisuseError(f"{folder}: no such folder{listed}")
