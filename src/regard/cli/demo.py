@@ -111,4 +111,10 @@ def _run(title: str, *words: str) -> None:
 
 
 def _typed(words: tuple[str, ...]) -> str:
-    return shlex.join(["regard", *words])
+    """The command as a person would type it: sentences in double quotes where a shell allows it."""
+    plain = (word if set(word) & set('"$`\\!') else f'"{word}"' for word in words)
+    quoted = (
+        word if word == shlex.quote(word) else nice if nice != word else shlex.quote(word)
+        for word, nice in zip(words, plain, strict=True)
+    )
+    return " ".join(["regard", *quoted])

@@ -12,6 +12,8 @@ from regard.cli.engine_options import asked_of, engine_options
 if TYPE_CHECKING:
     from regard.tasks.evaluate import Scores, SliceScore, Slip
 
+MOST_SLIPS = 5  # that are printed
+
 
 @click.command(
     epilog="""\b
@@ -111,8 +113,10 @@ def _print_slips(notes: "list[SliceScore]", slips: "list[Slip]") -> None:
     if notes:
         right = notes[0].sentences - len(slips)
         click.echo(f"\nnotes are trained on: {right} of {notes[0].sentences} came out exactly")
-    for slip in slips:
+    for slip in slips[:MOST_SLIPS]:
         click.echo(f"  {slip.source}\n    got      {slip.output}\n    expected {slip.expected}")
+    if len(slips) > MOST_SLIPS:
+        click.echo(f"  and {len(slips) - MOST_SLIPS} more; --json has them all")
 
 
 def _print(name: str, scores: "Scores", rows: "list[SliceScore]", beam: int) -> None:
