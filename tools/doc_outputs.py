@@ -51,6 +51,8 @@ class Place:
         with chdir(self.folder):
             if re.fullmatch(r"python \d+", command.name):
                 code, printed = 0, _run_snippet(command.text)
+            elif command.text.startswith("python -c "):
+                code, printed = 0, _run_snippet(shlex.split(command.text)[2])
             elif command.text.startswith("regard ") and not re.search(r" [|>] ", command.text):
                 code, printed = _run_regard(shlex.split(command.text)[1:])
             else:

@@ -5,7 +5,7 @@ its output. A command is one of a ```console block (`$ regard …`; a `\\` at th
 a whole ```python block, whose output is the ```text block after it. A line "…" cuts an output.
 
 docs/manifest.toml says what each command needs. What one printed that cannot be run again at any
-time is kept in docs/outputs, with the commit, the date and the processor. tests/test_docs.py asks of
+time is kept in docs/outputs, with commit, date and processor. tests/test_docs.py asks of
 each command: is this still its output (doc_outputs.py), or is it the recorded one? refresh_docs.py
 writes the new one.
 """
