@@ -30,7 +30,7 @@ help:
 	@echo "make phrasebook-fill, phrasebook-tag  train an encoder on the phrasebook and score it"
 	@echo "make dist       build the wheel and the source archive into dist/"
 	@echo "make docs       build the pages of docs/ as a site into site/"
-	@echo "make refresh-docs RUN=… HINDI=…  run the commands of the pages again"
+	@echo "make refresh-docs  run the commands of the pages again; RUNS=folder: also those that need runs"
 	@echo "make bench-decode RUN=…  decoding speed beside CTranslate2 and transformers (needs Multi30k)"
 	@echo "make bench-train  training speed beside torch.nn.Transformer and transformers (needs Multi30k)"
 	@echo "make bench-embed  embedding speed beside sentence-transformers (needs STS-B and Multi30k)"
@@ -123,9 +123,9 @@ docs: $(VENV)/.dev
 	$(bin)/mkdocs build --quiet
 	@echo "The site is in site/: open site/index.html"
 
-# RUN and HINDI: the runs of a demo and of a demo-hi, whose outputs the pages show.
+# docs/manifest.toml says what each page needs. RUNS: a folder with runs, PAGES: only these pages and pictures.
 refresh-docs: $(VENV)/.dev
-	$(bin)/python tools/refresh_docs.py --run $(RUN) --hindi $(HINDI)
+	$(bin)/python tools/refresh_docs.py $(if $(RUNS),--runs $(RUNS)) $(PAGES)
 
 # RUN: a run that was trained on Multi30k; without it the sizes small and base, both with random weights.
 bench-decode: $(VENV)/.bench

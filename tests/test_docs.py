@@ -1,49 +1,40 @@
 """The pages of docs/ do not rot: links, commands, outputs, code lines, names of tests are real."""
 
-import ast
+import hashlib
+import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
+from doc_outputs import Place, alike, excerpts, shows
+from doc_pages import (
+    DOCS,
+    REPOSITORY,
+    Command,
+    Manifest,
+    commands_in,
+    page_names,
+    records_of,
+    text_of,
+)
+from refresh_docs import PICTURES, definitions, same_picture
 
 from regard.cli.main import group
 
-REPOSITORY = Path(__file__).parent.parent
-PAGES = sorted((REPOSITORY / "docs").rglob("*.md"))
-NAMES = [str(page.relative_to(REPOSITORY / "docs")) for page in PAGES]
-CUT = "…"  # a line of its own: something was left out of an output here
-
-
-def text_of(name: str) -> str:
-    return (REPOSITORY / "docs" / name).read_text(encoding="utf-8")
-
-
-def commands_in(name: str) -> list[tuple[str, list[str]]]:
-    """Each command of a page's console blocks, a line ending in \\ continued, and its output."""
-    found: list[tuple[str, list[str]]] = []
-    for block in re.findall(r"```console\n(.*?)```", text_of(name), flags=re.DOTALL):
-        prompt = "$ " if block.startswith("$ ") else ""  # without outputs, commands stand alone
-        for line in block.replace("\\\n", " ").splitlines():
-            if line.startswith((f"{prompt}regard ", "$ ")):
-                found.append((line.removeprefix("$ "), []))
-            elif found:
-                found[-1][1].append(line)
-    return found
-
-
-ALL = [(name, command, output) for name in NAMES for command, output in commands_in(name)]
+NAMES = page_names()
+MANIFEST = Manifest()
+ALL = [(name, command) for name in NAMES for command in commands_in(text_of(name))]
 REGARD = [
     (name, part)
     for name, command in [
-        *((name, command) for name, command, _ in ALL),
+        *((name, command.text) for name, command in ALL),
         *((name, found) for name in NAMES for found in re.findall(r"`(.+?)`", text_of(name))),
     ]
     for part in command.split(" | ")
@@ -60,58 +51,134 @@ def test_a_command_parses(name: str, command: str) -> None:
         found.make_context(word, arguments)
 
 
-# Commands that need no trained model: run, and compared with what the page shows.
-FREE = [
-    (name, command, output)
-    for name, command, output in ALL
-    if re.match(r"regard (positions |walk --matrices |recipe|data$)|python -c ", command)
-    and "runs/" not in command
-    and output
-    and not output[0].startswith("regard: ")  # an error about a file of the reader's
-]
+def test_the_manifest_names_every_page_and_picture() -> None:
+    with_commands = sorted({name for name, _ in ALL})
+    assert sorted(MANIFEST.pages) == with_commands, "docs/manifest.toml: [pages]"
+    drawn = [path for path in (DOCS / "images").iterdir() if path.suffix in (".svg", ".png")]
+    names = sorted(f"images/{path.name}" for path in drawn)
+    assert sorted(MANIFEST.pictures) == names, "docs/manifest.toml: [pictures]"
+    shown = "".join(text_of(name) for name in NAMES)
+    assert not [name for name in names if f"{name})" not in shown], "no page shows these"
 
 
-@pytest.mark.parametrize(("name", "command", "output"), FREE)
-def test_an_output_is_what_the_command_prints(
-    name: str, command: str, output: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copytree(REPOSITORY / "docs", tmp_path / "docs", ignore=shutil.ignore_patterns("*.svg"))
-    (tmp_path / "docs/images").mkdir(exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("REGARD_DATA", "")  # no data set is here
-    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
-    program, *arguments = shlex.split(command)
-    if program == "regard":
-        printed = CliRunner().invoke(group, arguments, catch_exceptions=False).output
+@pytest.mark.parametrize("name", MANIFEST.pages)
+def test_the_manifest_has_no_key_without_a_command(name: str) -> None:
+    keys = MANIFEST.pages[name].get("but", {})
+    commands = [command.name for command in commands_in(text_of(name))]
+    assert not [key for key in keys if not any(c.startswith(key) for c in commands)]
+
+
+def again(name: str) -> list[Command]:
+    """The page's commands that are run again here, with the packages that are installed."""
+    found = []
+    for command in commands_in(text_of(name)) if name in MANIFEST.pages else ():
+        need = MANIFEST.need_of(name, command.name)
+        if need.tested and all(find_spec(module) for module in need.modules):
+            found.append(command)
+    return found
+
+
+@pytest.mark.end_to_end
+@pytest.mark.parametrize("name", [name for name in NAMES if again(name)])
+def test_an_output_is_what_the_command_prints(name: str, tmp_path: Path) -> None:
+    """The commands of a page run one after the other in a folder, as its reader would run them."""
+    place = Place(tmp_path)
+    place.write(MANIFEST.files_of(name))
+    printed: dict[str, tuple[int, list[str]]] = {}
+    for command in again(name):
+        if command.text not in printed:  # several excerpts of one output
+            printed[command.text] = place.run(command)
+        code, lines = printed[command.text]
+        if command.shown:
+            wrong = shows(list(command.shown), lines)
+            assert not wrong, f"{command.name}\n{wrong}\n(make refresh-docs PAGES={name})"
+        else:
+            assert code == 0, f"{command.name}\n{lines}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_not_run_again_is_recorded(name: str) -> None:
+    recorded = records_of(name)
+    for command in commands_in(text_of(name)):
+        if not command.shown or MANIFEST.need_of(name, command.name).tested:
+            continue
+        rows = [row for row in recorded if row["command"] == command.text]
+        assert rows, f"neither run again nor recorded: {command.name}"
+        wrong = [shows(list(command.shown), row["output"]) for row in rows]
+        assert "" in wrong, f"{command.name}: the page shows, the record has not: {wrong[0]}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_record_says_where_it_comes_from(name: str) -> None:
+    texts = {command.text for command in commands_in(text_of(name))}
+    for row in records_of(name):
+        assert row["command"] in texts, "no command of the page: tools/refresh_docs.py --keep"
+        assert re.fullmatch(r"[0-9a-f]{7,}", row["commit"])
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", row["date"]) and row["processor"]
+
+
+@pytest.mark.end_to_end
+@pytest.mark.parametrize("name", MANIFEST.pictures)
+def test_a_picture_is_what_its_command_draws(name: str, tmp_path: Path) -> None:
+    """Drawn again, or at least still the one whose hash was recorded."""
+    row = MANIFEST.pictures[name]
+    if MANIFEST.needs[row["needs"]].tested:
+        place = Place(tmp_path)
+        (place.folder / "docs" / name).unlink()
+        place.run(Command(row["command"], row["command"], (), 0, 0))
+        drawn = place.folder / "docs" / name
+        assert same_picture(drawn, DOCS / name), f"make refresh-docs PAGES={name}"
     else:
-        printed = subprocess.check_output([sys.executable, *arguments], text=True)
-    assert_excerpt(output, printed.splitlines())
-    for picture in tmp_path.rglob("*.svg"):  # and the page's picture is the one just drawn
-        shown = REPOSITORY / picture.relative_to(tmp_path)
-        assert picture.read_text() == shown.read_text(), f"draw {shown} again"
+        record = json.loads(PICTURES.read_text(encoding="utf-8"))[name]
+        assert record["command"] == row["command"]
+        assert record["output"] == hashlib.sha256((DOCS / name).read_bytes()).hexdigest()
 
 
-def test_the_sizes_of_the_phrasebook_are_those_it_prints() -> None:
-    shown = {command: output for name, command, output in ALL if name == "phrasebook.md"}
-    for command in ("regard phrasebook", "regard phrasebook --language hi"):
-        printed = CliRunner().invoke(group, command.split()[1:], catch_exceptions=False).stdout
-        assert_excerpt(shown[command], printed.splitlines())
+def test_lines_are_alike_but_for_rounding_and_for_what_a_machine_is() -> None:
+    assert alike("▁you 0.2613 −0.10", "▁you 0.2612  −0.11")
+    assert not alike("▁you 0.2613", "▁you 0.2618")
+    assert not alike("▁you 0.2613", "▁he 0.2613")
+    assert not alike("▁you 0.26", "▁you 0.261")
+    assert not alike("layer 1, 28 pairs", "layer 1, 29 pairs")
+    assert alike(
+        "3,200 steps, 4:03 minutes, 11.8k tokens/s", "3,200 steps, 9:12 minutes, 7k tokens/s"
+    )
 
 
-def assert_excerpt(shown: list[str], printed: list[str]) -> None:
-    """The lines between cuts stand in the output one after the other; uncut ends are its ends."""
-    lines = "\n".join(line.rstrip() for line in shown).strip("\n").split("\n")
-    rest = "\n".join(line.rstrip() for line in printed).strip("\n") + "\n"
-    parts = "\n".join(lines).split(f"\n{CUT}\n") if CUT in lines else ["\n".join(lines)]
-    first = True
-    for part in parts:
-        wanted = part.removeprefix(f"{CUT}\n").removesuffix(f"\n{CUT}") + "\n"
-        before, found, rest = rest.partition(wanted)
-        assert found, f"not in the output: {wanted}"
-        assert not (first and before and lines[0] != CUT), f"before the first line: {before}"
-        first = False
-    assert not rest.strip() or lines[-1] == CUT, f"after the last line: {rest}"
+def test_an_excerpt_is_found_in_its_output() -> None:
+    printed = ["one", "two 0.10", "", "three", "four"]
+    assert excerpts(["…", "two 0.10", "…"]) == [[], ["two 0.10"], []]
+    assert not shows(["one", "two 0.10", "", "three", "four"], printed)
+    assert not shows(["…", "two 0.11", "…", "four"], printed)
+    assert shows(["two 0.10", "…"], printed).startswith("before the first line: one")
+    assert shows(["one", "two 0.10"], printed).startswith("after the last line")
+    assert shows(["…", "four", "…", "three", "…"], printed).startswith("not in the output: three")
+
+
+def test_a_page_is_cut_into_commands() -> None:
+    page = """```console
+$ regard walk \\
+    demo-de
+a
+$ regard runs
+```
+```python
+print(1)
+```
+```text
+1
+```
+```text
+a formula
+```"""
+    found = [(command.name, command.text, command.shown) for command in commands_in(page)]
+    assert found == [
+        ("regard walk demo-de", "regard walk demo-de", ("a",)),
+        ("regard runs", "regard runs", ()),
+        ("python 1", "print(1)", ("1",)),
+    ]
+    with pytest.raises(ValueError, match="begins with its command: 'an output'"):
+        commands_in("```console\nan output\n```")
 
 
 def slug(title: str) -> str:
@@ -123,7 +190,7 @@ def slug(title: str) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_links_and_pictures_exist(name: str) -> None:
-    page = REPOSITORY / "docs" / name
+    page = DOCS / name
     prose = re.sub(r"```.*?```|<!--.*?-->", "", text_of(name), flags=re.DOTALL)
     for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", prose):
         path, _, anchor = target.partition("#")
@@ -134,34 +201,17 @@ def test_links_and_pictures_exist(name: str) -> None:
             assert anchor in map(slug, titles), target
 
 
-def definitions(path: Path) -> set[tuple[str, int]]:
-    """Every function, class and assigned name of a file, methods as Class.method, and its line."""
-    found: set[tuple[str, int]] = set()
-
-    def visit(node: ast.AST, prefix: str) -> None:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.FunctionDef | ast.ClassDef):
-                found.add((prefix + child.name, child.lineno))
-                visit(child, f"{prefix}{child.name}.")
-            elif isinstance(child, ast.Assign | ast.AnnAssign):
-                targets = child.targets if isinstance(child, ast.Assign) else [child.target]
-                found.update((prefix + t.id, t.lineno) for t in targets if isinstance(t, ast.Name))
-
-    visit(ast.parse(path.read_text(encoding="utf-8")), "")
-    return found
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_lines_define_what_they_are_said_to(name: str) -> None:
     for path, line, defined in re.findall(r"`(src/[\w/]+\.py):(\d+)`\s`([\w.]+)`", text_of(name)):
-        where = dict(sorted(definitions(REPOSITORY / path), reverse=True))
-        assert where.get(defined) == int(line), f"{path}: {defined} is in line {where.get(defined)}"
+        found = definitions(REPOSITORY / path).get(defined)
+        assert found == int(line), f"{path}: {defined} is in line {found}: make refresh-docs"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_named_tests_exist(name: str) -> None:
     for path, test in re.findall(r"(tests/[\w/]+\.py)::(\w+)", text_of(name)):
-        assert test in {defined for defined, _ in definitions(REPOSITORY / path)}, f"{path}::{test}"
+        assert test in definitions(REPOSITORY / path), f"{path}::{test}"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -173,7 +223,7 @@ def test_the_notes_name_code_and_tests() -> None:
     notes = " ".join(text_of(name) for name in NAMES if name.startswith("notes/"))
     assert len(re.findall(r"`src/[\w/]+\.py:\d+`\s`", notes)) > 50
     assert len(re.findall(r"tests/[\w/]+\.py::", text_of("errata.md"))) > 25
-    assert len(FREE) > 10
+    assert sum(len(again(name)) for name in NAMES) > 100
 
 
 class Loaded(HTMLParser):

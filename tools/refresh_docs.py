@@ -1,129 +1,216 @@
-"""Bring the pages of docs/ up to date: run their commands again, correct their `file:line`s.
+"""Bring docs/ up to date: run the commands of its pages, draw its pictures, correct its lines.
 
-    make refresh-docs RUN=runs/demo-… HINDI=runs/demo-hi-…
+    make refresh-docs                 what needs nothing, the models in the box, or minutes of them
+    make refresh-docs RUNS=runs       also what needs runs, where this folder has them
+    make refresh-docs PAGES=walk.md   only these pages
 
-A block of a page is a command (`$ regard …`; a `\\` at the end continues it) and its output; in it
-`runs/demo` and `runs/demo-hi` stand for the two runs. A line "…" cuts: each excerpt between cuts is
-found again in the new output by its first line (digits aside) and gets as many paragraphs as it
-had. Blocks with `train` and `evaluate`, which take minutes, with `data`, which shows what this
-machine has, and blocks whose run is not given, stay as they are.
+docs/manifest.toml says what each command needs. An output that is still like the one shown stays
+untouched, unless `--exact` asks for this machine's last digits. Where a page cuts an output ("…"),
+each excerpt is found again by its first line, digits aside, and gets as many paragraphs as it had.
+`--keep walk.md` records what a page shows as it is: for a command that was run by hand.
 """
 
 import argparse
 import ast
+import datetime
 import difflib
-import os
+import hashlib
+import json
 import re
-import shlex
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
-REPOSITORY = Path(__file__).parent.parent
-CUT = "…"
-SLOW = re.compile(r"regard (train|evaluate|data)\b")
-BLOCK = re.compile(r"```console\n(.*?)```", flags=re.DOTALL)
+from doc_outputs import Place, alike, excerpts, shows
+from doc_pages import (
+    CUT,
+    DOCS,
+    REPOSITORY,
+    Command,
+    Manifest,
+    commands_in,
+    page_names,
+    record_path,
+    records_of,
+    text_of,
+)
+
+from regard.tasks.choice import this_machine
+
 REFERENCE = re.compile(r"`(src/[\w/]+\.py):\d+`(\s)`([\w.]+)`")
 
 
 class Refresher:
-    """Rewrites pages; `place` is a folder where the commands run, with docs/ and runs/ in it."""
+    """Rewrites pages, records and pictures; collects what needs a person to look at it."""
 
-    def __init__(self, place: Path, lines_only: bool) -> None:
-        self.place, self.lines_only = place, lines_only
+    def __init__(self, manifest: Manifest, runs: Path | None, exact: bool) -> None:
+        self.manifest, self.runs, self.exact = manifest, runs, exact
         self.problems: list[str] = []
-        self._known: dict[str, list[str]] = {}
 
-    def page(self, text: str) -> str:
-        if not self.lines_only:
-            text = BLOCK.sub(self._block, text)
-        return REFERENCE.sub(self._reference, text)
+    def page(self, page: str) -> None:
+        """Run a page's commands in order; replace outputs that changed, renew their records."""
+        text = text_of(page)
+        lines, records = text.split("\n"), records_of(page)
+        new: dict[Command, list[str]] = {}
+        outputs: dict[str, list[str]] = {}  # several excerpts of one output are run once
+        with TemporaryDirectory() as folder:
+            place = Place(Path(folder), self.runs)
+            place.write(self.manifest.files_of(page))
+            for command in commands_in(text):
+                need = self.manifest.need_of(page, command.name)
+                if not place.has(need):
+                    continue
+                if command.text not in outputs:
+                    outputs[command.text] = self._run(place, command)
+                printed = outputs[command.text]
+                if command.shown and (self.exact or shows(list(command.shown), printed)):
+                    new[command] = self._excerpts(list(command.shown), printed, command)
+                if command.shown and not need.tested:
+                    records = [row for row in records if row["command"] != command.text]
+                    records.append(record(command.text, printed))
+        for command in reversed(new):
+            lines[command.first : command.last] = new[command]
+        write_page(page, "\n".join(lines))
+        write_records(page, records)
 
-    def _block(self, match: re.Match[str]) -> str:
-        lines = match[1].rstrip("\n").split("\n")
-        count = 1
-        while lines[count - 1].endswith("\\"):
-            count += 1
-        command = " ".join(line.rstrip("\\").strip() for line in lines[:count])
-        named = re.findall(r"runs/[\w-]+", command)
-        if (
-            not re.match(r"\$ (regard|python) ", command)
-            or SLOW.search(command)
-            or not all((self.place / name).exists() for name in named)
-        ):
-            return match[0]
-        print("  " + command, flush=True)
-        output = self._run(command.removeprefix("$ "))
-        new = self._excerpts(lines[count:], output, command)
-        return "```console\n" + "\n".join([*lines[:count], *new]) + "\n```"
+    def _run(self, place: Place, command: Command) -> list[str]:
+        print("  " + command.name, flush=True)
+        code, printed = place.run(command)
+        if code and not command.shown:
+            self.problems.append(f"exit code {code}: {command.name}: {printed[-1]}")
+        return printed
 
-    def _run(self, command: str) -> list[str]:
-        if command not in self._known:
-            program, *words = shlex.split(command)
-            done = subprocess.run(
-                [str(Path(sys.executable).parent / program), *words],
-                cwd=self.place,
-                env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1"},
-                text=True,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-            )
-            if done.returncode not in (0, 2):
-                self.problems.append(f"exit code {done.returncode}: {command}")
-            lines = done.stdout.rstrip("\n").split("\n")
-            self._known[command] = [line.rstrip() for line in lines]
-        return self._known[command]
+    def picture(self, name: str) -> None:
+        """Draw a picture again; a picture that the tests do not draw is recorded by its hash."""
+        row = self.manifest.pictures[name]
+        need = self.manifest.needs[row["needs"]]
+        with TemporaryDirectory() as folder:
+            place = Place(Path(folder), self.runs)
+            if not place.has(need):
+                return
+            self._run(place, Command(row["command"], row["command"], (), 0, 0))
+            drawn, shown = place.folder / "docs" / name, DOCS / name
+            if self.exact or not shown.exists() or not same_picture(drawn, shown):
+                shown.write_bytes(drawn.read_bytes())
+        if not need.tested:
+            keep_picture(name, row["command"])
 
-    def _excerpts(self, old: list[str], output: list[str], command: str) -> list[str]:
+    def _excerpts(self, old: list[str], printed: list[str], command: Command) -> list[str]:
         if CUT not in old:
-            return output
+            return printed
         new: list[str] = []
-        excerpt: list[str] = []
-        for line in [*old, CUT]:
-            if line != CUT:
-                excerpt.append(line)
-                continue
-            new += self._excerpt("\n".join(excerpt).strip("\n").split("\n"), output, command)
-            new.append(CUT)
-            excerpt = []
-        return new[:-1]  # the cut that only ended the last excerpt
+        for number, excerpt in enumerate(excerpts(old)):
+            new += [CUT] if number else []
+            new += self._excerpt(excerpt, printed, command) if excerpt else []
+        return new
 
-    def _excerpt(self, old: list[str], output: list[str], command: str) -> list[str]:
-        if old == [""]:
-            return []
-        start = _find(output, old[0])
+    def _excerpt(self, old: list[str], printed: list[str], command: Command) -> list[str]:
+        start = line_like(old[0], printed)
         if start is None:
-            self.problems.append(f"no line like {old[0]!r} any more: {command}")
+            self.problems.append(f"no line like {old[0]!r} any more: {command.name}")
             return old
         paragraphs = len(re.findall(r"\n\s*\n", "\n".join(old))) + 1
-        rest = re.split(r"(\n(?:\s*\n)+)", "\n".join(output[start:]))
+        rest = re.split(r"(\n(?:\s*\n)+)", "\n".join(printed[start:]))
         return "".join(rest[: 2 * paragraphs - 1]).split("\n")
+
+    def references(self, page: str) -> None:
+        """Correct the `file:line` of each definition that a page names."""
+        write_page(page, REFERENCE.sub(self._reference, text_of(page)))
 
     def _reference(self, match: re.Match[str]) -> str:
         path, between, name = match.groups()
-        line = _definitions(REPOSITORY / path).get(name)
+        line = definitions(REPOSITORY / path).get(name)
         if line is None:
             self.problems.append(f"{path} does not define {name}")
             return match[0]
         return f"`{path}:{line}`{between}`{name}`"
 
 
-def _find(output: list[str], first: str) -> int | None:
+def line_like(first: str, printed: list[str]) -> int | None:
     """The line that an excerpt begins with: the same, else the same but for digits, else alike."""
-    plain = [re.sub(r"\d+", "#", line).strip() for line in output]
+    plain = [re.sub(r"\d+", "#", line).strip() for line in printed]
     wanted = re.sub(r"\d+", "#", first).strip()
-    if first in output:
-        return output.index(first)
+    if first in printed:
+        return printed.index(first)
     if wanted in plain:
         return plain.index(wanted)
     near = difflib.get_close_matches(wanted, plain, 1, 0.7)
     return plain.index(near[0]) if near else None
 
 
+def write_page(page: str, text: str) -> None:
+    if text != text_of(page):
+        (DOCS / page).write_text(text, encoding="utf-8")
+
+
+def record(command: str, output: list[str] | str) -> dict[str, Any]:
+    """A row of docs/outputs: what came out, and on which commit, day and processor."""
+    head = ["git", "-C", str(REPOSITORY), "rev-parse", "--short", "HEAD"]
+    return {
+        "command": command,
+        "commit": subprocess.check_output(head, text=True).strip(),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "processor": this_machine().cpu,
+        "output": output,
+    }
+
+
+def write_records(page: str, rows: list[dict[str, Any]]) -> None:
+    """Only those whose command the page still has; a page without any has no file."""
+    texts = {command.text for command in commands_in(text_of(page))}
+    kept = [row for row in rows if row["command"] in texts]
+    path = record_path(page)
+    if kept:
+        path.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    else:
+        path.unlink(missing_ok=True)
+
+
+def keep(page: str, manifest: Manifest) -> None:
+    """Record what a page shows now, where nothing runs it again and the record differs."""
+    rows = records_of(page)
+    for command in commands_in(text_of(page)):
+        here = [row for row in rows if row["command"] == command.text]
+        right = any(not shows(list(command.shown), row["output"]) for row in here)
+        if command.shown and not manifest.need_of(page, command.name).tested and not right:
+            rows.append(record(command.text, list(command.shown)))
+    shown = [(c.text, list(c.shown)) for c in commands_in(text_of(page)) if c.shown]
+    write_records(
+        page,
+        [
+            row
+            for row in rows
+            if any(t == row["command"] and not shows(s, row["output"]) for t, s in shown)
+        ],
+    )
+
+
+PICTURES = DOCS / "outputs" / "pictures.json"
+
+
+def keep_picture(name: str, command: str) -> None:
+    """Record a picture's command and hash."""
+    rows = json.loads(PICTURES.read_text(encoding="utf-8")) if PICTURES.exists() else {}
+    digest = hashlib.sha256((DOCS / name).read_bytes()).hexdigest()
+    if rows.get(name, {}).get("output") != digest or rows[name]["command"] != command:
+        rows[name] = record(command, digest)
+    text = json.dumps(dict(sorted(rows.items())), ensure_ascii=False, indent=1)
+    PICTURES.write_text(text + "\n", encoding="utf-8")
+
+
+def same_picture(one: Path, other: Path) -> bool:
+    """An SVG is compared line by line, as an output is."""
+    if one.suffix != ".svg":
+        return one.read_bytes() == other.read_bytes()
+    lines = [path.read_text(encoding="utf-8").split("\n") for path in (one, other)]
+    return len(lines[0]) == len(lines[1]) and all(map(alike, *lines))
+
+
 @cache
-def _definitions(path: Path) -> dict[str, int]:
+def definitions(path: Path) -> dict[str, int]:
     """Name → line of everything that a file defines; methods as Class.method."""
     names: dict[str, int] = {}
 
@@ -144,25 +231,27 @@ def _definitions(path: Path) -> dict[str, int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--run", help="the folder that runs/demo stands for")
-    parser.add_argument("--hindi", help="the folder that runs/demo-hi stands for")
+    parser.add_argument("--runs", type=Path, help="a folder with runs, named as in the manifest")
+    parser.add_argument("--exact", action="store_true", help="renew last digits and times too")
     parser.add_argument("--lines-only", action="store_true", help="correct file:line, run nothing")
-    parser.add_argument("pages", nargs="*", type=Path, help="default: all pages of docs/")
+    parser.add_argument("--keep", action="store_true", help="record what is shown, run nothing")
+    parser.add_argument("pages", nargs="*", help="walk.md, images/heads.svg; default: everything")
     asked = parser.parse_args()
-    with TemporaryDirectory() as folder:
-        place = Path(folder)
-        (place / "docs").symlink_to(REPOSITORY / "docs")
-        (place / "runs").mkdir()
-        for name, run in {"demo": asked.run, "demo-hi": asked.hindi}.items():
-            if run:
-                (place / "runs" / name).symlink_to(Path(run).resolve(strict=True))
-        refresher = Refresher(place, asked.lines_only)
-        for path in asked.pages or sorted((REPOSITORY / "docs").rglob("*.md")):
-            print(path)
-            old = path.read_text(encoding="utf-8")
-            new = refresher.page(old)
-            if new != old:
-                path.write_text(new, encoding="utf-8")
+    manifest = Manifest()
+    refresher = Refresher(manifest, asked.runs, asked.exact)
+    for name in asked.pages or [*page_names(), *manifest.pictures]:
+        print(name, flush=True)
+        if name in manifest.pictures:
+            if asked.keep:
+                keep_picture(name, manifest.pictures[name]["command"])
+            elif not asked.lines_only:
+                refresher.picture(name)
+            continue
+        if asked.keep:
+            keep(name, manifest)
+        elif not asked.lines_only:
+            refresher.page(name)
+        refresher.references(name)
     print("\n".join(refresher.problems) or "no problems")
     sys.exit(bool(refresher.problems))
 

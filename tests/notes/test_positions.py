@@ -36,6 +36,17 @@ def test_three_positions_for_d_model_6() -> None:
     assert torch.allclose(sinusoids(3, 6), torch.tensor(expected), rtol=0, atol=5e-5)
 
 
+def test_the_printed_table_of_positions_repeats_and_the_formula_does_not() -> None:
+    # 000 prints (1, 0), (0, 1), (1, 0), (0, 1) for positions 1 to 4, and then the formula, which
+    # for d_model 2 has ω_0 = 1: (sin 1, cos 1) = (.8415, .5403), (sin 3, cos 3) = (.1411, -.9900)
+    printed = torch.tensor([[1.0, 0], [0, 1], [1, 0], [0, 1]])
+    assert torch.equal(printed[0], printed[2]) and torch.equal(printed[1], printed[3])
+    formula = sinusoids(5, 2)[1:]
+    expected = torch.tensor([[0.8415, 0.5403], [0.1411, -0.9900]])
+    assert torch.allclose(formula[[0, 2]], expected, rtol=0, atol=5e-5)
+    assert float(torch.pdist(formula).min()) > 0.9  # neighbours on a circle: 2 sin ½ = .959
+
+
 def test_the_index_of_the_sine_is_2i() -> None:
     # Were the sine's index i, sin(p·ω_1) would stand in dimension 1, where cos(p·ω_0) belongs.
     # Were the exponent i/d instead of 2i/d, dimension 2 would hold sin(10000^(-1/6)) = sin .2154.

@@ -7,6 +7,7 @@
 import torch
 from torch import nn
 
+from regard.checkpoint.published import FAMILIES
 from regard.model.attention import attention_scores, explicit_attention
 from regard.model.masks import Mask
 from regard.model.presets import preset
@@ -80,3 +81,10 @@ def test_the_output_is_a_weighted_combination_of_values() -> None:
     q, k = torch.randn(2, 1, 1, 6, 4)
     v = torch.tensor([1.0, -2, 3, 0]).expand(1, 1, 6, 4)
     assert torch.allclose(explicit_attention(q, k, v, Mask()), v, atol=1e-6)
+
+
+def test_the_first_document_lists_four_models_and_each_is_a_family() -> None:
+    """000: five are announced, four follow."""
+    listed = ["bert", "gpt2", "vit", "t5"]
+    assert len(listed) == 4
+    assert not [name for name in listed if name not in FAMILIES]

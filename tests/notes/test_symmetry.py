@@ -7,10 +7,14 @@ Without W_Q and W_K the score of two words is e_i·e_j = s_ij = s_ji, and w_ij =
 The page derives its weights from such scores, but they break the condition.
 """
 
+import tomllib
+from pathlib import Path
+
 import pytest
 import torch
 from torch import Tensor
 
+from regard.explain.sheet import find_sheet
 from regard.model.attention import MultiHeadAttention, attention_scores, attention_weights
 from regard.model.masks import Mask
 from regard.model.spec import Spec
@@ -68,6 +72,24 @@ def test_the_notes_weights_break_it_and_need_w_q_unlike_w_k(
     got = learned_attention(words, w_q, torch.eye(4))
     assert torch.allclose(got, weights, atol=1e-6)
     assert around(got) == pytest.approx(products, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("sheet", "first", "weights"),
+    [
+        ("money-bank", (0.2, 0.7, 0.1), MONEY_BANK_GROWS),
+        ("river-bank", (0.5, 0.4, 0.1), RIVER_BANK_FLOWS),
+    ],
+)
+def test_bank_is_given_twice_with_other_weights(
+    sheet: str, first: tuple[float, ...], weights: Tensor
+) -> None:
+    # .2 + .7 + .1 = .5 + .4 + .1 = 1, as .25 + .7 + .05 and .2 + .78 + .02: both rows are weights
+    second = weights[1]
+    assert sum(first) == pytest.approx(1) == float(second.sum())
+    assert not torch.allclose(torch.tensor(first), second, atol=0.04)
+    written = tomllib.loads(find_sheet(Path(sheet)).read_text(encoding="utf-8"))
+    assert written["weights"][1] == pytest.approx(second.tolist())
 
 
 @pytest.mark.parametrize("seed", range(5))

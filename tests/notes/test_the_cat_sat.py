@@ -132,3 +132,12 @@ def test_the_output_is_the_weighted_sum_of_the_values() -> None:
         terms = [math.exp(float(q[i] @ k[j]) / math.sqrt(7)) for j in range(3)]
         expected = sum((terms[j] / sum(terms) * v[j] for j in range(3)), torch.zeros(7))
         assert torch.allclose(got[i], expected, atol=1e-6)
+
+
+def test_without_a_softmax_the_sum_is_no_mean() -> None:
+    # 001 mixes words by bare dot products. For The: 2·(1,0,1,0) + 0·(0,1,0,1) + 2·(1,1,1,1)
+    # = (4, 2, 4, 2), though no word has a number above 1.
+    scores = THE_CAT_SAT @ THE_CAT_SAT.T
+    assert (scores @ THE_CAT_SAT)[0].tolist() == [4, 2, 4, 2]
+    mixed = attention_weights(attention_scores(THE_CAT_SAT, THE_CAT_SAT), None) @ THE_CAT_SAT
+    assert float(mixed.max()) <= 1
