@@ -23,6 +23,7 @@ from regard.data.role import OPTIONS, SENTENCES, Role, Values
 from regard.errors import MisuseError, nearest
 
 EXAMPLE = 24  # characters of a cell that an error shows
+ENOUGH = 5  # rows from which on a column of another order is believed
 MOST_SHOWN = 20  # columns that an error lists
 
 
@@ -177,6 +178,8 @@ class _Search:
                     self._take(role, place)
 
     def _by_content(self, roles: Sequence[Role]) -> None:
+        if len(self.columns) == len(roles) and max(map(len, self.columns)) < ENOUGH:
+            return  # a few rows say less than the order does
         texts = [n for n in self._free() if holds_texts(self.columns[n])]
         left = [role for role in self._open(roles) if role.name in SENTENCES]
         languages = language_places(self.names)
@@ -198,10 +201,13 @@ class _Search:
             self.guessed.append(role.name)
 
     def _in_order(self, roles: Sequence[Role]) -> None:
-        left = [role for role in self._open(roles) if role.required]
-        if len(self.columns) == sum(role.required or role.name in self.taken for role in roles):
-            for role, place in zip(left, self._free(), strict=False):
-                self._take(role, place)
+        """Just as many columns as roles, or as those that there must be."""
+        must = [role for role in roles if role.required or role.name in self.taken]
+        for wanted in (list(roles), must):
+            if len(self.columns) == len(wanted):
+                for role, place in zip(self._open(wanted), self._free(), strict=True):
+                    self._take(role, place)
+                return
 
     def _unclear(self, role: Role) -> str:
         return (

@@ -24,6 +24,8 @@ def is_number(cell: str) -> bool:
 
 def holds_texts(cells: Sequence[str]) -> bool:
     """Most have several words, and most come once."""
+    if len(cells) > 1 and len(set(cells)) == 1:
+        return False
     long = [c for c in cells if len(c.split()) > 1 or _NO_SPACES.search(c)]
     worded = [c for c in long if not is_number(c)]
     return 2 * len(worded) >= len(cells) > 0 and not come_again(cells)

@@ -9,7 +9,7 @@
 
 Few rows teach few words, and a deep model would learn them by heart: it is small, sees each row
 often, and dropout is high (recipes/sst2-scratch.toml is the third row). The rate falls in a cosine
-over all steps, and the weights with the best accuracy on the held-out rows are kept. With
+over all steps, and the weights that are best on the held-out rows are kept. With
 train.start_from the model is given, and only little of it may be forgotten: three epochs at a small
 rate, as in recipes/sst2.toml.
 """
@@ -27,6 +27,7 @@ from regard.tasks.text_survey import survey_texts
 LONGEST = 128  # tokens of a text that are read, unless texts are short
 CHARACTERS = 3.5  # of a piece, about
 VALIDATIONS = 10
+MANY = 5_000  # rows of which the held-out ones tell one accuracy from another
 AROUND = 2  # special tokens of a text
 
 
@@ -84,8 +85,8 @@ def chosen_text_tables(texts: Texts, minutes: float | None, further: bool) -> di
         "schedule": "cosine",
         "warmup": max(1, steps // 10),
         "rate": FURTHER_RATE if further else 1e-3,
-        "validate_every": max(1, steps // VALIDATIONS),
-        "choose_by": "score",
+        "validate_every": -(-steps // VALIDATIONS),
+        "choose_by": "score" if rows >= MANY else "loss",  # few held-out rows are soon all right
         "patience": 0,
         "average": 3,
     }

@@ -110,7 +110,7 @@ def read_pairs(path: Path, asked: Mapping[str, str] = NOTHING) -> tuple[Pairs, C
         )
     roles = [
         Role("text", asked.get("text", "")),
-        Role("pair", asked.get("pair", "") or "pair"),
+        Role("pair", asked.get("pair", "")),
         Role("label", asked.get("label", ""), required=False, score=True),
     ]
     table = Table(path, roles, LONGEST_CELL)
