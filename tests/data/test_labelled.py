@@ -141,7 +141,9 @@ def test_gzip_and_files_that_are_no_tables(tmp_path: Path) -> None:
     assert plain(rows) == [("good", None, ("1",))]
     with pytest.raises(MisuseError, match=r"a\.txt: expected a table .*\.tsv, \.csv, \.jsonl"):
         read(tmp_path, "a.txt", "x")
-    with pytest.raises(DataError, match="more than half of its rows are unusable(.|\n)*these are the columns"):
+    with pytest.raises(
+        DataError, match="more than half of its rows are unusable(.|\n)*these are the columns"
+    ):
         read(tmp_path, "a.tsv", "a\nb\nc\t1\n")
 
 

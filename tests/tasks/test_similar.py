@@ -66,7 +66,9 @@ def test_a_csv_with_quotes_line_breaks_and_a_header(tmp_path: Path) -> None:
         csv.writer(file).writerows(rows)
     found, columns = read_pairs(path)
     assert found.firsts == ['He said, "no".', ""] and found.seconds == ["two lines", "ü"]
-    assert columns.said() == "text = column 1 'one', pair = column 2 'two', label = column 3 'score'"
+    assert (
+        columns.said() == "text = column 1 'one', pair = column 2 'two', label = column 3 'score'"
+    )
     assert found.scores == [1.5, -20.0]
 
 
