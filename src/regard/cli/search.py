@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from regard.tasks.search import Match
 
-MARKS = ("«»", "⟦⟧")  # the second for texts that quote with the first
+MARKS = (("«", "»"), ("⟦", "⟧"))  # the second for texts that quote with the first
 
 
 @click.command(
@@ -96,11 +96,13 @@ def _marked(match: "Match", coloured: bool) -> "Text":
     from rich.text import Text
 
     made, at = Text(), 0
-    before, after = next(pair for pair in MARKS if not {*pair} & {*match.text} or pair == MARKS[-1])
+    marks = next(pair for pair in MARKS if not {*pair} & {*match.text} or pair == MARKS[-1])
     for mark in match.highlights:
         made.append(_shown(match.text[at : mark.start]))
         word = _shown(match.text[mark.start : mark.end])
-        made.append(word if coloured else before + word + after, "bold yellow" if coloured else "")
+        made.append(
+            word if coloured else marks[0] + word + marks[1], "bold yellow" if coloured else ""
+        )
         at = mark.end
     made.append(_shown(match.text[at:]))
     return made
