@@ -21,8 +21,13 @@ def read(path: Path) -> tuple[list[str], list[str]]:
     """Texts and labels."""
     from regard.data.corpus import Limits, Report
     from regard.data.labelled import Columns, read_labelled
+    from regard.data.role import Role
 
-    rows = list(read_labelled(path, Columns("1", "", "2"), Report(), Limits()))
+    rows = list(
+        read_labelled(
+            path, Columns(Role("text", "1"), label=Role("label", "2")), Report(), Limits()
+        )
+    )
     return [row.text for row in rows], [row.labels[0] for row in rows]
 
 

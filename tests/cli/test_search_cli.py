@@ -45,7 +45,7 @@ def test_from_a_folder_to_answers(run) -> None:  # type: ignore[no-untyped-def]
     keyword = run("search", "index", "--mode", "keyword", "-k", "2", "red", "cat").stdout
     assert keyword.startswith("animals.md:1-3  1.")
     assert (
-        "\n    the *cat* sat on a *red* mat.\n" in keyword and "the *red* *cat* is good." in keyword
+        "\n    the «cat» sat on a «red» mat.\n" in keyword and "the «red» «cat» is good." in keyword
     )
     rows = run("search", "index", "one house", "--json", "-k", "3").stdout.splitlines()
     assert len(rows) == 3

@@ -83,7 +83,7 @@ def test_only_the_first_five_line_numbers_are_kept(tmp_path: Path) -> None:
     rows = [b"a\tb"] * 10 + [b"no tab"] * 7
     _, report = read(write(tmp_path / "c.tsv", b"\n".join(rows)))
     assert report.bad == {Problem.MALFORMED: 7}
-    assert report.lines()[1] == "malformed row: 7 lines (11, 12, 13, 14, 15, …)."
+    assert report.lines()[-1] == "malformed row: 7 lines (11, 12, 13, 14, 15, …)."
 
 
 @pytest.mark.parametrize("zipped", ["", ".gz"])
@@ -110,7 +110,7 @@ def test_the_direction_of_the_first_row_holds_for_the_file(tmp_path: Path) -> No
     rows += b'{"translation": {"de": "zwei", "en": "two"}}\n'
     pairs, report = read(write(tmp_path / "c.jsonl", rows))
     assert [(p.source, p.target) for p in pairs] == [("one", "eins"), ("two", "zwei")]
-    assert "Direction of the rows: en → de." in report.lines()
+    assert "source = 'en', target = 'de'." in report.lines()
 
 
 def test_broken_json_rows_are_malformed_and_the_rest_goes_on(tmp_path: Path) -> None:
@@ -257,6 +257,9 @@ def test_any_bytes_are_counted_never_a_crash(content: bytes) -> None:
                     assert pair.source and pair.target
             except DataError:
                 pass
+            except MisuseError as error:
+                assert "which column" in str(error)
+                continue
             lines = content.count(b"\n") + (not content.endswith(b"\n") and content != b"")
             if not content.startswith((b"\xff\xfe", b"\xfe\xff")):
                 assert report.total == lines == report.kept + sum(report.bad.values())

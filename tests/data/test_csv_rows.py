@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.data.corpus import Limits, Problem, Report, read_pairs
-from regard.data.csv_rows import read_csv
+from regard.data.csv_rows import read_cells
 
 
 def read(path: Path, content: bytes) -> tuple[list[tuple[str, str]], Report]:
@@ -87,5 +87,4 @@ def test_what_the_csv_module_writes_comes_back(rows: list[tuple[str, str]]) -> N
     file = io.StringIO()
     csv.writer(file, quoting=csv.QUOTE_ALL).writerows(rows)
     lines = file.getvalue().encode().removesuffix(b"\n").split(b"\n")
-    expected = rows[1:] if {c.strip().casefold() for c in rows[0]} == {"source", "target"} else rows
-    assert list(read_csv(iter(lines), 2000)) == expected
+    assert list(read_cells(iter(lines), 2000)) == [list(row) for row in rows]

@@ -12,6 +12,7 @@ import pytest
 from regard.data.corpus import Limits, Report
 from regard.data.labelled import Columns, Labelled, in_order, read_labelled
 from regard.data.problem import Problem
+from regard.data.role import Role
 from regard.errors import DataError, MisuseError
 
 
@@ -37,17 +38,19 @@ def test_a_first_row_of_names_says_which_columns_are_meant(tmp_path: Path) -> No
     text = "id\tLabel\tsentence\tText\n1\tyes\tno\tso good\n"
     rows, _ = read(tmp_path, "a.tsv", text)
     assert plain(rows) == [("so good", None, ("yes",))]
-    other = Columns(text="sentence", pair="Text")
+    other = Columns(Role("text", "sentence"), Role("pair", "Text"))
     rows, _ = read(tmp_path, "a.tsv", text, other)
     assert plain(rows) == [("no", "so good", ("yes",))]
-    rows, _ = read(tmp_path, "a.tsv", "yes\tso good\n", Columns(text="2", label="1"))
+    by_number = Columns(Role("text", "2"), label=Role("label", "1"))
+    rows, _ = read(tmp_path, "a.tsv", "yes\tso good\n", by_number)
     assert plain(rows) == [("so good", None, ("yes",))]
 
 
 def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
-    expected = "has no column 'label'; its first row names text, stars. .*data.label"
-    with pytest.raises(DataError, match=expected):
-        read(tmp_path, "a.csv", "text,stars\ngood,5\n")
+    expected = "has no column 'lable' .*did you mean .label.*1 'text', 2 'label'.*--label-column"
+    with pytest.raises(MisuseError, match=expected):
+        columns = Columns(label=Role("label", "lable"))
+        read(tmp_path, "a.csv", "text,label\ngood,5\n", columns)
 
 
 def test_csv_with_quotes_and_line_breaks(tmp_path: Path) -> None:
@@ -73,14 +76,14 @@ def test_csv_with_quotes_and_line_breaks(tmp_path: Path) -> None:
 
 def test_a_semicolon_in_the_first_text_does_not_divide_three_columns(tmp_path: Path) -> None:
     text = "A man; alone,A man.,2.5\nA dog.,A cat.,0\n"
-    rows, _ = read(tmp_path, "a.csv", text, Columns(pair="pair"))
+    rows, _ = read(tmp_path, "a.csv", text, Columns(pair=Role("pair", "pair")))
     assert plain(rows)[0] == ("A man; alone", "A man.", ("2.5",))
 
 
 def test_texts_alone_are_found_among_other_columns(tmp_path: Path) -> None:
-    rows, _ = read(tmp_path, "a.csv", 'id,text\n1,"a, b"\n', Columns(label=""))
+    rows, _ = read(tmp_path, "a.csv", 'id,text\n1,"a, b"\n', Columns(label=None))
     assert plain(rows) == [("a, b", None, ())]
-    rows, _ = read(tmp_path, "a.txt", "text\nid,text\n", Columns(label=""))  # lines, no table
+    rows, _ = read(tmp_path, "a.txt", "text\nid,text\n", Columns(label=None))  # lines, no table
     assert [row.text for row in rows] == ["text", "id,text"]
 
 
@@ -138,7 +141,9 @@ def test_gzip_and_files_that_are_no_tables(tmp_path: Path) -> None:
     assert plain(rows) == [("good", None, ("1",))]
     with pytest.raises(MisuseError, match=r"a\.txt: expected a table .*\.tsv, \.csv, \.jsonl"):
         read(tmp_path, "a.txt", "x")
-    with pytest.raises(DataError, match="more than half of its rows are unusable(.|\n)*data.label"):
+    with pytest.raises(
+        DataError, match="more than half of its rows are unusable(.|\n)*these are the columns"
+    ):
         read(tmp_path, "a.tsv", "a\nb\nc\t1\n")
 
 

@@ -296,10 +296,11 @@ def test_a_table_is_classified_into_a_table(
     suffix: str, runs: Callable[[str], Path], tmp_path: Path
 ) -> None:
     source, target = tmp_path / "in.csv", tmp_path / f"out{suffix}"
-    source.write_text('id,text\n1,"the red\ncat, really"\n2,\n3,"a ""red"" house"\n')
+    source.write_text('id,text,label\n1,"the red\ncat, really",x\n2,,y\n3,"a ""red"" house",z\n')
     words = ["classify", str(runs("own")), "--file", str(source), "--output", str(target)]
     printed = CliRunner().invoke(group, words, catch_exceptions=False)
     assert "empty side: 1 line (2)." in printed.stderr and "2 rows" in printed.stderr
+    assert "text = column 2 'text'" in printed.stderr
     if suffix == ".jsonl":
         rows = [json.loads(line) for line in target.read_text().splitlines()]
     else:
@@ -309,24 +310,27 @@ def test_a_table_is_classified_into_a_table(
         quoting = csv.QUOTE_MINIMAL if suffix == ".csv" else csv.QUOTE_NONE
         with target.open(newline="") as file:
             rows = list(csv.DictReader(file, delimiter=divided, quoting=quoting))
-    assert [int(row["row"]) for row in rows] == [1, 3]
-    assert [row["label"] for row in rows] == ["animal", "thing"]
-    assert [row["text"] for row in rows] == ["the red cat, really", 'a "red" house']
+    assert list(rows[0]) == ["id", "text", "label", "predicted_label", "probability"]
+    assert [(row["id"], row["label"]) for row in rows] == [("1", "x"), ("3", "z")]
+    assert [row["predicted_label"] for row in rows] == ["animal", "thing"]
+    first = "the red cat, really" if suffix == ".tsv" else "the red\ncat, really"
+    assert [row["text"] for row in rows] == [first, 'a "red" house']
     assert all(0.5 < float(row["probability"]) <= 1 for row in rows)
 
 
 def test_what_no_classifier_can_learn_from_is_refused(tmp_path: Path) -> None:
     def refused(match: str, rows: list[tuple[str, ...]], *changes: str) -> None:
         shutil.rmtree(tmp_path / "run", ignore_errors=True)
-        with pytest.raises((DataError, ConfigError), match=match):
+        with pytest.raises((DataError, MisuseError), match=match):
             go(ask(tmp_path, *OWN, *changes, rows=rows))
         assert not (tmp_path / "run").exists() or not any((tmp_path / "run").iterdir())
 
     one = [(text, "good") for text, _ in texts(40)]
     refused("every row has the label 'good', a classifier needs two", one)
-    refused(r"no row is usable(.|\n)*no label: 40 lines", [(t,) for t, _ in texts(40)])
+    refused(r"which column is the label\? .*--label-column", [(t,) for t, _ in texts(40)])
     many = [(text, f"label {n}") for n, (text, _) in enumerate(texts(200))]
-    refused("200 labels in 200 rows, most of them once", many)
+    refused("each of the 200 rows has a label of its own in column '2'.*an id perhaps", many)
+    refused("180 labels in 200 rows, most of them once", [*many[:180], *many[:20]])
     refused("15 rows: too few", texts(15))
     valid = tmp_path / "v.tsv"
     valid.write_text("the cat\tmineral\n")

@@ -64,25 +64,28 @@ def test_a_csv_with_quotes_line_breaks_and_a_header(tmp_path: Path) -> None:
     rows = [["one", "two", "score"], ['He said, "no".', "two\nlines", "1.5"], ["", "ü", "-2e1"]]
     with path.open("w", encoding="utf-8-sig", newline="") as file:
         csv.writer(file).writerows(rows)
-    found = read_pairs(path)
-    assert found.firsts == ['He said, "no".', ""] and found.seconds == ["two\nlines", "ü"]
+    found, columns = read_pairs(path)
+    assert found.firsts == ['He said, "no".', ""] and found.seconds == ["two lines", "ü"]
+    assert (
+        columns.said() == "text = column 1 'one', pair = column 2 'two', label = column 3 'score'"
+    )
     assert found.scores == [1.5, -20.0]
 
 
 def test_a_tsv_has_no_quotes_and_may_have_no_scores(tmp_path: Path) -> None:
     path = tmp_path / "p.tsv"
     path.write_text('"a\tb"\n\nc\td\n', encoding="utf-8")
-    found = read_pairs(path)
+    found, _ = read_pairs(path)
     assert found.firsts == ['"a', "c"] and found.seconds == ['b"', "d"] and not found.scores
 
 
 BROKEN = {
     "p.csv: has no pairs": "",
-    "line 2: got 1 columns, expected two texts": "a,b\nc\n",
-    "line 2: got 3 columns, expected 2 as in the first": "a,b\nc,d,1\n",
-    "line 2: the score is .*many": "a,b,1\nc,d,many\n",
-    "line 2: the score is .*nan": "a,b,1\nc,d,nan\n",
-    "line 1: .*quote it as CSV": '"a,b\n',
+    "row 2: malformed row; correct it": "a,b\nc\n",
+    "row 2: malformed row; correct it, or leave it out": "a,b\nc,d,1\n",
+    "row 2: the score is .*many": "a,b,1\nc,d,many\n",
+    "row 2: the score is .*nan": "a,b,1\nc,d,nan\n",
+    "row 1: malformed row": '"a,b\n',
 }
 
 
@@ -95,9 +98,9 @@ def test_a_broken_file_is_named_with_its_line(message: str, tmp_path: Path) -> N
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="there is no such file"):
         read_pairs(tmp_path / "none.csv")
-    with pytest.raises(MisuseError, match=r"got p\.txt, expected .*\.csv or \.tsv"):
+    with pytest.raises(MisuseError, match=r"got p\.txt, expected .*\.tsv, \.csv, \.jsonl"):
         read_pairs(tmp_path / "p.txt")
     (tmp_path / "p.tsv").write_bytes(b"a\tb\xff\n")
     with pytest.raises(DataError, match="UTF-8"):
@@ -124,7 +127,7 @@ def test_minilm_ranks_sts_b_as_published() -> None:
     folder = find(named("stsb"))
     if folder is None:
         pytest.skip("STS-B is not here: set REGARD_DATA")
-    pairs = read_pairs(folder / "stsb-en-dev.csv")
+    pairs, _ = read_pairs(folder / "stsb-en-dev.csv")
     model = open_published(Path(package.MODEL_DIR), "cpu")
     found = agreement(model.similar(pairs.firsts, pairs.seconds), pairs.scores)
     assert len(pairs.scores) == 1500

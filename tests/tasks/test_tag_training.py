@@ -247,6 +247,26 @@ def test_evaluate_counts_words(runs: Callable[[str], Path], tmp_path: Path) -> N
         CliRunner().invoke(group, words, catch_exceptions=False)
 
 
+@pytest.mark.end_to_end
+def test_a_tag_without_words_counts_for_nothing(
+    runs: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """As while training, and as scikit-learn counts: only tags that occur are in the mean."""
+    model = regard.load(runs("own"), device="cpu")
+    row = next(row for row in sentences(30, seed=9) if len({tag for _, tag in row}) < 5)
+    answers = [one.tag for one in model.tag([word for word, _ in row])]
+    truth = [tag for _, tag in row]
+    file = tmp_path / "one.conll"
+    file.write_text(conll([row]))
+    words = ["evaluate", str(runs("own")), "--texts", str(file)]
+    found = json.loads(CliRunner().invoke(group, [*words, "--json"], catch_exceptions=False).stdout)
+    assert found["f1"] == pytest.approx(metrics.f1_score(truth, answers, average="macro"))
+    unseen = [each for each in found["labels"] if each["label"] not in {*truth, *answers}]
+    assert unseen and all(each["f1"] is None and each["texts"] == 0 for each in unseen)
+    printed = CliRunner().invoke(group, words, catch_exceptions=False).stdout
+    assert f"{unseen[0]['label']:<5}  {'–':>9} {'–':>7} {'–':>7} {0:8}\n" in printed
+
+
 def test_what_no_tagger_can_learn_from_is_refused(tmp_path: Path) -> None:
     def refused(match: str, text: str, *changes: str) -> None:
         shutil.rmtree(tmp_path / "run", ignore_errors=True)

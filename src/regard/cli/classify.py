@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from regard.tasks.published import Published
+from regard.cli.column_options import asked_columns, column_options, say_read
 
-TABLES = (".tsv", ".csv", ".jsonl")
+if TYPE_CHECKING:
+    from regard.data.labelled import Labelled
+    from regard.data.report import Report
+    from regard.tasks.published import Published
 
 
 @click.command(
@@ -17,7 +19,8 @@ TABLES = (".tsv", ".csv", ".jsonl")
 Examples:
   regard classify distilbert/distilbert-base-uncased-finetuned-sst-2-english "A fine film."
   regard classify path/to/bert "A man sleeps." --pair "Somebody rests." --json
-  regard classify runs/sst2 --file reviews.csv --output labelled.csv"""
+  regard classify runs/sst2 --file reviews.csv --output labelled.csv
+  regard classify runs/mail --file new.csv --text-column message --json"""
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("text", nargs=-1)
@@ -31,8 +34,7 @@ Examples:
 @click.option(
     "--output", type=click.Path(path_type=Path), help="Write a table here: .csv, .tsv or .jsonl."
 )
-@click.option("--text-column", default="text", show_default=True, help="Of --file: name or number.")
-@click.option("--pair-column", default="", help="Of --file: the column of a second text.")
+@column_options("text", "pair")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a text.")
 def command(
@@ -42,27 +44,32 @@ def command(
     top: int | None,
     file: Path | None,
     output: Path | None,
-    text_column: str,
-    pair_column: str,
     device: str,
     as_json: bool,
+    **options: str,
 ) -> None:
     """Print the labels of each TEXT with probabilities; without TEXT, of lines of standard input.
 
     MODEL is a run of `regard train` with objective "classify", a published folder with a classifier
-    head, or its name on the hub. A head that labels each token prints one line a token.
+    head, or its name on the hub. A head that labels each token prints one line a token. Of a table
+    the columns are those that the run was trained on, where it has them; else they are found by
+    their names, and standard error says which. --output keeps all columns and adds two.
     """
     from regard.cli.labels import show_labels
     from regard.cli.lines import texts_of
     from regard.cli.opened import opened
+    from regard.data.table import is_table
 
     if output and not file:
         raise click.UsageError("--output belongs to --file")
     if file and (text or pair):
         raise click.UsageError("expected TEXT or --file, not both; its pairs are --pair-column")
+    asked = asked_columns(options)
+    if asked and not (file and is_table(file)):
+        raise click.UsageError("--text-column and --pair-column belong to a table as --file")
     loaded = opened(model, "classify", device)
-    if file and (output or {*file.suffixes} & {*TABLES}):
-        _classify_table(loaded, file, output, text_column, pair_column, as_json)
+    if file and (output or is_table(file)):
+        _classify_table(loaded, file, output, asked, as_json)
         return
     for texts in texts_of(text, file):
         for each in texts:
@@ -75,49 +82,61 @@ def command(
 
 
 def _classify_table(
-    model: "Published", file: Path, output: Path | None, text: str, pair: str, as_json: bool
+    model: "Published", file: Path, output: Path | None, asked: dict[str, str], as_json: bool
 ) -> None:
     """The likeliest label of each row (all likely ones where several may hold), as a table."""
-    from regard.cli.lines import arriving
-    from regard.data.corpus import Report
-    from regard.data.labelled import BETWEEN, Labelled
+    from regard.data.labelled import BETWEEN
+    from regard.data.report import Report
     from regard.draw.counted import counted
     from regard.draw.progress import progress_bar
-    from regard.tasks.table_files import check_output, read_unlabelled, write_table
+    from regard.tasks.table_files import added_names, check_output, names_of, write_table
 
     if output:
         check_output(output)
     report = Report()
-    if {*file.suffixes} & {*TABLES}:
-        rows = read_unlabelled(file, text, pair, report)
-    else:
-        lines = [line for lines in arriving(file) for line in lines]
-        rows = [Labelled(line, None, (), n) for n, line in enumerate(lines, start=1)]
-    if report.kept < report.total:
-        for line in report.lines():
-            click.echo(line, err=True)
+    rows = _rows_of(file, model.folder, asked, report)
+    say_read(report)
     with progress_bar("classifying", len(rows)) as bar:
-        asked: list[str | tuple[str, str | None]] = [(row.text, row.pair) for row in rows]
-        labels, found, cut = model.classify_all(asked, bar.advance)
+        pairs: list[str | tuple[str, str | None]] = [(row.text, row.pair) for row in rows]
+        labels, found, cut = model.classify_all(pairs, bar.advance)
     several = labels.kind == "multi_label_classification"
-    made: list[list[str | float | None]] = []  # with the row's number: bad ones are left out
-    for row, shares in zip(rows, found.tolist(), strict=True):
+    answers: list[tuple[str, float]] = []
+    for shares in found.tolist():
         best = max(range(len(shares)), key=lambda i, p=shares: p[i])  # type: ignore[misc]
         likely = [i for i, p in enumerate(shares) if p > 0.5] if several else [best]
         label = BETWEEN.join(labels.names[i] for i in likely)
-        texts = [row.text, row.pair] if pair else [row.text]
-        made.append([row.line, *texts, label, round(shares[best], 6)])
-    names = ["row", "text", *(["pair"] if pair else []), "label", "probability"]
+        answers.append((label, round(shares[best], 6)))
     if cut:
         click.echo(
             f"{counted(cut, 'text')} reached the most that the model reads; the rest was cut",
             err=True,
         )
+    both = zip(rows, answers, strict=True)
     if output:
-        write_table(output, names, made)
-        click.echo(f"Written: {output}, {counted(len(made), 'row')}", err=True)
+        names = names_of(report, rows) if report.columns else ["row", "text"]
+        new = added_names(names, ["label", "probability"])
+        padded = ([*row.cells, *[None] * (len(names) - len(row.cells)), *a] for row, a in both)
+        write_table(output, [*names, *new], padded)
+        many = counted(len(rows), "row")
+        click.echo(f"Written: {output}, {many}, with {' and '.join(new)}", err=True)
         return
-    for values in made:
-        row_of = dict(zip(names, values, strict=True))
-        line = f"{row_of['probability']:8.4f}  {row_of['label']:<16}  {row_of['text']}"
-        click.echo(json.dumps(row_of, ensure_ascii=False) if as_json else line)
+    for row, (label, probability) in both:
+        if as_json:
+            pair = {} if row.pair is None else {"pair": row.pair}
+            shown = {"row": row.line, "text": row.text, **pair, "label": label}
+            click.echo(json.dumps({**shown, "probability": probability}, ensure_ascii=False))
+        else:
+            click.echo(f"{probability:8.4f}  {label:<16}  {row.text}")
+
+
+def _rows_of(file: Path, folder: Path, asked: dict[str, str], report: "Report") -> "list[Labelled]":
+    """The rows of a table, or the lines of a text with their numbers."""
+    from regard.cli.lines import arriving
+    from regard.data.labelled import Labelled
+    from regard.data.table import is_table
+    from regard.tasks.table_files import read_unlabelled
+
+    if is_table(file):
+        return read_unlabelled(file, folder, asked, report)
+    lines = [line for lines in arriving(file) for line in lines]
+    return [Labelled(line, None, (), n, (n, line)) for n, line in enumerate(lines, start=1)]

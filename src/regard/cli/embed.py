@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from regard.cli.column_options import column_options
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -20,12 +22,17 @@ MOST_IN_A_TABLE = 20
 Examples:
   regard embed minilm "A cat sleeps." "A dog naps."
   regard embed path/to/bert --file sentences.txt --output vectors.npy
-  regard embed path/to/bert --file sentences.txt --output vectors.parquet
+  regard embed path/to/bert --file mail.csv --text-column message --output vectors.parquet
   regard embed path/to/bert "A cat sleeps." --json"""
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("text", nargs=-1)
-@click.option("--file", type=click.Path(path_type=Path), help="Embed this file line by line.")
+@click.option(
+    "--file",
+    type=click.Path(path_type=Path),
+    help="Embed a file line by line; a table, .csv, .tsv or .jsonl (also .gz), row by row.",
+)
+@column_options("text")
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
@@ -44,6 +51,7 @@ def command(
     model: Path,
     text: tuple[str, ...],
     file: Path | None,
+    text_column: str,
     output: Path | None,
     precision: str,
     device: str,
@@ -52,8 +60,9 @@ def command(
     """Make a vector of each TEXT, or of the lines of --file or standard input.
 
     Prints the cosine of each pair of texts, 1 for the same direction; the vectors themselves come
-    with --json or --output. A line is a row: an empty one has a vector too. MODEL is a published
-    folder of an encoder (BERT, DistilBERT, sentence encoders), its name on the hub, or minilm.
+    with --json or --output. A line is a row: an empty one has a vector too. Of a table the column
+    of texts is embedded, and standard error says which one that is. MODEL is a published folder of
+    an encoder (BERT, DistilBERT, sentence encoders), its name on the hub, or minilm.
     """
     from regard.cli.lines import check_there, texts_of
     from regard.cli.opened import opened
@@ -66,7 +75,7 @@ def command(
     if file:
         check_there(file)
     loaded = opened(model, "embed", device, precision)
-    lines = texts_of(text, file)
+    lines = texts_of(text, file, model, text_column)
     if output:
         _write(loaded, lines, output, file)
     elif as_json:
@@ -136,8 +145,11 @@ def _cosines(vectors: "np.ndarray") -> list[list[float]]:
 
 
 def _count(file: Path | None) -> int | None:
-    """How many lines a file has, for the bar; None for a pipe, which can be read only once."""
-    if file is None or not file.is_file():
+    """How many lines a file has, for the bar; None for a table, whose rows may be longer, and for
+    a pipe, which can be read only once."""
+    from regard.data.table import is_table
+
+    if file is None or not file.is_file() or is_table(file):
         return None
     with file.open("rb") as stream:
         blocks = iter(lambda: stream.read(1 << 20), b"")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regard.cli.column_options import asked_columns, column_options, say_read
 from regard.cli.engine_options import asked_of, engine_options
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ Examples:
     help="Of a classifier: a .tsv, .csv or .jsonl table of texts and right labels.",
 )
 @click.option("--set", "dataset", help="The test files of a data set: see `regard data`.")
+@column_options("source", "target", "text", "pair", "label")
 @click.option("--png", type=click.Path(path_type=Path), help="Of a classifier: draw its mistakes.")
 @click.option("--svg", type=click.Path(path_type=Path), help="Of a classifier: draw its mistakes.")
 @click.option("--slices", is_flag=True, help="Also score each slice (runs on the phrasebook).")
@@ -71,6 +73,7 @@ def command(
     """
     from regard import atomic
     from regard.cli.evaluate_texts import evaluate_texts, is_classifier
+    from regard.data.report import Report
     from regard.draw.progress import progress_bar
     from regard.tasks.evaluate import (
         pairs_to_score,
@@ -84,16 +87,19 @@ def command(
 
     if dataset:
         source, reference, texts = _files_of(dataset, source, reference, texts)
+    columns = asked_columns(options)
     if is_classifier(run, texts):
         if source or reference or slices or output:
             raise click.UsageError("--source, --reference, --slices, --output: for translations")
-        evaluate_texts(run, texts, options["device"], png, svg, as_json, dataset)
+        evaluate_texts(run, texts, columns, options["device"], png, svg, as_json, dataset)
         return
     if png or svg:
         raise click.UsageError("--png and --svg belong to classifiers")
     asked = asked_of(options)
     model = load_run(run, options.pop("device"), asked)
-    pairs = pairs_to_score(model.run, source, reference, slices)
+    report = Report()
+    pairs = pairs_to_score(model.run, source, reference, slices, columns, report)
+    say_read(report)
     chosen = {name: value for name, value in options.items() if value is not None}
     search = search_with(model.search, "evaluate", **chosen)
     with progress_bar("translating", len(pairs.sources)) as bar:

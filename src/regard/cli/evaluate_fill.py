@@ -7,17 +7,23 @@ from typing import TYPE_CHECKING
 
 import click
 
+from regard.cli.column_options import say_read
+
 if TYPE_CHECKING:
     from regard.tasks.published import Published
 
 
-def evaluate_fill(model: "Published", texts: Path | None, as_json: bool) -> None:
+def evaluate_fill(
+    model: "Published", texts: Path | None, columns: dict[str, str], as_json: bool
+) -> None:
     """Hide every word of a test set once and print how good that was."""
     from regard.draw.counted import counted
     from regard.draw.progress import progress_bar
     from regard.tasks.evaluate_fill import score_fill, texts_to_fill
 
-    test = texts_to_fill(model, texts)
+    test = texts_to_fill(model, texts, columns)
+    if test.report is not None:
+        say_read(test.report)
     with progress_bar("filling", len(test.texts)) as bar:
         scores = score_fill(model, test, bar.advance)
     if as_json:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from regard.cli.column_options import say_read
+
 if TYPE_CHECKING:
     from regard.draw.tables import NumberTable
     from regard.tasks.evaluate_texts import TextScores
@@ -24,6 +26,7 @@ def is_classifier(folder: Path, texts: Path | None) -> bool:
 def evaluate_texts(
     folder: Path,
     texts: Path | None,
+    columns: dict[str, str],
     device: str,
     png: Path | None,
     svg: Path | None,
@@ -41,15 +44,14 @@ def evaluate_texts(
     if isinstance(model, Published) and "fill" in model.tasks:
         if png or svg:
             raise click.UsageError("--png and --svg belong to labels; words have no such table")
-        evaluate_fill(model, texts, as_json)
+        evaluate_fill(model, texts, columns, as_json)
         return
     model.demand("classify")
     assert isinstance(model, Published)
-    test = texts_to_score(model, texts)
+    test = texts_to_score(model, texts, columns)
     name = dataset or test.name
-    if test.report is not None and test.report.kept < test.report.total:
-        for line in test.report.lines():
-            click.echo(line, err=True)
+    if test.report is not None:
+        say_read(test.report)
     tags = model.spec.head == "labels"
     with progress_bar("tagging" if tags else "classifying", len(test.rows)) as bar:
         scores = (score_tags_of if tags else score_texts_of)(model, test, bar.advance)
@@ -75,7 +77,8 @@ def _print(name: str, scores: "TextScores") -> None:
     width = max(5, *(len(row.label) for row in scores.labels))
     click.echo(f"{'label':<{width}}  precision  recall      F1    {unit}s")
     for row in scores.labels:
-        shares = f"{row.precision:9.2%} {row.recall:7.2%} {row.f1:7.2%}"
+        p, r, f1 = (_share(value) for value in (row.precision, row.recall, row.f1))
+        shares = f"{p:>9} {r:>7} {f1:>7}"
         click.echo(f"{row.label:<{width}}  {shares} {row.texts:8,}")
     if scores.confusion:
         click.echo()
@@ -87,6 +90,10 @@ def _print(name: str, scores: "TextScores") -> None:
     elif scores.cut:
         many = counted(scores.cut, "text")
         click.echo(f"{many} reached the most that the model reads; the rest was cut.")
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2%}"
 
 
 def _table(scores: "TextScores") -> "NumberTable":

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from regard.cli.column_options import column_options
+
 
 @click.command(
     epilog="""\b
@@ -17,7 +19,10 @@ Examples:
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("text", nargs=-1)
-@click.option("--file", type=click.Path(path_type=Path), help="Work on this file line by line.")
+@click.option(
+    "--file", type=click.Path(path_type=Path), help="Work on a file line by line; or on a table."
+)
+@column_options("text")
 @click.option("--beam", type=click.IntRange(min=1), help="Beam size; 1 is greedy.")
 @click.option("--n-best", type=click.IntRange(min=1), help="Print this many outputs of each.")
 @click.option("--alpha", type=float, help="Exponent of the length norm.")
@@ -36,6 +41,7 @@ def command(
     model: Path,
     text: tuple[str, ...],
     file: Path | None,
+    text_column: str,
     device: str,
     as_json: bool,
     **options: Any,
@@ -50,7 +56,7 @@ def command(
 
     chosen = {name: value for name, value in options.items() if value is not None}
     loaded = opened(model, "generate", device)
-    for texts in texts_of(text, file):
+    for texts in texts_of(text, file, None, text_column):
         for each, found in zip(texts, loaded.outputs("generate", texts, **chosen), strict=True):
             if as_json:
                 outputs = [{k: v for k, v in asdict(one).items() if k != "ids"} for one in found]

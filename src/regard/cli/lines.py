@@ -14,16 +14,45 @@ if TYPE_CHECKING:
 READ = 1 << 16  # bytes: about a thousand lines are worked on together
 
 
-def texts_of(given: tuple[str, ...], file: Path | None = None) -> Iterator[list[str]]:
-    """The texts of the command line, or else lines of the file or of standard input."""
+def texts_of(
+    given: tuple[str, ...],
+    file: Path | None = None,
+    model: Path | None = None,
+    column: str = "",
+) -> Iterator[list[str]]:
+    """The texts of the command line, or else of the file or of standard input.
+
+    A table has one text a row, in `column` or in that of the run `model`; any other file one a
+    line.
+    """
+    from regard.data.table import is_table
+
     if given and file:
         raise click.UsageError("expected TEXT or --file, not both")
+    if column and not (file and is_table(file)):
+        raise click.UsageError("--text-column belongs to a table as --file")
+    if file and is_table(file):
+        rows = rows_of(file, ["text"], {"text": column}, model or Path())
+        yield [text for (text,) in rows]
+        return
     if given:
         yield list(given)
         return
     if file is None and sys.stdin.isatty():
         click.echo("Type a text and press Enter; Ctrl-D ends.", err=True)
     yield from arriving(file)
+
+
+def rows_of(file: Path, roles: list[str], asked: dict[str, str], model: Path) -> list[list[str]]:
+    """The cells of these columns of a table; standard error says which ones they are."""
+    from regard.cli.column_options import say_read
+    from regard.data.report import Report
+    from regard.tasks.table_files import column_texts
+
+    report = Report()
+    rows = column_texts(file, roles, asked, model, report)
+    say_read(report)
+    return rows
 
 
 def arriving(file: Path | None) -> Iterator[list[str]]:

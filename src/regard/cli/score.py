@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regard.cli.column_options import asked_columns
 from regard.cli.engine_options import asked_of, engine_options
-from regard.cli.lines import arriving, one_line
+from regard.cli.lines import arriving, one_line, rows_of
 from regard.cli.sections import SectionedCommand, section
 
 if TYPE_CHECKING:
@@ -29,8 +30,12 @@ Examples:
 )
 @click.argument("run", metavar="MODEL", type=click.Path(path_type=Path))
 @click.argument("texts", metavar="[SOURCE TARGET]", nargs=-1)
-@files("--source", type=click.Path(path_type=Path), help="Sources, line by line.")
+@files(
+    "--source", type=click.Path(path_type=Path), help="Sources, line by line; or a table of both."
+)
 @files("--target", type=click.Path(path_type=Path), help="Their translations, line by line.")
+@files("--source-column", default="", help="Of a table: name or number; found if left out.")
+@files("--target-column", default="", help="Of a table: name or number; found if left out.")
 @engine_options(default="torch", shortlist=False)
 @shown("--tokens", is_flag=True, help="List each piece of the target with its log p.")
 @shown("--json", "as_json", is_flag=True, help="One JSON object a pair.")
@@ -48,20 +53,32 @@ def command(
     The end token is counted. log p is the natural logarithm; a pair is scored as it is, never
     split into sentences.
     """
+    from regard.data.table import is_table
     from regard.tasks.engines import Engines
     from regard.tasks.home import open_home
     from regard.tasks.score import score_texts
     from regard.tasks.translate import Translator
 
-    if (len(texts), source is None, target is None) not in ((2, True, True), (0, False, False)):
-        raise click.UsageError("expected a SOURCE and a TARGET, or --source and --target")
+    columns = asked_columns(options)
+    table = source if source and is_table(source) else None
+    given = (len(texts), source is not None, target is not None)
+    if given not in ((2, False, False), (0, True, not table)):
+        raise click.UsageError(
+            "expected a SOURCE and a TARGET, or --source and --target, or a table as --source"
+        )
+    if columns and not table:
+        raise click.UsageError("--source-column and --target-column belong to a table as --source")
     device = options.pop("device")
     asked = asked_of(options)
     home = open_home(run, device)
     engines = Engines(home, asked, lambda line: click.echo(line, err=True))
     translator = Translator(home.codec, home.search, home.limit, engines.take)
     first = 1
-    pairs = [list(texts)] if source is None or target is None else _pairs(source, target)
+    pairs: list[list[str]] | Iterator[list[str]] = [list(texts)]
+    if table:
+        pairs = rows_of(table, ["source", "target"], columns, run)
+    elif source and target:
+        pairs = _pairs(source, target)
     for part in _parts(pairs):
         sources, targets = [s for s, _ in part], [t for _, t in part]
         found = score_texts(translator, engines.take_to_score(), sources, targets, first)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from regard.tasks.search import Match
 
+MARKS = (("«", "»"), ("⟦", "⟧"))  # the second for texts that quote with the first
+
 
 @click.command(
     epilog="""\b
@@ -46,8 +48,8 @@ def command(
     """Print the passages of INDEX that answer QUERY, best first.
 
     Each with its file, lines and score; the words that the match rests on are marked: the query's
-    own for a keyword search, else those with the largest shares of the cosine. Several words need
-    no quotes.
+    own for a keyword search, else those with the largest shares of the cosine: bold on a terminal,
+    «so» in a file or a pipe, as places in the text with --json. Several words need no quotes.
     """
     from regard.tasks.search import open_index
 
@@ -87,14 +89,20 @@ def _safe(name: str) -> str:
 
 
 def _marked(match: "Match", coloured: bool) -> "Text":
-    """The text, its highlights in colour on a terminal, between stars elsewhere."""
+    """The text, its highlights in bold on a terminal; elsewhere between marks that it has not.
+
+    Stars would be markup of Markdown already.
+    """
     from rich.text import Text
 
     made, at = Text(), 0
+    marks = next(pair for pair in MARKS if not {*pair} & {*match.text} or pair == MARKS[-1])
     for mark in match.highlights:
         made.append(_shown(match.text[at : mark.start]))
         word = _shown(match.text[mark.start : mark.end])
-        made.append(word if coloured else f"*{word}*", "bold yellow" if coloured else "")
+        made.append(
+            word if coloured else marks[0] + word + marks[1], "bold yellow" if coloured else ""
+        )
         at = mark.end
     made.append(_shown(match.text[at:]))
     return made

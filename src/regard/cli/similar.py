@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from regard.cli.column_options import asked_columns, column_options
+
 if TYPE_CHECKING:
     from regard.tasks.published import Published
     from regard.tasks.similar import Pairs
@@ -24,9 +26,10 @@ Examples:
 @click.option(
     "--pairs",
     type=click.Path(path_type=Path),
-    help="Two texts a line, and a score as third column or none: .csv or .tsv.",
+    help="A table with two texts a row, and a score or none: .csv, .tsv or .jsonl (also .gz).",
 )
 @click.option("--set", "dataset", help="The test pairs of a data set: see `regard data`.")
+@column_options("text", "pair", "label", text="of the first texts", label="of the scores")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
@@ -37,6 +40,7 @@ def command(
     dataset: str | None,
     device: str,
     as_json: bool,
+    **options: str,
 ) -> None:
     """Print how alike FIRST and SECOND are: the cosine of their vectors, 1 for the same direction.
 
@@ -57,7 +61,13 @@ def command(
         raise click.UsageError("expected FIRST and SECOND, or --pairs, or --set")
     if pairs is not None and first is not None:
         raise click.UsageError("expected FIRST and SECOND or --pairs, not both")
-    given = read_pairs(pairs) if pairs else None
+    asked = asked_columns(options)
+    if asked and not pairs:
+        raise click.UsageError("columns belong to --pairs")
+    given = None
+    if pairs:
+        given, columns = read_pairs(pairs, asked)
+        click.echo(columns.said(), err=True)
     loaded = opened(model, "embed", device)
     if given is None or pairs is None:
         assert first is not None and second is not None

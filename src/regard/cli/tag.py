@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from regard.cli.column_options import column_options
+
 if TYPE_CHECKING:
     from regard.tasks.tag import Tag
 
@@ -20,7 +22,10 @@ Examples:
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("text", nargs=-1)
-@click.option("--file", type=click.Path(path_type=Path), help="Tag a file, a text a line.")
+@click.option(
+    "--file", type=click.Path(path_type=Path), help="Tag a file, a text a line; or a table."
+)
+@column_options("text")
 @click.option(
     "--spaces",
     is_flag=True,
@@ -32,6 +37,7 @@ def command(
     model: Path,
     text: tuple[str, ...],
     file: Path | None,
+    text_column: str,
     spaces: bool,
     device: str,
     as_json: bool,
@@ -48,7 +54,7 @@ def command(
     loaded = opened(model, "tag", device)
     first = True
     with progress_bar("tagging", None) as bar:
-        for texts in texts_of(text, file):
+        for texts in texts_of(text, file, None, text_column):
             for each in texts:
                 if not text and not each.strip():
                     continue

@@ -1,11 +1,14 @@
 """`regard train`: a recipe, or two files, to a run folder with a trained model."""
 
+import json
 import signal
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from regard.cli.column_options import asked_columns, column_options
 
 if TYPE_CHECKING:
     from regard.tasks.train import Request
@@ -17,6 +20,8 @@ Examples:
   regard train demo
   regard train demo train.steps=500 model.dropout=0.2
   regard train --source a.en --target a.de --minutes 30
+  regard train --source pairs.csv --source-column english --target-column german
+  regard train --texts mail.csv --text-column message --label-column category --minutes 3
   regard train --resume runs/demo
   regard train demo --prove-resume
   regard train --find-lr demo --png rates.png
@@ -25,6 +30,12 @@ Examples:
 @click.argument("arguments", nargs=-1, metavar="[RECIPE] [KEY=VALUE]...")
 @click.option("--source", type=click.Path(path_type=Path), help="Own text: one sentence a line.")
 @click.option("--target", type=click.Path(path_type=Path), help="Its translation, line by line.")
+@click.option(
+    "--texts",
+    type=click.Path(path_type=Path),
+    help="Own texts with labels, a .csv, .tsv or .jsonl table: train a classifier.",
+)
+@column_options("source", "target", "text", "pair", "label")
 @click.option(
     "--minutes",
     type=click.FloatRange(min=0.01),
@@ -53,6 +64,7 @@ def command(
     arguments: tuple[str, ...],
     source: Path | None,
     target: Path | None,
+    texts: Path | None,
     minutes: float | None,
     folder: Path | None,
     resume: Path | None,
@@ -63,12 +75,14 @@ def command(
     find_batch: bool,
     png: Path | None,
     svg: Path | None,
+    **options: str,
 ) -> None:
     """Train on a RECIPE (a name, see `regard recipe`, or a TOML file), or on your own files.
 
     KEY=VALUE changes single keys of the recipe, for example train.steps=2000; all keys are
     explained in `regard recipe demo`. Own files may be two text files, or one .tsv, .csv or
-    .jsonl file given as --source; each may be gzipped.
+    .jsonl file given as --source; texts with labels are given as --texts. Each may be gzipped.
+    Which columns of a table are read is printed.
     """
     from regard.cli.find import show_batches, show_rates
     from regard.tasks.train import Request
@@ -85,9 +99,13 @@ def command(
         raise click.UsageError("--png and --svg belong to --find-lr; `regard plot` draws runs")
     asked = Request(
         recipe=Path(recipes[0]) if recipes else None,
-        assignments=tuple(argument for argument in arguments if "=" in argument),
+        assignments=(
+            *_column_keys(asked_columns(options)),
+            *(argument for argument in arguments if "=" in argument),
+        ),
         source=source,
         target=target,
+        texts=texts,
         minutes=minutes,
         folder=folder,
         resume=resume,
@@ -102,6 +120,15 @@ def command(
         _prove(asked)
     else:
         _train(asked)
+
+
+def _column_keys(columns: dict[str, str]) -> list[str]:
+    """The columns as keys of a recipe; always texts, numbers too."""
+    if not columns:
+        return []
+    from regard.tasks.data_columns import KEYS
+
+    return [f"data.{KEYS[role]}={json.dumps(name)}" for role, name in columns.items()]
 
 
 def _prove(asked: "Request") -> None:

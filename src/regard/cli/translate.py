@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.engine_options import asked_of, engine_facts, engine_options
-from regard.cli.lines import arriving, check_there, one_line
+from regard.cli.lines import arriving, check_there, one_line, rows_of
 from regard.cli.sections import SectionedCommand, section
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ Examples:
 @lengths("--min-length", type=click.IntRange(min=0), help="Fewest output tokens of a sentence.")
 @lengths("--no-repeat-ngram", type=click.IntRange(min=0), help="No n tokens come twice.")
 @lengths("--repetition-penalty", type=float, help="Above 1: used tokens become less likely.")
-@lines("--file", type=click.Path(path_type=Path), help="Translate this file line by line.")
+@lines("--file", type=click.Path(path_type=Path), help="Translate a file line by line; or a table.")
+@lines("--source-column", default="", help="Of a table: name or number; found if left out.")
 @lines("--prefix", help="What each output begins with; then lines are not split.")
 @lines("--no-split", is_flag=True, help="Do not split lines into sentences.")
 @lines("--language", help="Of the source, for splitting: en, de, hi, …  [default: en]")
@@ -69,6 +71,7 @@ def command(
     run: Path,
     text: tuple[str, ...],
     file: Path | None,
+    source_column: str,
     pairs: bool,
     as_json: bool,
     verbose: bool,
@@ -90,6 +93,7 @@ def command(
         raise click.UsageError("expected TEXT or --file, not both")
     if file:
         check_there(file)
+    arrive = partial(_arriving, file, source_column, run)
     device = options.pop("device")
     asked = asked_of(options)
     chosen = {name: value for name, value in options.items() if value is not None}
@@ -106,7 +110,7 @@ def command(
     if check_batch:
         from regard.cli.check_batch import show_check
 
-        given = list(text) or _whole(file)
+        given = list(text) or _whole(file, arrive())
         good = show_check(translator, engines, given, chosen, as_json)
         _say_notes(engines, verbose)
         sys.exit(0 if good else 1)
@@ -115,7 +119,8 @@ def command(
     as_text = _scored_writer(len(text) != 1) if search.n_best > 1 else _write_text
     write = _json_writer(engine) if as_json else _write_pairs if pairs else as_text
     seen = WordsSeen.of_run(home.folder / "data")
-    _translate_all(translator, text, file, chosen, write if seen is None else _noting(seen, write))
+    noted = write if seen is None else _noting(seen, write)
+    _translate_all(translator, text, file, arrive, chosen, noted)
     if seen is not None and (sentence := seen.sentence()):
         click.echo(f"Note: {sentence}\n{ADVICE}", err=True)
     engines.close()
@@ -138,6 +143,7 @@ def _translate_all(
     translator: "Translator",
     text: tuple[str, ...],
     file: Path | None,
+    arrive: Callable[[], Iterator[list[str]]],
     options: dict[str, Any],
     write: Write,
 ) -> None:
@@ -150,15 +156,27 @@ def _translate_all(
         click.echo("Type a sentence and press Enter; Ctrl-D ends.", err=True)
     first = 1
     with progress_bar("translating", None) as bar:
-        for lines in _parts(file):
+        for lines in _parts(file, arrive()):
             _answer(translator, lines, first, options, write, bar.advance)
             first += len(lines)
 
 
-def _parts(file: Path | None) -> Iterator[list[str]]:
+def _arriving(file: Path | None, column: str, run: Path) -> Iterator[list[str]]:
+    """The sources: lines of the file or of standard input, or a column of a table."""
+    from regard.data.table import is_table
+
+    if file and is_table(file):
+        texts = [text for (text,) in rows_of(file, ["source"], {"source": column}, run)]
+        return (texts[i : i + PART] for i in range(0, len(texts), PART))
+    if column:
+        raise click.UsageError("--source-column belongs to a table as --file")
+    return arriving(file)
+
+
+def _parts(file: Path | None, arrived: Iterator[list[str]]) -> Iterator[list[str]]:
     """Lines of standard input as they arrive; of a file in larger parts, which are faster."""
     part: list[str] = []
-    for lines in arriving(file):
+    for lines in arrived:
         part += lines
         if file is None or len(part) >= PART:
             yield part
@@ -167,11 +185,11 @@ def _parts(file: Path | None) -> Iterator[list[str]]:
         yield part
 
 
-def _whole(file: Path | None) -> list[str]:
+def _whole(file: Path | None, arrived: Iterator[list[str]]) -> list[str]:
     """All lines; none where nothing was given."""
     if file is None and sys.stdin.isatty():
         return []
-    return [line for lines in arriving(file) for line in lines]
+    return [line for lines in arrived for line in lines]
 
 
 def _answer(

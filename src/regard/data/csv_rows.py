@@ -1,45 +1,28 @@
-"""Rows of a .csv file, as spreadsheets write them. In: lines. Out: pairs, or what is wrong.
+"""Rows of a .csv file, as spreadsheets write them. In: lines. Out: cells, or what is wrong.
 
-    source,target               such a first row (or src,tgt) says which columns are meant;
-    "Yes, please.","Ja, gern."  without one, the first two are
+    "Yes, please.","Ja, gern."  a comma inside quotes divides nothing
     "She said ""no"".",Sie …    quotes inside quotes are doubled
-    "two                        a quoted cell may go on in the next line: the break is read
-    lines",zwei Zeilen          as a space
+    "two                        a quoted cell may go on in the next line
+    lines",zwei Zeilen
+    sep=;                       such a first line says what divides, as some spreadsheets want it
 
 Columns are divided by a comma, a semicolon (spreadsheets set to German and others) or a tab,
-whichever divides the first row best. A row with another number of columns than the first has most
-likely a comma that nobody quoted, and half a sentence is worse than none: it is malformed. So is a
-line whose quote is never closed; the lines after it are rows of their own again.
+whichever divides the first lines into the same number of columns most often. A row with another
+number of columns than the first has most likely a comma that nobody quoted, and half a sentence is
+worse than none: it is malformed. So is a line whose quote is never closed; the lines after it are
+rows of their own again.
 """
 
 import csv
-import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
-from regard.data.problem import Cells, Line, Problem, Row
+from regard.data.problem import Cells, Line, Problem
 
 DELIMITERS = (",", ";", "\t")
-NAMES = (("source", "target"), ("src", "tgt"))
+LOOKED_AT = 20  # lines, to find what divides them
 _END = b"\n"  # no line holds its own end
-_BREAK = re.compile(r"\s*[\r\n]\s*")
-
-
-def read_csv(lines: Iterator[Line], max_characters: int) -> Iterator[Row]:
-    """Yield one row after the other; the row of names is not among them."""
-    columns, first = (0, 1), True
-    for cells in read_cells(lines, max_characters):
-        if isinstance(cells, Problem):
-            yield cells
-            continue
-        if first:
-            first = False
-            names = [cell.strip().casefold() for cell in cells]
-            found = [pair for pair in NAMES if set(pair) <= set(names)]
-            if found:
-                columns = names.index(found[0][0]), names.index(found[0][1])
-                continue
-        yield (cells[columns[0]], cells[columns[1]]) if len(cells) > 1 else Problem.MALFORMED
 
 
 def read_cells(lines: Iterator[Line], max_characters: int, columns: int = 2) -> Iterator[Cells]:
@@ -48,12 +31,11 @@ def read_cells(lines: Iterator[Line], max_characters: int, columns: int = 2) -> 
     `columns` is how many there should be: it helps to find what divides them.
     """
     feed = _Feed(lines)
-    delimiter, width = "", 0
+    delimiter, width = _delimiter(feed, columns), 0
     for line in feed:
         if line is None:
             yield Problem.TOO_LONG
             continue
-        delimiter = delimiter or _delimiter(line, columns)
         cells = _cells(line, feed, delimiter, columns * max_characters)
         if isinstance(cells, Problem):
             yield cells
@@ -96,7 +78,7 @@ def _cells(first: bytes, feed: _Feed, delimiter: str, most: int) -> list[str] | 
             return Problem.TOO_LONG
         cells = _parse(text, delimiter)
         if cells is not None:
-            return [_BREAK.sub(" ", cell) for cell in cells] if any(cells) else Problem.EMPTY
+            return cells if any(cells) else Problem.EMPTY
         if _parse(f'{text}"', delimiter) is None or len(text) > most:  # no open quote, or for ever
             break
         line = next(feed, _END)
@@ -125,8 +107,25 @@ def _parse(text: str, delimiter: str) -> list[str] | None:
     return rows[0] if len(rows) == 1 else []
 
 
-def _delimiter(line: bytes, columns: int) -> str:
-    """The one that makes so many columns of the first row, or else the most."""
-    text = line.decode(errors="replace")
-    found = {d: len(_parse(text, d) or _parse(f'{text}"', d) or ()) for d in DELIMITERS}
-    return max(DELIMITERS, key=lambda d: (found[d] == columns, found[d]))
+def _delimiter(feed: _Feed, columns: int) -> str:
+    """What divides the first lines alike; of several, what makes so many columns, or the most."""
+    first = list(islice(feed, LOOKED_AT))
+    said = first[0].strip(b"\r") if first and first[0] else b""
+    if said[:4].lower() == b"sep=" and said[4:].decode(errors="replace") in DELIMITERS:
+        feed.give_back(first[1:])
+        return said[4:].decode()
+    feed.give_back(first)
+    texts = [line.decode(errors="replace") for line in first if line]
+
+    def fitness(delimiter: str) -> tuple[int, bool, int]:
+        widths = Counter(
+            len(_parse(t, delimiter) or _parse(f'{t}"', delimiter) or ()) for t in texts
+        )
+        width, often = max(
+            ((width, n) for width, n in widths.items() if width > 1),
+            key=lambda found: (found[1], found[0]),
+            default=(1, 0),
+        )
+        return often, width == columns, width
+
+    return max(DELIMITERS, key=fitness)

@@ -11,9 +11,11 @@ Where lines have more columns, numbers (from 1) say which two are meant. CoNLL-2
 from collections.abc import Iterator
 from pathlib import Path
 
-from regard.data.corpus import Limits, Report, find_file, read_lines
+from regard.data.corpus import Limits
 from regard.data.labelled import Labelled
+from regard.data.lines import find_file, read_lines
 from regard.data.problem import Line, Problem
+from regard.data.report import Report
 from regard.errors import DataError, MisuseError
 
 DOCUMENT = "-DOCSTART-"
@@ -39,7 +41,7 @@ def read_tagged(
         columns = (int(word) - 1 if word.isdigit() else 0, int(tag) - 1 if tag.isdigit() else 1)
         if min(columns) < 0:
             raise MisuseError("data.text, data.label: columns are counted from 1, got 0")
-    return _clean(read_lines(path, limits), columns, path, report, limits)
+    return _clean(read_lines(path, limits.max_characters), columns, path, report, limits)
 
 
 def _clean(

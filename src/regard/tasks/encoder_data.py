@@ -15,7 +15,7 @@ from regard import atomic
 from regard.checkpoint.files import read_json
 from regard.config import build, to_tables
 from regard.data.corpus import Limits, Report, split_for_validation
-from regard.data.labelled import Columns, Labelled, in_order, read_labelled
+from regard.data.labelled import Labelled, in_order, read_labelled
 from regard.data.phrasebook.corpus import phrasebook
 from regard.data.store import PairStore, write_store
 from regard.draw.counted import counted
@@ -23,11 +23,12 @@ from regard.draw.progress import progress_bar
 from regard.errors import CheckpointError, DataError
 from regard.model.spec import Spec
 from regard.tasks.around import copy_around
+from regard.tasks.data_columns import columns_of
 from regard.tasks.encoder_file import ONE, SEVERAL, EncoderFile, read_encoder_file
 from regard.tasks.encoder_spec import Start, encoder_spec, open_start
 from regard.tasks.labels import read_labels
 from regard.tasks.load import load
-from regard.tasks.prepare import FEWEST, held_out_share, read_texts
+from regard.tasks.prepare import held_out_share, read_texts
 from regard.tasks.recipe import Recipe
 from regard.tasks.recipe_sections import DataSection
 from regard.tasks.run import Run, write_json
@@ -38,7 +39,6 @@ from regard.text.tokenizer import Tokenizer
 from regard.train.teacher import save_teacher
 
 TEACHER = "teacher"  # its copy, in the data of a run that distils
-MANY = 50  # labels that are usual; more, and most of them once, and it is the wrong column
 SHOWN = 5  # labels that a sentence lists
 
 
@@ -52,6 +52,8 @@ class Texts:
     counts: Counter[str]  # of each label; empty where there are none
     labelled: bool = True
     tags: bool = False  # labels are of words (tasks/tag_rows.py)
+    scores: bool = False  # labels are numbers
+    characters: int = 0  # of all texts
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -82,12 +84,13 @@ class Texts:
         return (row for row, held_out in self._rows() if held_out)
 
     def _phrases(self, split: str) -> Iterator[Labelled]:
-        return (tagged_phrases if self.tags else _phrases)(self.data.phrasebook, split)
+        return (tagged_phrases if self.tags else english_phrases)(self.data.phrasebook, split)
 
     def _read(self, path: Path) -> Iterator[Labelled]:
         if self.tags:
             return read_tags(path, self.data, Report())
-        return read_rows(path, self.data, Report(), self.labelled)
+        own = path == self.data.texts
+        return read_rows(path, self.data, Report(), self.labelled, own, self.scores)
 
     def _rows(self) -> Iterator[tuple[Labelled, bool]]:
         assert self.data.texts is not None
@@ -97,82 +100,26 @@ class Texts:
             yield row, split_for_validation(whole, fraction=share, seed=self.seed)
 
 
-def _phrases(language: str, split: str) -> Iterator[Labelled]:
+def english_phrases(language: str, split: str) -> Iterator[Labelled]:
     """The English sentences of the phrasebook, each once."""
     found = dict.fromkeys(entry.source for entry in phrasebook(language) if entry.split == split)
     return (Labelled(text, None, (), line) for line, text in enumerate(found, start=1))
 
 
 def read_rows(
-    path: Path, data: DataSection, report: Report, labelled: bool = True
+    path: Path,
+    data: DataSection,
+    report: Report,
+    labelled: bool = True,
+    own: bool = True,
+    score: bool = False,
 ) -> Iterator[Labelled]:
-    """The rows of a file, its columns as the recipe says."""
-    label = data.label if labelled else ""
-    columns = Columns(data.text, data.pair, label, data.labels == "several")
+    """The rows of a file, its columns as the recipe says.
+
+    `own` is false of another file than the one that the recipe describes: it may have others.
+    """
+    columns = columns_of(data, labelled, own, score)
     return read_labelled(path, columns, report, Limits(data.max_characters))
-
-
-def survey_texts(data: DataSection, seed: int, tags: bool = False) -> Texts:
-    """Count and check; refuse what no classifier (or tagger) can be trained on."""
-    report, counts = Report(), Counter[str]()
-    if data.texts is None:
-        for row in tagged_phrases(data.phrasebook, "train"):
-            counts.update(row.labels)
-            report.total = report.kept = report.kept + 1
-        return Texts(data, seed, report, counts, tags=tags)
-    read = read_tags if tags else read_rows
-    with progress_bar("reading", None) as bar:
-        for row in read(data.texts, data, report):
-            counts.update(row.labels)
-            bar.advance()
-        if len(counts) < (1 if data.labels == "several" else 2):
-            found = (
-                f"every {'word' if tags else 'row'} has the label {next(iter(counts))!r}"
-                if counts
-                else "no row has one"
-            )
-            raise DataError(
-                f"{data.texts}: {found}, a {'tagger' if tags else 'classifier'} needs two or more "
-                f"labels; look at the column {data.label!r} (data.label)"
-            )
-        if len(counts) > MANY and 2 * len(counts) > report.kept:
-            raise DataError(
-                f"{data.texts}: {len(counts):,} labels in {report.kept:,} rows, most of them once: "
-                "that is the column of something else; say which one holds the labels (data.label)"
-            )
-        if data.valid_texts is None and report.kept < FEWEST:
-            raise DataError(
-                f"{data.texts}: {counted(report.kept, 'row')}: too few to hold some out for "
-                f"validation, {FEWEST} are the least; add more, or give some to validate on "
-                "(data.valid_texts)"
-            )
-        if data.valid_texts is not None:
-            refuse_unseen(data.valid_texts, read(data.valid_texts, data, Report()), set(counts))
-    return Texts(data, seed, report, counts, tags=tags)
-
-
-def survey_unlabelled(data: DataSection, seed: int) -> Texts:
-    """Count and check texts that are learned from by themselves."""
-    report = Report()
-    with progress_bar("reading", None) as bar:
-        rows = (
-            _phrases(data.phrasebook, "train")
-            if data.texts is None
-            else read_rows(data.texts, data, report, labelled=False)
-        )
-        count = 0
-        for _ in rows:
-            count += 1
-            bar.advance()
-    if data.texts is None:
-        report.total = report.kept = count
-    elif data.valid_texts is None and report.kept < FEWEST:
-        raise DataError(
-            f"{data.texts}: {counted(report.kept, 'text')}: too few to hold some out for "
-            f"validation, {FEWEST} are the least; add more, or give some to validate on "
-            "(data.valid_texts)"
-        )
-    return Texts(data, seed, report, Counter(), labelled=False)
 
 
 def refuse_unseen(path: Path, rows: Iterable[Labelled], known: set[str]) -> None:

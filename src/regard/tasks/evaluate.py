@@ -1,16 +1,19 @@
 """How good is a model: BLEU and chrF by sacreBLEU, and the phrasebook's slices."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from regard.data.corpus import Report, read_pairs
+from regard.data.corpus import read_pairs
 from regard.data.phrasebook.corpus import Entry, decided_right
+from regard.data.report import Report
+from regard.data.table import is_table
 from regard.decode.hypothesis import Search
 from regard.errors import DataError, MisuseError
+from regard.tasks.data_columns import NOTHING, data_of, role_of
 from regard.tasks.load import Model
 from regard.tasks.prepare import kept_entries, read_texts
 from regard.tasks.run import Run
@@ -117,20 +120,33 @@ class Pairs:
     entries: list[Entry]
 
 
-def pairs_to_score(run: Run, source: Path | None, reference: Path | None, slices: bool) -> Pairs:
-    """The pairs of the files, or the run's own: phrasebook test, or else validation."""
+def pairs_to_score(
+    run: Run,
+    source: Path | None,
+    reference: Path | None,
+    slices: bool,
+    columns: Mapping[str, str] = NOTHING,
+    report: Report | None = None,
+) -> Pairs:
+    """The pairs of the files, or the run's own: phrasebook test, or else validation.
+
+    `columns` are those of a table, where the user has named them.
+    """
     if source is not None:
         if slices:
             raise MisuseError(
                 "evaluate: --slices belongs to the phrasebook's test set, not to files"
             )
-        report = Report()
-        if reference is None and not {".tsv", ".csv", ".jsonl"} & set(source.suffixes):
+        report = report or Report()
+        if reference is None and not is_table(source):
             raise MisuseError(
                 f"evaluate: {source} holds one side only; give its right translations with "
                 "--reference, or one .tsv, .csv or .jsonl file with both sides"
             )
-        pairs = [(p.source, p.target) for p in read_pairs(source, reference, report)]
+        data = data_of(run)
+        sides = [role_of(side, data, columns) for side in ("source", "target")]
+        read = read_pairs(source, reference, report, sides=sides)
+        pairs = [(p.source, p.target) for p in read]
         if report.kept < report.total:
             raise DataError("\n  ".join(["evaluate: a test set must be clean.", *report.lines()]))
         return Pairs(str(source), [s for s, _ in pairs], [t for _, t in pairs], [])

@@ -5,23 +5,24 @@ Of the phrasebook's sentences it is also asked how the words come out that agree
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
-from regard.checkpoint.files import read_json
-from regard.data.corpus import Report
+from regard.data.corpus import Limits
+from regard.data.labelled import Columns, read_labelled
 from regard.data.phrasebook.corpus import forms_of, phrasebook, words_of_sentences
 from regard.data.phrasebook.word_classes import Word
+from regard.data.report import Report
 from regard.data.text_batch import IGNORED, TextBatch, lay_out
 from regard.errors import MisuseError
-from regard.tasks.encoder_data import held_out, read_rows
+from regard.tasks.data_columns import NOTHING, data_of, role_of
+from regard.tasks.encoder_data import held_out
 from regard.tasks.encoder_job import masking_of
 from regard.tasks.pseudo_perplexity import one_masked
 from regard.tasks.published import Published
-from regard.tasks.recipe import make_recipe
 from regard.tasks.recipe_sections import DataSection
 from regard.tasks.run import Run
 from regard.text.words import WORD
@@ -69,18 +70,19 @@ class Holes:
     name: str
     texts: list[str]
     language: str = ""
+    report: Report | None = None  # of a file
 
 
-def texts_to_fill(model: Published, file: Path | None) -> Holes:
+def texts_to_fill(model: Published, file: Path | None, asked: Mapping[str, str] = NOTHING) -> Holes:
     """A file's texts; or what the run held out, of the phrasebook its test sentences."""
     run = Run(model.folder)
-    is_run = run.info.is_file()
-    data = DataSection(texts=file or Path("texts"))
-    if is_run:
-        data = make_recipe(read_json(run.recipe), str(run.recipe)).data
+    data = data_of(run)
     if file is not None:
-        return Holes(str(file), [row.text for row in read_rows(file, data, Report(), False)])
-    if not is_run:
+        report, limits = Report(), Limits() if data is None else Limits(data.max_characters)
+        columns = Columns(role_of("text", data, asked), None, None)
+        rows = read_labelled(file, columns, report, limits)
+        return Holes(str(file), [row.text for row in rows], report=report)
+    if data is None:
         raise MisuseError(f"evaluate: {model.folder} holds no texts; give some with --texts")
     if data.phrasebook:
         found = [entry.source for entry in phrasebook(data.phrasebook) if entry.split == "test"]

@@ -3,7 +3,7 @@
 The numbers come from scikit-learn (extra `metrics`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,30 +15,31 @@ from regard.data.corpus import Limits, Report
 from regard.data.labelled import Columns, Labelled, read_labelled
 from regard.data.tagged import read_tagged
 from regard.errors import MisuseError
-from regard.tasks.encoder_data import held_out, read_rows, refuse_unseen
+from regard.tasks.data_columns import NOTHING, data_of, role_of
+from regard.tasks.encoder_data import held_out, refuse_unseen
 from regard.tasks.labels import read_labels
 from regard.tasks.published import Published
 from regard.tasks.recipe import make_recipe
 from regard.tasks.run import Run
-from regard.tasks.tag_rows import read_tags, tagged_phrases
+from regard.tasks.tag_rows import tagged_phrases
 
 
 @dataclass(frozen=True)
 class LabelScore:
-    """One label; shares from 0 to 1."""
+    """One label; shares from 0 to 1, None of one that neither occurs nor is answered."""
 
     label: str
-    precision: float
-    recall: float
-    f1: float
+    precision: float | None
+    recall: float | None
+    f1: float | None
     texts: int  # that have it
 
 
 @dataclass(frozen=True)
 class TextScores:
     """All labels; `confusion[i][j]` texts have label i and were given j (none where several may
-    hold). `f1` is the mean over the labels, micro where several may hold. Of a tagger
-    all counts are of words."""
+    hold). `f1` is the mean over the labels that occur, in the texts or in the answers, as while
+    training; micro where several may hold. Of a tagger all counts are of words."""
 
     texts: int
     accuracy: float
@@ -58,24 +59,31 @@ class Rows:
     report: Report | None = None
 
 
-def texts_to_score(model: Published, file: Path | None) -> Rows:
-    """The rows of a file, columns as the run's recipe says; without a file, those held out."""
+def texts_to_score(model: Published, file: Path | None, asked: Mapping[str, str] = NOTHING) -> Rows:
+    """The rows of a file, in the columns that are asked for, or those that the run remembers.
+
+    Without a file, those that the run held out.
+    """
     run = Run(model.folder)
-    is_run = run.info.is_file()
+    data = data_of(run)
     if file is None:
-        if not is_run:
+        if data is None:
             raise MisuseError(f"evaluate: {model.folder} holds no texts; give some with --texts")
         return _own_rows(run)
     report = Report()
-    tags = model.spec.head == "labels"
-    if is_run:
-        data = make_recipe(read_json(run.recipe), str(run.recipe)).data
-        rows = list(read_tags(file, data, report) if tags else read_rows(file, data, report))
-    elif tags:
-        rows = list(read_tagged(file, "", "", report, Limits()))
-    else:
-        rows = list(read_labelled(file, Columns(), report, Limits()))
-    return Rows(str(file), rows, report)
+    limits = Limits() if data is None else Limits(data.max_characters)
+    if model.spec.head == "labels":
+        word, tag = ("", "") if data is None else (data.text, data.label)
+        named = asked.get("text", word), asked.get("label", tag)
+        return Rows(str(file), list(read_tagged(file, *named, report, limits)), report)
+    has_pair = bool(asked.get("pair") or (data and data.pair))
+    columns = Columns(
+        role_of("text", data, asked),
+        role_of("pair", data, asked) if has_pair else None,
+        role_of("label", data, asked),
+        data is not None and data.labels == "several",
+    )
+    return Rows(str(file), list(read_labelled(file, columns, report, limits)), report)
 
 
 def _own_rows(run: Run) -> Rows:
@@ -132,12 +140,16 @@ def _scores(
     each = metrics.precision_recall_fscore_support(
         truth, answers, labels=classes, average=None, zero_division=0.0
     )
+    asked_for = np.bincount(answers.nonzero()[1] if several else answers, minlength=len(names))
     rows = [
         LabelScore(name, float(p), float(r), float(f), int(n))
-        for name, p, r, f, n in zip(names, *each, strict=True)
+        if n or answered
+        else LabelScore(name, None, None, None, 0)
+        for name, p, r, f, n, answered in zip(names, *each, asked_for.tolist(), strict=True)
     ]
+    # Without `labels` the mean is over those that occur; f1_macro of encoder_validate.py says it.
     average = "micro" if several else "macro"
-    f1 = metrics.f1_score(truth, answers, labels=classes, average=average, zero_division=0.0)
+    f1 = metrics.f1_score(truth, answers, average=average, zero_division=1.0)
     table = [] if several else metrics.confusion_matrix(truth, answers, labels=classes).tolist()
     return TextScores(
         len(truth),

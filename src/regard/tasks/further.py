@@ -7,6 +7,7 @@ from typing import Any
 
 from regard.data.corpus import Limits, Report, read_pairs
 from regard.data.mixture import Portion
+from regard.data.role import Role
 from regard.tasks.recipe_sections import More
 
 Texts = tuple[str, str]
@@ -18,6 +19,7 @@ class Further:
 
     more: More
     limits: Limits
+    sides: tuple[Role, Role]  # which columns of a table
     report: Report  # of the counting pass
 
     @property
@@ -27,7 +29,8 @@ class Further:
     def pairs(self) -> Iterator[Texts]:
         """Its pairs, each source with the tag before it."""
         tag = f"{self.more.tag} " if self.more.tag else ""
-        for pair in read_pairs(self.more.source, self.more.target, Report(), self.limits):
+        files = self.more.source, self.more.target
+        for pair in read_pairs(*files, Report(), self.limits, self.sides):
             yield tag + pair.source, pair.target
 
     def lines(self) -> list[str]:
@@ -35,12 +38,14 @@ class Further:
         return [f"{self.name}: {line}" for line in self.report.lines()]
 
 
-def survey_further(more: More, limits: Limits, advance: Callable[[], None]) -> Further:
+def survey_further(
+    more: More, limits: Limits, sides: tuple[Role, Role], advance: Callable[[], None]
+) -> Further:
     """Count and check one; refuse one that is more than half bad."""
     report = Report()
-    for _ in read_pairs(more.source, more.target, report, limits):
+    for _ in read_pairs(more.source, more.target, report, limits, sides):
         advance()
-    return Further(more, limits, report)
+    return Further(more, limits, sides, report)
 
 
 def parts_lines(parts: Sequence[Portion], further: Sequence[Further]) -> list[str]:

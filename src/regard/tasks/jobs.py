@@ -6,8 +6,6 @@ from regard.tasks.encoder_data import (
     Texts,
     load_texts,
     prepare_texts,
-    survey_texts,
-    survey_unlabelled,
 )
 from regard.tasks.encoder_job import EncoderJob
 from regard.tasks.further import parts_lines
@@ -17,6 +15,7 @@ from regard.tasks.recipe import Recipe
 from regard.tasks.run import Run
 from regard.tasks.similar_data import SimilarData, load_pairs, prepare_pairs, survey_pairs
 from regard.tasks.similar_job import SimilarJob
+from regard.tasks.text_survey import survey_texts, survey_unlabelled
 from regard.tasks.translation import TranslationJob
 
 AnyJob = TranslationJob | EncoderJob | SimilarJob

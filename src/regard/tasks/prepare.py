@@ -19,6 +19,7 @@ from regard.data.store import PairStore, write_store
 from regard.draw.counted import counted
 from regard.draw.progress import progress_bar
 from regard.errors import DataError
+from regard.tasks.data_columns import sides_of, with_columns
 from regard.tasks.further import Further, Unseen, survey_further
 from regard.tasks.named import folder_of
 from regard.tasks.recipe import Recipe
@@ -71,7 +72,9 @@ class Corpus:
             yield from _phrases(self.data.phrasebook, "dev")
         elif self.data.valid_source:
             limits = _limits(self.data)
-            pairs = read_pairs(self.data.valid_source, self.data.valid_target, Report(), limits)
+            sides = sides_of(self.data, own=False)
+            files = self.data.valid_source, self.data.valid_target
+            pairs = read_pairs(*files, Report(), limits, sides)
             yield from ((pair.source, pair.target) for pair in pairs)
         else:
             yield from (p for p, held_out in self._pairs() if held_out)
@@ -98,14 +101,17 @@ def survey(data: DataSection, seed: int) -> Corpus:
             for _ in _read(data, report):
                 bar.advance()
             if data.valid_source:  # a wrong file is said now, not after the vocabulary
-                for _ in read_pairs(data.valid_source, data.valid_target, Report(), _limits(data)):
+                files, sides = (data.valid_source, data.valid_target), sides_of(data, own=False)
+                for _ in read_pairs(*files, Report(), _limits(data), sides):
                     bar.advance()
         if not data.phrasebook and not data.valid_source and report.kept < FEWEST:
             raise DataError(
                 f"corpus: {counted(report.kept, 'pair')}: too few to hold some out for validation, "
                 f"{FEWEST} are the least; add more, or give some to validate on (data.valid_source)"
             )
-        further = [survey_further(more, _limits(data), bar.advance) for more in data.more]
+        data = with_columns(data, report)
+        sides = sides_of(data, own=False)
+        further = [survey_further(more, _limits(data), sides, bar.advance) for more in data.more]
     return Corpus(data, seed, report, tuple(further))
 
 
@@ -199,7 +205,7 @@ def _limits(data: DataSection) -> Limits:
 
 def _read(data: DataSection, report: Report) -> Iterator[Pair]:
     assert data.source is not None
-    return read_pairs(data.source, data.target, report, _limits(data))
+    return read_pairs(data.source, data.target, report, _limits(data), sides_of(data))
 
 
 def _sentences(pairs: Iterable[tuple[str, str]], advance: Callable[[int], None]) -> Iterator[str]:

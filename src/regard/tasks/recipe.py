@@ -98,7 +98,6 @@ def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
 
 def _check_encoder(recipe: Recipe, where: str) -> None:
     """What can be said about a recipe for an encoder before its data is read."""
-    labelled = recipe.objective != "fill"
     if recipe.objective == "distil" and recipe.train.start_from is None:
         raise ConfigError(
             f"{where}: [train]: start_from: distil needs a teacher, a run that classifies or a "
@@ -118,8 +117,6 @@ def _check_encoder(recipe: Recipe, where: str) -> None:
         needed = "a file, or the phrasebook's English side"
         needed = needed if has_phrasebook else "a file with labels"
         raise ConfigError(f"{where}: [data]: {recipe.objective} needs texts, {needed}")
-    if labelled and not recipe.data.label:
-        raise ConfigError(f"{where}: [data]: label: got no name; expected that of a column")
     start = recipe.train.start_from
     if start is not None and "preset" in recipe.model:
         raise ConfigError(f"{where}: [model]: the model is that of {start}; leave preset out")

@@ -44,13 +44,15 @@ class DataSection:
     target: Path | None = None
     valid_source: Path | None = None
     valid_target: Path | None = None
+    source_column: str = ""
+    target_column: str = ""
     weight: float = 1.0
     more: tuple[More, ...] = ()
     texts: Path | None = None
     valid_texts: Path | None = None
-    text: str = "text"
+    text: str = ""
     pair: str = ""
-    label: str = "label"
+    label: str = ""
     labels: Literal["one", "several"] = "one"
     mask: float = 0.15
     whole_words: bool = False
@@ -70,8 +72,6 @@ class DataSection:
             raise ConfigError("valid_texts is given without texts")
         if not 0 < self.mask < 1:
             raise ConfigError(f"mask: got {self.mask}, expected 0 < share < 1")
-        if not self.text:
-            raise ConfigError("text: got no name; expected that of the column with the texts")
         if self.valid_target and not self.valid_source:
             raise ConfigError("valid_target is given without valid_source")
 

@@ -5,30 +5,28 @@
     Pearson    the correlation of cosines and scores
     Spearman   the correlation of their ranks: only the order counts, so no scale has to fit
 
-Both come from scipy (extra `stats`). Pairs are read from CSV (quoted as spreadsheets write it,
-line breaks too) or TSV (no quoting): two texts, and a score as a third column or none. A first line
-whose third column is no number is a header.
+Both come from scipy (extra `stats`). Pairs are rows of a table (data/table.py): two texts, and a
+score or none.
 """
 
-import csv
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from regard.careful import shown
+from regard.data.columns import Chosen
+from regard.data.problem import Problem
+from regard.data.role import Role
+from regard.data.table import FORMATS, Table, is_table
 from regard.errors import DataError, MisuseError
 
 Embed = Callable[[list[str]], np.ndarray]
 LONGEST_CELL = 1_000_000  # characters; as long as a text may be
-DIALECTS: dict[str, dict[str, Any]] = {
-    ".csv": {"delimiter": ",", "strict": True},
-    ".tsv": {"delimiter": "\t", "quoting": csv.QUOTE_NONE},
-}
+NOTHING: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -104,62 +102,42 @@ def by_score(
     return rows
 
 
-def read_pairs(path: Path) -> Pairs:
-    """The pairs of a CSV or TSV file."""
-    if path.suffix not in DIALECTS:
+def read_pairs(path: Path, asked: Mapping[str, str] = NOTHING) -> tuple[Pairs, Chosen]:
+    """The pairs of a table, and which columns they are; `asked` are those that the user names."""
+    if not is_table(path):
         raise MisuseError(
-            f"pairs: got {path.name}, expected a name that ends in {' or '.join(DIALECTS)}"
+            f"pairs: got {path.name}, expected a name that ends in {', '.join(FORMATS)}"
         )
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(_rows(path, csv.reader(file, **DIALECTS[path.suffix])))
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise DataError(f"{path}: is not valid UTF-8; write it as UTF-8") from None
-    if not rows:
-        raise DataError(f"{path}: has no pairs; expected two texts a line, and perhaps a score")
-    width = len(rows[0][1])
-    for number, row in rows:
-        if len(row) != width:
-            raise DataError(
-                f"{path}: line {number}: got {len(row)} columns, expected {width} as in the first"
-            )
-    scores = [_score(path, number, row[2]) for number, row in rows] if width == 3 else []
-    return Pairs([row[0] for _, row in rows], [row[1] for _, row in rows], scores)
-
-
-def _rows(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
-    """(line, columns); empty lines and a header are left out."""
-    before = csv.field_size_limit(LONGEST_CELL)
-    try:
-        for row in reader:
-            if not row:
-                continue
-            if len(row) not in (2, 3):
-                raise DataError(
-                    f"{path}: line {reader.line_num}: got {len(row)} columns, expected two texts, "
-                    "or two texts and a score"
-                )
-            if reader.line_num == 1 and len(row) == 3 and _number(row[2]) is None:
-                continue
-            yield reader.line_num, row
-    except csv.Error as error:
-        raise DataError(f"{path}: line {reader.line_num}: {error}; quote it as CSV") from None
-    finally:
-        csv.field_size_limit(before)
+    roles = [
+        Role("text", asked.get("text", "")),
+        Role("pair", asked.get("pair", "")),
+        Role("label", asked.get("label", ""), required=False, score=True),
+    ]
+    table = Table(path, roles, LONGEST_CELL)
+    found = Pairs([], [], [])
+    for number, row in enumerate(table.rows, start=1):
+        if row is Problem.EMPTY:
+            continue
+        if isinstance(row, Problem):
+            raise DataError(f"{path}: row {number}: {row.value}; correct it, or leave it out")
+        for role, side in (("text", found.firsts), ("pair", found.seconds)):
+            text = table.text(row, role)
+            if isinstance(text, Problem):
+                raise DataError(f"{path}: row {number}: {text.value}; expected two texts")
+            side.append(text)
+        if "label" in table.chosen.places:
+            value = table.value(row, "label")
+            found.scores.append(_score(path, number, "" if value is None else str(value)))
+    if not found.firsts:
+        raise DataError(f"{path}: has no pairs; expected two texts a row, and perhaps a score")
+    return found, table.chosen
 
 
 def _score(path: Path, number: int, cell: str) -> float:
-    score = _number(cell)
-    if score is None:
-        raise DataError(f"{path}: line {number}: the score is {shown(cell)}, expected a number")
-    return score
-
-
-def _number(cell: str) -> float | None:
     try:
-        value = float(cell)
+        score = float(cell)
     except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+        score = math.nan
+    if not math.isfinite(score):
+        raise DataError(f"{path}: row {number}: the score is {shown(cell)}, expected a number")
+    return score

@@ -19,6 +19,7 @@ from regard.draw.counted import counted
 from regard.draw.progress import progress_bar
 from regard.errors import CheckpointError, DataError
 from regard.model.spec import Spec
+from regard.tasks.data_columns import with_columns
 from regard.tasks.encoder_data import Texts, read_rows, rows_needed, tokenizer_for, write_valid
 from regard.tasks.encoder_file import EncoderFile, read_encoder_file
 from regard.tasks.encoder_spec import encoder_spec, open_start
@@ -55,7 +56,8 @@ def survey_pairs(data: DataSection, similar: SimilarSection, seed: int) -> Texts
     report, labelled = Report(), similar.loss == "score"
     with progress_bar("reading", None) as bar:
         for path in filter(None, (data.texts, data.valid_texts)):
-            for row in read_rows(path, data, report if path == data.texts else Report(), labelled):
+            own = path == data.texts
+            for row in read_rows(path, data, report if own else Report(), labelled, own, True):
                 score_of(row, similar, path)
                 bar.advance()
     if data.valid_texts is None and report.kept < FEWEST:
@@ -64,7 +66,8 @@ def survey_pairs(data: DataSection, similar: SimilarSection, seed: int) -> Texts
             f"validation, {FEWEST} are the least; add more, or give some to validate on "
             "(data.valid_texts)"
         )
-    return Texts(data, seed, report, Counter(), labelled)
+    found = with_columns(data, report)
+    return Texts(found, seed, report, Counter(), labelled, scores=labelled)
 
 
 def score_of(row: Labelled, similar: SimilarSection, path: Path) -> float:

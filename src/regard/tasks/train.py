@@ -19,6 +19,7 @@ from regard.model.lora import check_maps
 from regard.model.spec import Spec, parameter_count
 from regard.recipes.named import recipe_file
 from regard.tasks.choose import chosen_tables
+from regard.tasks.choose_texts import classifier_for
 from regard.tasks.curves import SCORES, UNITS, points_of_log
 from regard.tasks.encoder_data import Texts
 from regard.tasks.encoder_file import objective_of
@@ -68,6 +69,7 @@ class Request:
     assignments: Sequence[str] = ()
     source: Path | None = None
     target: Path | None = None
+    texts: Path | None = None
     minutes: float | None = None
     folder: Path | None = None
     resume: Path | None = None
@@ -138,16 +140,15 @@ def _aim(train: TrainSection) -> int | None:
 
 def _started(request: Request, say: Say) -> Fit:
     """A new run: the recipe made or read, the data surveyed and prepared."""
-    if (request.recipe is None) == (request.source is None) or (request.recipe and request.target):
+    named = [path for path in (request.recipe, request.source, request.texts) if path]
+    if len(named) != 1 or (request.target and not request.source):
         raise MisuseError(
             "train: expected either a recipe (regard train demo) or own files "
-            "(regard train --source a.en --target a.de)"
+            "(regard train --source a.en --target a.de; texts with labels: --texts mail.csv)"
         )
-    recipe, corpus = _from_recipe(request) if request.recipe else _from_files(request)
+    recipe, corpus = _asked_for(request)
     _check_early(recipe)
-    named = request.recipe or request.source
-    assert named is not None
-    folder = request.folder or free_folder(Path("runs"), named.name.split(".")[0] or "run")
+    folder = request.folder or free_folder(Path("runs"), named[0].name.split(".")[0] or "run")
     if not request.force and recipe.objective == "translate":  # before anything is read or written
         spec = recipe.spec(recipe.tokenizer.size)
         check_fits(spec, recipe, guessed_shape(recipe.train), folder)
@@ -201,6 +202,13 @@ def _check_early(recipe: Recipe) -> None:
         check_dimensions(recipe.train.embeddings, recipe.spec(4000).d_model)
 
 
+def _asked_for(request: Request) -> tuple[Recipe, Corpus | Texts]:
+    """The recipe, with the columns that were found in its table, and the data."""
+    read = _from_recipe if request.recipe else _from_texts if request.texts else _from_files
+    recipe, found = read(request)
+    return replace(recipe, data=found.data), found
+
+
 def _from_recipe(request: Request) -> tuple[Recipe, Corpus | Texts]:
     assert request.recipe is not None
     file = recipe_file(request.recipe)
@@ -233,6 +241,16 @@ def _rooted(tables: dict[str, Any]) -> dict[str, Any]:
     return root_further(rooted)
 
 
+def _from_texts(request: Request) -> tuple[Recipe, Texts]:
+    """No recipe but texts with labels."""
+    assert request.texts is not None
+
+    def make(tables: dict[str, Any]) -> Recipe:
+        return make_recipe(_rooted(override(tables, request.assignments)), "train")
+
+    return classifier_for(request.texts, request.minutes, make)
+
+
 def _from_files(request: Request) -> tuple[Recipe, Corpus]:
     """No recipe: count the pairs first, then choose by their number."""
     assert request.source is not None
@@ -251,7 +269,7 @@ def _from_files(request: Request) -> tuple[Recipe, Corpus]:
 
 def _resumed(run: Run, request: Request, say: Say) -> Fit:
     """An existing run, from its last checkpoint; only the length of training may be changed."""
-    if request.recipe or request.source or request.target or request.folder:
+    if request.recipe or request.source or request.target or request.texts or request.folder:
         raise MisuseError("train: --resume takes everything from the run; leave the rest out")
     allowed: tuple[str, ...] = ("train.steps=", "train.minutes=", "train.patience=")
     if request.inexact:

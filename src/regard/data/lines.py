@@ -1,0 +1,64 @@
+"""The lines of a file, gzipped or not, as bytes: memory stays flat however long a line is."""
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from stat import S_ISDIR
+
+from regard.data.problem import Line
+from regard.errors import DataError
+
+
+def format_of(path: Path) -> str:
+    """The ending that says what is in a file; that of an archive is the one before .gz."""
+    return (path.with_suffix("") if path.suffix == ".gz" else path).suffix
+
+
+def find_file(path: Path) -> os.stat_result:
+    """The file's status, or an error that names what lies beside it."""
+    try:
+        found = path.stat()
+    except FileNotFoundError as error:
+        beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+        close = get_close_matches(path.name, beside, n=3, cutoff=0.5)
+        hint = f"; did you mean {' or '.join(close)}?" if close else "; check the path."
+        raise DataError(f"{path}: there is no such file{hint}") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}.") from error
+    if S_ISDIR(found.st_mode):
+        raise DataError(f"{path}: is a folder; expected a file of sentences.")
+    return found
+
+
+def read_lines(path: Path, max_characters: int) -> Iterator[Line]:
+    """Lines without their end; a line beyond all bounds is skipped in parts and given as None."""
+    most = max(1 << 20, 16 * max_characters)  # bytes; JSON can take 12 for a character
+    count = 0
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            while line := file.readline(most):
+                is_whole = line.endswith(b"\n") or len(line) < most
+                if count == 0:
+                    line = _without_mark(line, path)
+                count += 1
+                yield line.removesuffix(b"\n") if is_whole else None
+                while not is_whole:
+                    rest = file.readline(most)
+                    is_whole = rest.endswith(b"\n") or not rest
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(
+            f"{path}: broken after {count:,} lines: {error}. Fetch or compress the file again."
+        ) from error
+
+
+def _without_mark(first: bytes, path: Path) -> bytes:
+    if first.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DataError(f"{path}: is UTF-16, expected UTF-8; convert it: iconv -f utf-16 -t utf-8")
+    if not first.endswith(b"\n") and first.count(b"\r") > 1:  # all of the file is one line
+        raise DataError(
+            f"{path}: its lines end in \\r alone, expected \\n; convert: tr '\\r' '\\n' < old > new"
+        )
+    return first.removeprefix(b"\xef\xbb\xbf")

@@ -1,0 +1,134 @@
+"""The one reader of tables. In: a .csv, .tsv or .jsonl file, gzipped or not. Out: rows of cells.
+
+    .csv     as spreadsheets write it: csv_rows.py
+    .tsv     cells between tabs; nothing is quoted
+    .jsonl   an object a line, its keys are the columns; of Hugging Face's
+             {"translation": {"en": …, "de": …}} it is the inner one
+
+Which columns are meant is found when the table is opened, from its first rows (columns.py).
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from regard.data.columns import Chosen, choose_columns
+from regard.data.csv_rows import read_cells
+from regard.data.lines import find_file, format_of, read_lines
+from regard.data.problem import Line, Problem
+from regard.data.role import Role, Values
+from regard.errors import MisuseError
+
+FORMATS = (".tsv", ".csv", ".jsonl")
+LOOKED_AT = 100  # rows, to find the columns
+FEW = 200_000  # characters of them that are enough
+MOST_KEYS = 1000  # of .jsonl; a file with more has data in its keys
+PATIENCE = 100_000  # bad rows after which nobody waits for a good one
+_BREAK = re.compile(r"\s*[\r\n]\s*")
+
+
+def is_table(path: Path) -> bool:
+    """Whether the name says so."""
+    return format_of(path) in FORMATS
+
+
+class Table:
+    """An open table: `chosen` says which columns are meant; `rows` are read once."""
+
+    def __init__(self, path: Path, roles: Sequence[Role], max_characters: int) -> None:
+        if not is_table(path):
+            raise MisuseError(
+                f"{path}: expected a table, {', '.join(FORMATS)} (or one of them with .gz)"
+            )
+        find_file(path)
+        lines = read_lines(path, max_characters)
+        kind = format_of(path)
+        self.path, self._keys = path, list[str]()
+        if kind == ".jsonl":
+            read: Iterator[Values | Problem] = self._objects(lines)
+        elif kind == ".tsv":
+            read = _tabs(lines)
+        else:
+            read = read_cells(lines, max_characters, max(2, len(roles)))
+        first = list(_first(read))
+        good = [row for row in first if not isinstance(row, Problem)]
+        keys = self._keys if kind == ".jsonl" else None
+        self.chosen = (
+            choose_columns(path, good, roles, keys)
+            if good
+            else Chosen({role.name: n for n, role in enumerate(roles)}, [])
+        )
+        if good and keys is None and self.chosen.names:
+            first.remove(good[0])
+        self.rows: Iterator[Values | Problem] = chain(first, read)
+
+    def value(self, row: Values, role: str) -> Any:
+        """What a row has for a role; None: nothing."""
+        place = self.chosen.places[role]
+        return row[place] if place < len(row) else None
+
+    def text(self, row: Values, role: str) -> str | Problem:
+        """The same as a text of one line."""
+        value = self.value(row, role)
+        if not isinstance(value, str):
+            return Problem.MALFORMED
+        if self._keys:
+            try:
+                value.encode()  # JSON can spell "\ud800", which is no text
+            except UnicodeEncodeError:
+                return Problem.ENCODING
+        return _BREAK.sub(" ", value) if "\n" in value or "\r" in value else value
+
+    def _objects(self, lines: Iterator[Line]) -> Iterator[Values | Problem]:
+        keys = self._keys
+        for line in lines:
+            if line is None:
+                yield Problem.TOO_LONG
+                continue
+            try:
+                row = json.loads(line.decode())
+            except UnicodeDecodeError:
+                yield Problem.ENCODING
+                continue
+            except (ValueError, RecursionError):
+                yield Problem.MALFORMED
+                continue
+            row = row["translation"] if _is_translation(row) else row
+            if not isinstance(row, dict):
+                yield Problem.MALFORMED
+                continue
+            if len(keys) < MOST_KEYS:
+                keys.extend(key for key in row if key not in keys)
+            yield [row.get(key) for key in keys]
+
+
+def _is_translation(row: object) -> bool:
+    return isinstance(row, dict) and isinstance(row.get("translation"), dict)
+
+
+def _first(rows: Iterator[Values | Problem]) -> Iterator[Values | Problem]:
+    """So many that the columns can be found, without holding more than is needed."""
+    good = characters = 0
+    for count, row in enumerate(rows):
+        yield row
+        if not isinstance(row, Problem):
+            good += 1
+            characters += sum(len(cell) for cell in row if isinstance(cell, str))
+        if good == LOOKED_AT or characters > FEW or (not good and count > PATIENCE):
+            return
+
+
+def _tabs(lines: Iterator[Line]) -> Iterator[Values | Problem]:
+    for line in lines:
+        if line is None:
+            yield Problem.TOO_LONG
+            continue
+        try:
+            cells = line.decode().rstrip("\r").split("\t")
+        except UnicodeDecodeError:
+            yield Problem.ENCODING
+            continue
+        yield cells if any(cell.strip() for cell in cells) else Problem.EMPTY
