@@ -34,11 +34,68 @@ def test_a_finished_run(toy_run: Path) -> None:
     checks = [r for r in read_log(toy_run / "log.jsonl") if r["kind"] == "validation"]
     assert (row.state, row.step, row.steps) == ("finished", 30, 30)
     assert row.loss == min(r["loss"] for r in checks)
-    assert row.bleu == max(r["bleu"] for r in checks)
+    assert row.score_name == "BLEU" and row.score == max(r["bleu"] for r in checks)
+    assert (row.minutes, row.ended) == (None, "steps")
     weights = json.loads(toy_run.joinpath("spec.json").read_text())
     assert weights["d_model"] == 32 and row.parameters is not None and row.parameters > 10_000
     assert row.data == "a.en → a.de"
     assert [one.folder for one in list_runs(toy_run)] == [row.folder]
+
+
+@pytest.mark.parametrize(
+    ("train", "info", "shown"),
+    [
+        ({"steps": None, "minutes": 15.0}, {"ended": "minutes"}, "15 minutes"),
+        ({"steps": 100_000, "minutes": 15.0}, {}, "15 minutes"),  # of an earlier version
+        (
+            {"steps": 100_000, "minutes": 15.0},
+            {"ended": "minutes", "expected_steps": 900.0},
+            "100,000 steps or 15 minutes",
+        ),
+        ({"steps": 3200, "minutes": None}, {"ended": "patience"}, "3,200 steps (stopped early)"),
+        ({"steps": 3200, "minutes": None}, {"ended": ""}, "3,200 steps (stopped early)"),
+    ],
+)
+def test_what_a_run_was_aimed_at(
+    toy_run: Path,
+    tmp_path: Path,
+    train: dict[str, object],
+    info: dict[str, object],
+    shown: str,
+) -> None:
+    run = Run(tmp_path / "run")
+    shutil.copytree(toy_run, run.folder)
+    recipe = json.loads(run.recipe.read_text())
+    recipe["train"] |= train
+    run.recipe.write_text(json.dumps(recipe))
+    run.update_info(**{"ended": "", **info})
+    assert f"  30  {shown}  " in invoke("runs", str(tmp_path))
+    (listed,) = json.loads(invoke("runs", str(tmp_path), "--json"))
+    assert listed["minutes"] == train["minutes"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "labels", "shown"),
+    [
+        ({"accuracy": 0.91277, "f1": 0.9}, "one", "accuracy 0.9128"),
+        ({"accuracy": 0.91277, "f1": 0.9}, "several", "F1 0.9000"),
+        ({"spearman": 0.8672, "partners": 0.5}, "one", "Spearman 0.8672"),
+        ({"perplexity": 3.0, "bleu": 35.25}, "one", "BLEU 35.2"),
+        ({"perplexity": 3.0, "bleu": None}, "one", ""),
+    ],
+)
+def test_a_run_is_judged_by_the_score_of_its_objective(
+    toy_run: Path, tmp_path: Path, numbers: dict[str, float], labels: str, shown: str
+) -> None:
+    run = Run(tmp_path / "run")
+    shutil.copytree(toy_run, run.folder)
+    recipe = json.loads(run.recipe.read_text())
+    recipe["data"]["labels"] = labels
+    run.recipe.write_text(json.dumps(recipe))
+    run.log.write_text(json.dumps({"kind": "validation", "step": 30, "loss": 1.0, **numbers}))
+    (row,) = list_runs(tmp_path)
+    assert (row.score_name == "") == (shown == "")
+    assert shown in invoke("runs", str(tmp_path))
 
 
 def test_states_and_order(toy_run: Path, tmp_path: Path) -> None:

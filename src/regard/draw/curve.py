@@ -70,7 +70,7 @@ def draw_losses(
 
 
 def smoothed(values: Float[np.ndarray, " steps"]) -> Float[np.ndarray, " steps"]:
-    """Centred mean over about a fortieth of the run: no lag, gaps (NaN) stay gaps.
+    """Straight lines fitted to about a fortieth of the run around each place: no lag, gaps stay gaps.
 
     What is further than three deviations from its surroundings is first drawn nearer, twice, so
     that one exploding step makes no plateau as wide as the window.

@@ -17,8 +17,9 @@ NAMES: dict[What, str] = {
     "rate": "learning rate",
 }
 
-# The score of a validation, by its key in the log; a log has one of them.
-SCORES = {"bleu": "BLEU", "accuracy": "accuracy", "spearman": "Spearman"}
+# The score of a validation, by its key in the log. A classifier's log has accuracy and F1; it is
+# judged by F1 where several labels may hold.
+SCORES = {"bleu": "BLEU", "accuracy": "accuracy", "f1": "F1", "spearman": "Spearman"}
 # What the loss of an objective is measured in; those that add up several things have none.
 UNITS = {
     "translate": "nats per token",
@@ -54,6 +55,12 @@ def read_curves(folders: Sequence[Path], what: What) -> list[Curve]:
             raise DataError(f"{folder}: its log holds no {what} to draw")
         curves.append(found)
     return curves
+
+
+def score_key(checks: Sequence[dict[str, Any]], several_labels: bool = False) -> str:
+    """The key of what these validations are judged by; empty if they have no score."""
+    keys = [key for key in SCORES if any(r.get(key) is not None for r in checks)]
+    return "f1" if several_labels and "f1" in keys else next(iter(keys), "")
 
 
 def points_of_log(records: Sequence[dict[str, Any]], key: str) -> list[Point]:

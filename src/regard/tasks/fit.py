@@ -29,7 +29,13 @@ from regard.tasks.load import load_into
 from regard.tasks.log import Log
 from regard.tasks.pace import choose_compute, measured
 from regard.tasks.preflight import shapes_of
-from regard.tasks.rates import count_validation, rate_at, settled, validation_due
+from regard.tasks.rates import (
+    count_validation,
+    rate_at,
+    settled,
+    validation_due,
+    validation_is_dear,
+)
 from regard.tasks.recipe import Recipe
 from regard.tasks.report import Reporter
 from regard.tasks.run import Run, write_json
@@ -219,9 +225,7 @@ class Fit:
                 reason = self._ended()
                 due = validation_due(self.recipe.train, self.progress)
                 if due or reason:
-                    self._validate(log, bar, stop)
-                    self._look_at_the_clock()
-                    self.progress.validated = self.progress.seconds
+                    self._validate(log, bar, stop, at_the_end=reason is not None)
                     reason = reason or self._ended() or self._no_better()
                 asked = stop.signal is not None
                 if due or reason or asked:
@@ -318,28 +322,36 @@ class Fit:
                 yield group
                 group = []
 
-    def _validate(self, log: Log, bar: TrainingProgress, stop: StopRequest) -> None:
+    def _validate(
+        self, log: Log, bar: TrainingProgress, stop: StopRequest, at_the_end: bool = False
+    ) -> None:
         """Measure, unless asked to stop: then the resumed run begins with it."""
         progress = self.progress
         progress.validate_first = True
+        quick = not at_the_end and validation_is_dear(self.recipe.train, progress)
         try:
             with stop.at_once():
-                found = self._validation()
+                found = self._validation(quick)
         except Stopped:
             return
         progress.validate_first = False
+        begun = progress.seconds
+        self._look_at_the_clock()
+        progress.validated = progress.seconds
+        if not quick:
+            progress.validation_seconds = progress.seconds - begun
         log.write("validation", progress.step, loss=found.loss, **found.numbers)
         better = progress.note_validation(lower_is_better(found, self.recipe.train))
         bar.say(f"step {progress.step:,}: {found.sentence()}")
         if cut := count_validation(self.recipe.train, progress, better):
             bar.say(f"step {progress.step:,}: {cut}")
 
-    def _validation(self) -> Validated:
+    def _validation(self, quick: bool = False) -> Validated:
         """Loss and scores of the model as it is, by all cores of the crew."""
         compute = self.compute
         torch.set_num_threads(compute.workers * compute.threads)
         try:
-            return self.job.validation(self.model)
+            return self.job.validation(self.model, quick)
         finally:
             torch.set_num_threads(compute.threads)
 
@@ -363,8 +375,12 @@ class Fit:
         train, progress = self.recipe.train, self.progress
         if train.last_step is not None and progress.step >= train.last_step:
             return f"all {train.last_step:,} steps are done"
-        if train.minutes is not None and progress.seconds >= 60 * train.minutes:
-            return f"{round(train.minutes, 2):g} minutes are over"
+        if train.minutes is None:
+            return None
+        a_step = progress.seconds / progress.step if progress.step else 0.0
+        if progress.seconds + a_step >= 60 * train.minutes:  # the next one would be too late
+            minutes = round(train.minutes, 2)
+            return "1 minute is over" if minutes == 1 else f"{minutes:g} minutes are over"
         return None
 
     def _by(self) -> str:

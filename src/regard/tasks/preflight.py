@@ -198,7 +198,8 @@ def _time_line(shapes: Shapes, train: TrainSection, speed: float) -> str:
     )
     if train.minutes is not None and 60 * train.minutes < seconds * epochs:
         within = 60 * train.minutes / seconds
-        whole = f"; {train.minutes:g} minutes are at most {within:,.1f} epochs"
+        minutes = "1 minute is" if train.minutes == 1 else f"{train.minutes:g} minutes are"
+        whole = f"; {minutes} at most {within:,.1f} epochs"
     return (
         f"Time:       about {duration(seconds)} an epoch ({shapes.tokens:,} tokens at "
         f"{speed:,.0f} a second){whole}, validation aside"

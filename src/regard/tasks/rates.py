@@ -19,6 +19,8 @@ from regard.train.state import Progress
 WARMUP_SHARE = 0.1  # most of a training by minutes that its warm-up may take
 INTERVALS, LONGEST = 6, 120.0  # of time between validations: their number at least, their seconds
 
+DEAR = 0.25  # of the time between validations, that one may take
+
 
 def rate_at(step: int, train: TrainSection, d_model: int, progress: Progress) -> float:
     """The rate of `step` (train/schedule.py has the formulas)."""
@@ -77,6 +79,17 @@ def validation_due(train: TrainSection, progress: Progress) -> bool:
     interval = _interval(train.minutes)
     left = 60 * train.minutes - progress.seconds
     return progress.seconds - progress.validated >= interval and left > interval / 2
+
+
+def validation_is_dear(train: TrainSection, progress: Progress) -> bool:
+    """Whether the clock lets the next validation measure no more than the loss.
+
+    On a slow machine the translations of a model that has not learned to end take longer than the
+    training between them.
+    """
+    if train.validate_every or train.minutes is None or train.choose_by == "score":
+        return False
+    return progress.validation_seconds > DEAR * _interval(train.minutes)
 
 
 def _interval(minutes: float) -> float:

@@ -265,8 +265,8 @@ def _resumed(run: Run, request: Request, say: Say) -> Fit:
     write_json(run.recipe, to_tables(fit.recipe))  # a later resume has what was changed now
     say(f"Resuming {run.folder} after step {fit.progress.step:,}.")
     if request.minutes is not None:
-        until = f"until {fit.recipe.train.minutes:.3g} minutes of training in all"
-        say(f"{request.minutes:g} more minutes: {until}.")
+        more = f"{request.minutes:g} more minute{'s' * (request.minutes != 1)}"
+        say(f"{more}: until {fit.recipe.train.minutes:.3g} minutes of training in all.")
     return fit
 
 
@@ -294,7 +294,7 @@ def _plan(fit: Fit, job: AnyJob, found: Corpus | Texts) -> list[str]:
     train = recipe.train
     until = [] if train.last_step is None else [f"{train.last_step:,} steps"]
     if train.minutes is not None:
-        until.append(f"{train.minutes:g} minutes")
+        until.append(f"{train.minutes:g} minute{'s' * (train.minutes != 1)}")
     return [
         *data_lines(job, recipe, found),
         f"Model:      {describe(spec, recipe)}",
