@@ -22,9 +22,10 @@ from statistics import fmean, pstdev
 
 from regard.draw.progress import progress_bar
 from regard.errors import TrainingError
+from regard.tasks.curves import UNITS
 from regard.tasks.fit import Fit
 from regard.tasks.rates import peak
-from regard.tasks.train import Request, trial
+from regard.tasks.train import Request, describe, trial
 from regard.train.schedule import noam
 
 STEPS = 100
@@ -47,6 +48,8 @@ class RangeTest:
     chosen: float  # the rate to have at the peak
     setting: str  # the key of the recipe that gives it, with its value
     before: float  # the rate at the peak of the recipe as it is
+    model: str  # in a line
+    unit: str  # of the loss; empty if it adds up several things
 
     def rows(self, count: int = 14) -> list[tuple[float, float]]:
         """Some of the steps, evenly spread: rate and smoothed loss."""
@@ -59,13 +62,14 @@ def find_rate(request: Request) -> RangeTest:
     with trial(request) as fit, fit.memory_limit():
         rates, losses = _climb(fit, STEPS)
         train, d_model = fit.recipe.train, fit.model.spec.d_model
+        model, unit = describe(fit.model.spec, fit.recipe), UNITS.get(fit.recipe.objective, "")
     smooth = running_mean(losses)
     chosen = best_rate(rates, smooth, *quiet_part(losses))
     setting = f"train.rate={chosen:.2g}"
     if train.schedule == "noam":
         factor = chosen / noam(train.warmup, d_model, train.warmup)
         setting = f"train.factor={float(f'{factor:.2g}'):g}"
-    return RangeTest(rates, losses, smooth, chosen, setting, peak(train, d_model))
+    return RangeTest(rates, losses, smooth, chosen, setting, peak(train, d_model), model, unit)
 
 
 def rate_at(steps: int) -> Callable[[int], float]:

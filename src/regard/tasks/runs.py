@@ -13,7 +13,7 @@ from regard.checkpoint.files import read_json
 from regard.config import build
 from regard.errors import MisuseError, RegardError
 from regard.model.spec import Spec, parameter_count
-from regard.tasks.curves import SCORES, points_of_log, score_key
+from regard.tasks.curves import SCORES, data_in_words, points_of_log, score_key
 from regard.tasks.log import read_log
 from regard.tasks.recipe_sections import STEPS
 from regard.tasks.run import Run, only_one
@@ -80,7 +80,7 @@ def _row(run: Run) -> Row:
             score=max((value for _, value in points_of_log(checks, key)), default=None),
             score_name=SCORES.get(key, ""),
             parameters=parameter_count(spec),
-            data=_data(recipe["data"]),
+            data=data_in_words(recipe["data"]),
             seconds=age,
         )
     except (RegardError, KeyError, TypeError, AttributeError) as error:
@@ -124,13 +124,6 @@ def _last_step(run: Run, info: dict[str, Any]) -> int:
     """The last step that is saved or, while it trains, logged."""
     logged = [r["step"] for r in read_log(run.log)[-1:]] if info.get("state") == "training" else []
     return max(int(step) for step in (info.get("step", 0), *logged))
-
-
-def _data(section: dict[str, Any]) -> str:
-    if section.get("phrasebook"):
-        return f"phrasebook {section['phrasebook']}"
-    names = [Path(section[key]).name for key in ("source", "target", "texts") if section.get(key)]
-    return " → ".join(names)
 
 
 def age_in_words(seconds: float) -> str:

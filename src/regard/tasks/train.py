@@ -16,7 +16,7 @@ from regard.errors import ConfigError, MisuseError, TrainingError
 from regard.model.lora import check_maps
 from regard.model.spec import Spec, parameter_count
 from regard.tasks.choose import chosen_tables
-from regard.tasks.curves import SCORES, UNITS, points_of_log
+from regard.tasks.curves import SCORES, UNITS, judged_by_f1, points_of_log, score_key, title_of
 from regard.tasks.encoder_data import Texts
 from regard.tasks.encoder_file import objective_of
 from regard.tasks.encoder_spec import check_teacher, open_start
@@ -336,7 +336,7 @@ def _draw(run: Run, say: Say) -> None:
     records = read_log(run.log)
     steps = [r for r in records if r["kind"] == "train"]
     checks = [r for r in records if r["kind"] == "validation"]
-    score = next((key for key in SCORES if any(r.get(key) is not None for r in checks)), "")
+    score = score_key(checks, judged_by_f1(run))
     try:
         loss_curve_png(
             run.loss_curve,
@@ -345,7 +345,8 @@ def _draw(run: Run, say: Say) -> None:
             [(r["step"], r["loss"]) for r in checks],
             points_of_log(checks, score),
             [r["learning_rate"] for r in steps],
-            title=f"Training of {run.folder.name}",
+            title=title_of(run),
+            name=run.folder.name,
             score_name=SCORES.get(score, ""),
             unit=UNITS.get(objective_of(run), ""),
         )
