@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from click.testing import CliRunner
 import toy
 from regard.cli.main import group
 from regard.errors import DataError, MisuseError
-from regard.tasks.curves import read_curves
+from regard.tasks.curves import in_one_picture, read_curves
 from regard.tasks.log import read_log
 from regard.tasks.run import Run, only_one
 from regard.tasks.runs import age_in_words, list_runs
@@ -168,7 +169,7 @@ def test_curves_are_those_of_the_log(toy_run: Path, tmp_path: Path) -> None:
         read_curves([other], "loss")
 
 
-@pytest.mark.parametrize("what", ["loss", "bleu", "rate"])
+@pytest.mark.parametrize("what", ["loss", "score", "bleu", "rate"])
 def test_plot_draws_files_and_the_terminal(toy_run: Path, tmp_path: Path, what: str) -> None:
     png, svg = tmp_path / "a.png", tmp_path / "a.svg"
     text = invoke("plot", str(toy_run), "--what", what, "--png", str(png), "--svg", str(svg))
@@ -178,6 +179,47 @@ def test_plot_draws_files_and_the_terminal(toy_run: Path, tmp_path: Path, what: 
     assert "<svg" in drawn and "Date" not in drawn
     shown = invoke("plot", str(toy_run), "--what", what)
     assert "optimizer step" in shown and "┤" in shown
+
+
+def test_a_picture_says_what_was_trained_in_text(toy_run: Path, tmp_path: Path) -> None:
+    """The title is of data and size, the folder's name is in the legend; SVG text is text."""
+    svg = tmp_path / "a.svg"
+    invoke("plot", str(toy_run), "--svg", str(svg))
+    words = re.findall(r"<text[^>]*>([^<]+)</text>", svg.read_text(encoding="utf-8"))
+    assert "Translation: a.en → a.de, 0.03 million parameters" in words
+    assert toy_run.name in words and "optimizer step" in words
+    first = svg.read_bytes()
+    invoke("plot", str(toy_run), "--svg", str(svg))
+    assert svg.read_bytes() == first
+
+
+def test_runs_with_nothing_in_common_are_titled_one_by_one(toy_run: Path, tmp_path: Path) -> None:
+    other = Run(tmp_path / "other")
+    shutil.copytree(toy_run, other.folder)
+    recipe = json.loads(other.recipe.read_text())
+    recipe["data"] |= {"source": "/x/b.en", "target": "/x/b.hi"}
+    other.recipe.write_text(json.dumps(recipe))
+    both = in_one_picture(read_curves([toy_run, other.folder], "loss"), "loss")
+    assert both.title == "2 runs compared" and both.columns == 1
+    assert both.series[1][0].startswith("other  (Translation: b.en → b.hi, ")
+    same = in_one_picture(read_curves([toy_run, toy_run], "loss"), "loss")
+    assert same.title.startswith("Translation: a.en → a.de")
+
+
+def test_one_validation_is_a_labelled_point_and_a_sentence(toy_run: Path, tmp_path: Path) -> None:
+    run = Run(tmp_path / "young")
+    shutil.copytree(toy_run, run.folder)
+    records = [r for r in read_log(run.log) if r["kind"] == "train" or r["step"] == 10]
+    run.log.write_text("".join(json.dumps(r) + "\n" for r in records))
+    (loss,) = (r["loss"] for r in records if r["kind"] == "validation")
+    shown = invoke("plot", str(run.folder))
+    assert "training loss" in shown and "┤" in shown
+    assert f"young: one validation so far, validation loss {loss:.4g} at step 10" in shown
+    score = invoke("plot", str(run.folder), "--what", "score")
+    assert score.startswith("young: one validation so far, BLEU ") and "┤" not in score
+    svg = tmp_path / "a.svg"
+    invoke("plot", str(run.folder), "--svg", str(svg))
+    assert f"{loss:.4g} at step 10" in svg.read_text(encoding="utf-8")
 
 
 def test_two_runs_are_told_apart_without_colour(toy_run: Path, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def _aim(row: "Row") -> str:
     """What ends the run: 3,200 steps, 15 minutes, either; and whether it did."""
     ends = [] if row.steps is None else [f"{row.steps:,} steps"]
     if row.minutes is not None:
-        ends.append(f"{row.minutes:.3g} minutes")
+        ends.append(f"{row.minutes:.3g} minute{'s' * (row.minutes != 1)}")
     early = " (stopped early)" if row.ended == "patience" else ""
     return " or ".join(ends) + early
 

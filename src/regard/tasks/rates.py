@@ -78,7 +78,7 @@ def validation_due(train: TrainSection, progress: Progress) -> bool:
     assert train.minutes is not None, "without minutes there is a number of steps"
     interval = _interval(train.minutes)
     left = 60 * train.minutes - progress.seconds
-    return progress.seconds - progress.validated >= interval and left > interval / 2
+    return progress.seconds - progress.validated >= interval and left >= interval
 
 
 def validation_is_dear(train: TrainSection, progress: Progress) -> bool:
