@@ -66,6 +66,17 @@ def test_smoothing_keeps_gaps_and_levels_and_ignores_one_spike() -> None:
     assert smoothed(np.array([5.0])) == 5.0 and smoothed(np.array([])).size == 0
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_the_end_of_a_smoothed_line_does_not_dive_or_shoot(seed: int) -> None:
+    """A loss that has come to rest at 2 ± 0.4: its line ends as near to 2 as it goes on."""
+    chance = np.random.default_rng(seed)
+    losses = 2 + 7 * np.exp(-np.arange(800) / 40) + chance.normal(size=800) * 0.4
+    losses[-3:] -= 0.8 if seed % 2 else -0.8
+    smooth = smoothed(losses)
+    assert np.abs(smooth[-10:] - 2).max() < 0.45
+    assert abs(smooth[0] - 9) < 1.2  # and the start is still that of the run
+
+
 def test_best_in_words() -> None:
     assert best_in_words([], []) == ""
     words = best_in_words([(10, 3.0), (2000, 2.5), (30, np.nan)], [(10, 1.0), (20, 7.0)])

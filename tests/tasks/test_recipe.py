@@ -15,6 +15,9 @@ from regard.model.spec import Spec
 from regard.recipes.named import recipe_file, recipe_names, recipe_text
 from regard.tasks.recipe import make_recipe
 from regard.tasks.recipe_sections import (
+    STEPS,
+    VALIDATE_EVERY,
+    WARMUP,
     DataSection,
     DistilSection,
     LoraSection,
@@ -69,12 +72,16 @@ RECIPES = {
 }
 
 
+# What keys of [train] mean that are not given, where there are no minutes either.
+UNSAID = {"train": {"steps": STEPS, "warmup": WARMUP, "validate_every": VALIDATE_EVERY}}
+
+
 @pytest.mark.parametrize(("name", "least"), RECIPES.items())
 def test_stated_defaults_are_the_defaults(name: str, least: int) -> None:
     found = commented_keys(recipe_text(name))
     checked = 0
     for section, cls in SECTIONS.items():
-        defaults = {f.name: f.default for f in fields(cls)}
+        defaults = {f.name: f.default for f in fields(cls)} | UNSAID.get(section, {})
         for key, comment in found.get(section, {}).items():
             if stated := re.search(r"\(default ([\d.e-]+)\)", comment):
                 assert float(stated[1]) == defaults[key], (section, key)
@@ -133,3 +140,30 @@ BASE = {"data": {"phrasebook": "de"}}
 def test_wrong_recipes_are_named(tables: dict[str, dict[str, object]], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         make_recipe(tables, "r.toml")
+
+
+def test_what_is_not_given_is_told_from_a_default() -> None:
+    """100,000 steps that somebody asked for are a limit beside the minutes; unsaid, none is."""
+    unsaid = make_recipe({**BASE, "train": {"minutes": 5}}, "r").train
+    asked = make_recipe({**BASE, "train": {"minutes": 5, "steps": STEPS}}, "r").train
+    assert (unsaid.steps, unsaid.last_step) == (None, None)
+    assert (asked.steps, asked.last_step) == (STEPS, STEPS)
+    neither = make_recipe(BASE, "r").train
+    assert (neither.last_step, neither.warmup, neither.validate_every) == (
+        STEPS,
+        WARMUP,
+        VALIDATE_EVERY,
+    )
+
+
+def test_a_recipe_of_an_earlier_version_ends_where_it_did() -> None:
+    """It has every key: 100,000 steps, whoever asked for them, and the minutes; the first ends."""
+    old = {"steps": 100_000, "minutes": 15.0, "warmup": 500, "validate_every": 400}
+    train = make_recipe({**BASE, "train": old}, "recipe.json").train
+    assert (train.last_step, train.minutes) == (100_000, 15.0)
+    assert (train.warmup, train.validate_every, train.schedule) == (500, 400, "noam")
+
+
+def test_a_cosine_without_a_warmup_rises_for_a_tenth_of_its_steps() -> None:
+    tables = {**BASE, "train": {"schedule": "cosine", "steps": 300}}
+    assert make_recipe(tables, "r").train.warmup == 30

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from click.testing import CliRunner
 import toy
 from regard.cli.main import group
 from regard.errors import DataError, MisuseError
-from regard.tasks.curves import read_curves
+from regard.tasks.curves import in_one_picture, read_curves
 from regard.tasks.log import read_log
 from regard.tasks.run import Run, only_one
 from regard.tasks.runs import age_in_words, list_runs
@@ -34,11 +35,68 @@ def test_a_finished_run(toy_run: Path) -> None:
     checks = [r for r in read_log(toy_run / "log.jsonl") if r["kind"] == "validation"]
     assert (row.state, row.step, row.steps) == ("finished", 30, 30)
     assert row.loss == min(r["loss"] for r in checks)
-    assert row.bleu == max(r["bleu"] for r in checks)
+    assert row.score_name == "BLEU" and row.score == max(r["bleu"] for r in checks)
+    assert (row.minutes, row.ended) == (None, "steps")
     weights = json.loads(toy_run.joinpath("spec.json").read_text())
     assert weights["d_model"] == 32 and row.parameters is not None and row.parameters > 10_000
     assert row.data == "a.en → a.de"
     assert [one.folder for one in list_runs(toy_run)] == [row.folder]
+
+
+@pytest.mark.parametrize(
+    ("train", "info", "shown"),
+    [
+        ({"steps": None, "minutes": 15.0}, {"ended": "minutes"}, "15 minutes"),
+        ({"steps": 100_000, "minutes": 15.0}, {}, "15 minutes"),  # of an earlier version
+        (
+            {"steps": 100_000, "minutes": 15.0},
+            {"ended": "minutes", "expected_steps": 900.0},
+            "100,000 steps or 15 minutes",
+        ),
+        ({"steps": 3200, "minutes": None}, {"ended": "patience"}, "3,200 steps (stopped early)"),
+        ({"steps": 3200, "minutes": None}, {"ended": ""}, "3,200 steps (stopped early)"),
+    ],
+)
+def test_what_a_run_was_aimed_at(
+    toy_run: Path,
+    tmp_path: Path,
+    train: dict[str, object],
+    info: dict[str, object],
+    shown: str,
+) -> None:
+    run = Run(tmp_path / "run")
+    shutil.copytree(toy_run, run.folder)
+    recipe = json.loads(run.recipe.read_text())
+    recipe["train"] |= train
+    run.recipe.write_text(json.dumps(recipe))
+    run.update_info(**{"ended": "", **info})
+    assert f"  30  {shown}  " in invoke("runs", str(tmp_path))
+    (listed,) = json.loads(invoke("runs", str(tmp_path), "--json"))
+    assert listed["minutes"] == train["minutes"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "labels", "shown"),
+    [
+        ({"accuracy": 0.91277, "f1": 0.9}, "one", "accuracy 0.9128"),
+        ({"accuracy": 0.91277, "f1": 0.9}, "several", "F1 0.9000"),
+        ({"spearman": 0.8672, "partners": 0.5}, "one", "Spearman 0.8672"),
+        ({"perplexity": 3.0, "bleu": 35.25}, "one", "BLEU 35.2"),
+        ({"perplexity": 3.0, "bleu": None}, "one", ""),
+    ],
+)
+def test_a_run_is_judged_by_the_score_of_its_objective(
+    toy_run: Path, tmp_path: Path, numbers: dict[str, float], labels: str, shown: str
+) -> None:
+    run = Run(tmp_path / "run")
+    shutil.copytree(toy_run, run.folder)
+    recipe = json.loads(run.recipe.read_text())
+    recipe["data"]["labels"] = labels
+    run.recipe.write_text(json.dumps(recipe))
+    run.log.write_text(json.dumps({"kind": "validation", "step": 30, "loss": 1.0, **numbers}))
+    (row,) = list_runs(tmp_path)
+    assert (row.score_name == "") == (shown == "")
+    assert shown in invoke("runs", str(tmp_path))
 
 
 def test_states_and_order(toy_run: Path, tmp_path: Path) -> None:
@@ -111,7 +169,7 @@ def test_curves_are_those_of_the_log(toy_run: Path, tmp_path: Path) -> None:
         read_curves([other], "loss")
 
 
-@pytest.mark.parametrize("what", ["loss", "bleu", "rate"])
+@pytest.mark.parametrize("what", ["loss", "score", "bleu", "rate"])
 def test_plot_draws_files_and_the_terminal(toy_run: Path, tmp_path: Path, what: str) -> None:
     png, svg = tmp_path / "a.png", tmp_path / "a.svg"
     text = invoke("plot", str(toy_run), "--what", what, "--png", str(png), "--svg", str(svg))
@@ -121,6 +179,47 @@ def test_plot_draws_files_and_the_terminal(toy_run: Path, tmp_path: Path, what: 
     assert "<svg" in drawn and "Date" not in drawn
     shown = invoke("plot", str(toy_run), "--what", what)
     assert "optimizer step" in shown and "┤" in shown
+
+
+def test_a_picture_says_what_was_trained_in_text(toy_run: Path, tmp_path: Path) -> None:
+    """The title is of data and size, the folder's name is in the legend; SVG text is text."""
+    svg = tmp_path / "a.svg"
+    invoke("plot", str(toy_run), "--svg", str(svg))
+    words = re.findall(r"<text[^>]*>([^<]+)</text>", svg.read_text(encoding="utf-8"))
+    assert "Translation: a.en → a.de, 0.03 million parameters" in words
+    assert toy_run.name in words and "optimizer step" in words
+    first = svg.read_bytes()
+    invoke("plot", str(toy_run), "--svg", str(svg))
+    assert svg.read_bytes() == first
+
+
+def test_runs_with_nothing_in_common_are_titled_one_by_one(toy_run: Path, tmp_path: Path) -> None:
+    other = Run(tmp_path / "other")
+    shutil.copytree(toy_run, other.folder)
+    recipe = json.loads(other.recipe.read_text())
+    recipe["data"] |= {"source": "/x/b.en", "target": "/x/b.hi"}
+    other.recipe.write_text(json.dumps(recipe))
+    both = in_one_picture(read_curves([toy_run, other.folder], "loss"), "loss")
+    assert both.title == "2 runs compared" and both.columns == 1
+    assert both.series[1][0].startswith("other  (Translation: b.en → b.hi, ")
+    same = in_one_picture(read_curves([toy_run, toy_run], "loss"), "loss")
+    assert same.title.startswith("Translation: a.en → a.de")
+
+
+def test_one_validation_is_a_labelled_point_and_a_sentence(toy_run: Path, tmp_path: Path) -> None:
+    run = Run(tmp_path / "young")
+    shutil.copytree(toy_run, run.folder)
+    records = [r for r in read_log(run.log) if r["kind"] == "train" or r["step"] == 10]
+    run.log.write_text("".join(json.dumps(r) + "\n" for r in records))
+    (loss,) = (r["loss"] for r in records if r["kind"] == "validation")
+    shown = invoke("plot", str(run.folder))
+    assert "training loss" in shown and "┤" in shown
+    assert f"young: one validation so far, validation loss {loss:.4g} at step 10" in shown
+    score = invoke("plot", str(run.folder), "--what", "score")
+    assert score.startswith("young: one validation so far, BLEU ") and "┤" not in score
+    svg = tmp_path / "a.svg"
+    invoke("plot", str(run.folder), "--svg", str(svg))
+    assert f"{loss:.4g} at step 10" in svg.read_text(encoding="utf-8")
 
 
 def test_two_runs_are_told_apart_without_colour(toy_run: Path, tmp_path: Path) -> None:

@@ -171,6 +171,19 @@ def test_resume_takes_only_what_it_may(tmp_path: Path) -> None:
     assert "all 60 steps are done" in "".join(said(Request(resume=folder)))
     more = said(Request(resume=folder, minutes=1, assignments=["train.steps=70"]))
     assert "all 70 steps are done" in "".join(more)
+    assert more[1].startswith("1 more minute: until 1.") and "in all" in more[1]
+
+
+def test_an_end_that_is_passed_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    said(request(tmp_path))
+    run = Run(tmp_path / "run")
+    before = run.recipe.read_bytes()
+    with pytest.raises(MisuseError, match=r"got 10, but .* has made 40 steps; expected more"):
+        said(Request(resume=run.folder, assignments=["train.steps=10"]))
+    with pytest.raises(MisuseError, match=r"got 1e-05, but .*; expected more, all together"):
+        said(Request(resume=run.folder, assignments=["train.minutes=0.00001"]))
+    assert run.recipe.read_bytes() == before
+    assert "all 40 steps are done" in "".join(said(Request(resume=run.folder)))
 
 
 def test_a_run_of_another_tokenizer_is_refused(tmp_path: Path) -> None:

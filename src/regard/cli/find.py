@@ -1,7 +1,7 @@
 """`regard train --find-lr` and `--find-batch`: what a test found, as a table and a suggestion."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -33,7 +33,10 @@ def show_rates(request: "Request", png: Path | None, svg: Path | None) -> None:
     for path in (png, svg):
         if path is not None:
             lines = test.rates, test.losses, test.smooth
-            range_plot(path, *lines, test.chosen, test.setting, "svg" if path is svg else "png")
+            kind: Literal["png", "svg"] = "svg" if path is svg else "png"
+            range_plot(
+                path, *lines, test.chosen, test.setting, kind, model=test.model, unit=test.unit
+            )
             click.echo(f"Drawn: {path}")
 
 

@@ -11,42 +11,46 @@ import click
 Examples:
   regard plot runs/demo
   regard plot runs/demo runs/demo-2 --png compared.png
-  regard plot runs/demo --what bleu --svg bleu.svg"""
+  regard plot runs/demo --what score --svg bleu.svg"""
 )
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--what",
-    type=click.Choice(["loss", "bleu", "rate"]),
+    type=click.Choice(["loss", "score", "bleu", "rate"]),
     default="loss",
     show_default=True,
-    help="Which curve.",
+    help="Which curve; score: BLEU, accuracy, F1 or Spearman, whichever the run is judged by.",
 )
 @click.option("--png", type=click.Path(path_type=Path), help="Draw into this file.")
 @click.option("--svg", type=click.Path(path_type=Path), help="Draw into this file.")
 def command(
     runs: tuple[Path, ...],
-    what: Literal["loss", "bleu", "rate"],
+    what: Literal["loss", "score", "bleu", "rate"],
     png: Path | None,
     svg: Path | None,
 ) -> None:
-    """Draw the curves of RUNS together: training and validation loss, BLEU, or the rate.
+    """Draw the curves of RUNS together: training and validation loss, the score, or the rate.
 
     Into files with --png and --svg (both need matplotlib, the extra `train`), else as a picture in
-    the terminal. A run may still be training.
+    the terminal. A run may still be training; one that was validated once has no curve of
+    validations yet: its point is told in words.
     """
     from rich.console import Console
 
     from regard.draw.comparison import comparison
     from regard.draw.line_chart import LineChart
-    from regard.tasks.curves import NAMES, read_curves
+    from regard.tasks.curves import in_one_picture, in_terminal, read_curves
 
     curves = read_curves(runs, what)
     for path in (png, svg):
         if path is not None:
-            series = [(curve.name, curve.steps, curve.checks) for curve in curves]
-            comparison(path, series, NAMES[what], "svg" if path is svg else "png")
+            picture = in_one_picture(curves, what)
+            kind: Literal["png", "svg"] = "svg" if path is svg else "png"
+            comparison(path, picture.series, picture.measure, kind, picture.title, picture.columns)
             click.echo(f"Drawn: {path}")
     if png is None and svg is None:
-        lines = [(curve.name, curve.checks or curve.steps) for curve in curves]
-        drawn = "validation loss" if what == "loss" and all(c.checks for c in curves) else ""
-        Console().print(LineChart(lines, drawn or NAMES[what], "optimizer step"))
+        shown = in_terminal(curves, what)
+        if shown.lines:
+            Console().print(LineChart(shown.lines, shown.measure, "optimizer step"))
+        for sentence in shown.sentences:
+            click.echo(sentence)

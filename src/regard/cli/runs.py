@@ -43,8 +43,24 @@ def command(folder: Path, as_json: bool) -> None:
                 click.echo(f"{row.folder}: {row.problem}", err=True)
 
 
-HEAD = ("run", "state", "step", "best loss", "BLEU", "weights", "written", "data")
-RIGHT = (False, False, True, True, True, True, False, False)
+HEAD = ("run", "state", "step", "of", "best loss", "score", "weights", "written", "data")
+RIGHT = (False, False, True, False, True, True, True, False, False)
+
+
+def _aim(row: "Row") -> str:
+    """What ends the run: 3,200 steps, 15 minutes, either; and whether it did."""
+    ends = [] if row.steps is None else [f"{row.steps:,} steps"]
+    if row.minutes is not None:
+        ends.append(f"{row.minutes:.3g} minute{'s' * (row.minutes != 1)}")
+    early = " (stopped early)" if row.ended == "patience" else ""
+    return " or ".join(ends) + early
+
+
+def _score(row: "Row") -> str:
+    if row.score is None:
+        return ""
+    digits = 1 if row.score_name == "BLEU" else 4  # of a hundred, or of one
+    return f"{row.score_name} {row.score:.{digits}f}"
 
 
 def _placed(text: str, width: int, right: bool) -> str:
@@ -54,14 +70,14 @@ def _placed(text: str, width: int, right: bool) -> str:
 def _cells(row: "Row") -> tuple[str, ...]:
     from regard.tasks.runs import age_in_words
 
-    of = f"/{row.steps:,}" if row.steps else ""
     age = age_in_words(row.seconds)
     return (
         row.folder,
         row.state,
-        f"{row.step:,}{of}",
+        f"{row.step:,}",
+        _aim(row),
         "" if row.loss is None else f"{row.loss:.4f}",
-        "" if row.bleu is None else f"{row.bleu:.1f}",
+        _score(row),
         "" if row.parameters is None else f"{row.parameters / 1e6:.2f}M",
         age if age == "now" else f"{age} ago",
         row.data,

@@ -39,7 +39,8 @@ Examples:
 @click.option(
     "--minutes",
     type=click.FloatRange(min=0.01),
-    help="So long; on resume, so much longer.",
+    help="Train so long: the learning rate comes down as the time runs out. With --resume: so "
+    "many minutes more than the run has had.",
 )
 @click.option("--run", "folder", type=click.Path(path_type=Path), help="Folder for the run.")
 @click.option("--resume", type=click.Path(path_type=Path), help="Continue this run.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from regard.draw import palette
-from regard.draw.curve import Point, caption, dress, points_of, smoothed
+from regard.draw.curve import Point, caption, dress, name_a_lone_point, points_of, smoothed
 from regard.draw.labels import visible
 from regard.draw.plot import CURVE_INCHES, new_figure, save
 
@@ -30,10 +30,11 @@ def comparison(
     name: str,
     kind: Literal["png", "svg"] = "png",
     title: str = "",
+    columns: int = 4,
 ) -> None:
-    """Draw `name` over optimizer steps, a line for each run."""
+    """Draw `name` over optimizer steps, a line for each run; the legend has so many columns."""
     figure = new_figure(*CURVE_INCHES)
-    rows = -(-len(series) // 4)  # of the legend
+    rows = -(-len(series) // columns)  # of the legend
     axes = figure.add_axes((0.07, 0.12, 0.89, 0.71 - 0.05 * rows))
     for number, one in enumerate(series):
         _draw(axes, one, COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)])
@@ -41,17 +42,17 @@ def comparison(
     dress(axes)
     caption(axes, name)
     axes.set_xlabel("optimizer step", color=palette.LIGHT.muted, fontsize=9.5)
-    words = visible(title or _title(series))
+    words = visible(title or f"{len(series)} run{'s' * (len(series) != 1)}")
     figure.text(0.07, 0.925, words, fontsize=13, fontweight="bold", color=palette.LIGHT.ink)
     both = any(len(steps) for _, steps, _ in series) and any(len(c) for _, _, c in series)
     if both:
         said = "line: training (smoothed) · markers: validation"
-        figure.text(0.96, 0.925, said, fontsize=9.5, color=palette.LIGHT.muted, ha="right")
+        figure.text(0.96, 0.02, said, fontsize=9.5, color=palette.LIGHT.muted, ha="right")
     figure.legend(
         handles=axes.get_legend_handles_labels()[0],
         loc="upper left",
         bbox_to_anchor=(0.06, 0.915),
-        ncols=min(4, len(series)),
+        ncols=min(columns, len(series)),
         frameon=False,
         fontsize=9.5,
         labelcolor=palette.LIGHT.ink,
@@ -84,6 +85,7 @@ def _draw(axes: "Axes", series: Series, colour: str, marker: str) -> None:
             linewidth=1.8,
             label=visible(name),
         )
+        name_a_lone_point(axes, points, colour)
 
 
 def _limits(axes: "Axes", series: Sequence[Series]) -> None:
@@ -95,7 +97,3 @@ def _limits(axes: "Axes", series: Sequence[Series]) -> None:
         low, high = float(every.min()), float(np.quantile(every, SPIKES))
         space = (high - low) * 0.06 or max(abs(high) * 0.1, 1e-9)
         axes.set_ylim(max(0.0, low - space) if low >= 0 else low - space, high + space)
-
-
-def _title(series: Sequence[Series]) -> str:
-    return f"Training of {series[0][0]}" if len(series) == 1 else f"{len(series)} runs"

@@ -56,6 +56,7 @@ def draw_losses(
             zorder=4,
             label="validation",
         )
+        name_a_lone_point(axes, checks, palette.VALIDATION)
     finite = y[np.isfinite(y)]
     shown = np.concatenate(
         [smooth, checks[:, 1], np.quantile(finite, (0.005, 0.995)) if finite.size else np.array([])]
@@ -87,12 +88,18 @@ def smoothed(values: Float[np.ndarray, " steps"]) -> Float[np.ndarray, " steps"]
 def _window_means(
     filled: Float[np.ndarray, " steps"], known: Bool[np.ndarray, " steps"]
 ) -> Float[np.ndarray, " steps"]:
-    """Mean of the known values around each place; windows shrink towards both ends."""
+    """Mean of the known values around each place.
+
+    Windows shrink towards the start, where the loss falls too fast to average much of it. At the
+    end they keep their width and stop moving: there it hardly falls, and the mean of a few steps
+    would dive or shoot with the last of them.
+    """
     length = len(filled)
     half = length // 80
     places = np.arange(length)
-    reach = np.clip(np.minimum(places, length - 1 - places), half // 4, half)
-    first, last = np.maximum(0, places - reach), np.minimum(length, places + reach + 1)
+    reach = np.clip(places, half // 4, half)
+    last = np.minimum(length, places + reach + 1)
+    first = np.maximum(0, np.minimum(places - reach, last - 2 * reach - 1))
     sums = np.concatenate([[0.0], np.cumsum(filled)])
     counts = np.concatenate([[0], np.cumsum(known)])
     means: Float[np.ndarray, " steps"] = (sums[last] - sums[first]) / np.maximum(
@@ -114,11 +121,28 @@ def draw_score(right: "Axes", points: Float[np.ndarray, "points 2"], name: str) 
         label=f"{name} (right)",
     )
     finite = points[np.isfinite(points[:, 1]), 1]
+    name_a_lone_point(right, points, palette.BLEU)
     right.set_ylim(0, max(1.0, float(finite.max()) * 1.15 if finite.size else 1.0))
     dress(right)
     right.grid(False)
     right.set_ylabel(name, color=palette.BLEU, fontsize=9.5)
     right.tick_params(axis="y", colors=palette.BLEU)
+
+
+def name_a_lone_point(axes: "Axes", points: Float[np.ndarray, "points 2"], colour: str) -> None:
+    """Where there is but one, no line shows it: its value stands beside it."""
+    if len(points) != 1:
+        return
+    step, value = points[0]
+    axes.annotate(
+        f"{value:.4g} at step {step:,.0f}",
+        (step, value),
+        xytext=(-8, 8),
+        textcoords="offset points",
+        ha="right",
+        color=colour,
+        fontsize=9.5,
+    )
 
 
 def draw_learning_rate(

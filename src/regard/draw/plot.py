@@ -7,8 +7,10 @@ temporary name and renamed.
 
 import math
 import os
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -42,6 +44,9 @@ POINTS = 72 / PIXELS_PER_INCH  # size of one of the plan's pixels
 CURVE_INCHES = (9.0, 5.2)
 
 
+_ONE_AT_A_TIME = threading.Lock()
+
+
 class MissingMatplotlib(ImportError):
     """Drawing PNG files needs matplotlib, which is not installed."""
 
@@ -55,12 +60,14 @@ def loss_curve_png(
     learning_rate: Sequence[float | int] | None = None,
     *,
     title: str = "Training",
+    name: str = "",
     score_name: str = "BLEU",
     unit: str = "nats per token",
 ) -> None:
     """Loss over optimizer steps: raw (light) and smoothed; validation; a score on the right axis.
 
-    `learning_rate`, one per step, gets a strip of its own below. NaN leaves a gap.
+    `learning_rate`, one per step, gets a strip of its own below. NaN leaves a gap. The title says
+    what was trained; `name`, of the run's folder, comes below it.
     """
     if len(steps) != len(losses) or (
         learning_rate is not None and len(learning_rate) != len(steps)
@@ -86,7 +93,8 @@ def loss_curve_png(
         lowest = figure.add_axes((0.07, 0.12, 0.86, 0.12), sharex=axes)
         draw_learning_rate(lowest, x, np.asarray(learning_rate, dtype=float))
     lowest.set_xlabel("optimizer step", color=palette.LIGHT.muted, fontsize=9.5)
-    _curve_words(figure, title, best_in_words(validation, score, score_name), handles)
+    below = [visible(name), best_in_words(validation, score, score_name)]
+    _curve_words(figure, title, "  ·  ".join(words for words in below if words), handles)
     save(figure, path)
 
 
@@ -118,7 +126,7 @@ def _curve_words(figure: "Figure", title: str, subtitle: str, handles: "Sequence
     figure.legend(
         handles=handles,
         loc="lower right",
-        bbox_to_anchor=(0.94, 0.77),
+        bbox_to_anchor=(0.94, 0.765),
         ncols=4,
         frameon=False,
         fontsize=9.5,
@@ -159,12 +167,25 @@ def save(
         sentences = [f"{sentence}, or take --svg" for sentence in sentences]
     say_once(sentences, str(path))
     picture = BytesIO()
-    with warnings.catch_warnings():
+    with _svg_with_text(), warnings.catch_warnings():
         # What no font has was said in a sentence.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         said = {"Software": "regard"} if kind == "png" else {"Creator": "regard", "Date": None}
         figure.savefig(picture, format=kind, dpi=DOTS_PER_INCH, metadata=said)
     atomic.write_bytes(Path(path), picture.getvalue())
+
+
+@contextmanager
+def _svg_with_text() -> Iterator[None]:
+    """Text of an SVG stays text: it can be searched, copied and read aloud; ids stay the same.
+
+    matplotlib has only global settings for that; they are put back, and one picture is drawn at a
+    time.
+    """
+    from matplotlib import rc_context
+
+    with _ONE_AT_A_TIME, rc_context({"svg.fonttype": "none", "svg.hashsalt": "regard"}):
+        yield
 
 
 def _map_cells(axes: "Axes", grid: Grid, plan: Plan) -> None:

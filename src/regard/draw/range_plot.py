@@ -17,6 +17,9 @@ def range_plot(
     chosen: float,
     setting: str,
     kind: Literal["png", "svg"] = "png",
+    *,
+    model: str = "",
+    unit: str = "nats per token",
 ) -> None:
     """Every step (light), the running mean, and a line at the rate that is suggested."""
     figure = new_figure(*CURVE_INCHES)
@@ -37,9 +40,13 @@ def range_plot(
     dress(axes)
     axes.tick_params(which="minor", length=0)
     axes.xaxis.set_major_formatter(lambda rate, _: f"{rate:.0e}")
-    caption(axes, "loss (nats per token)")
+    caption(axes, f"loss ({unit})" if unit else "loss")
     axes.set_xlabel("learning rate", color=theme.muted, fontsize=9.5)
-    figure.text(0.07, 0.925, "Range test", fontsize=13, fontweight="bold", color=theme.ink)
-    said = "light: each step · line: running mean · dashed: where it falls fastest"
+    title = "Which learning rate? The loss while the rate rises"
+    figure.text(0.07, 0.925, title, fontsize=13, fontweight="bold", color=theme.ink)
+    said = (
+        f"{model}  ·  " * bool(model)
+        + "light: each step · line: running mean · dashed: where it falls fastest"
+    )
     figure.text(0.07, 0.875, said, fontsize=9.5, color=theme.muted)
     save(figure, path, kind)

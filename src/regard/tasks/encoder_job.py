@@ -80,11 +80,11 @@ class EncoderJob:
         source, labels = self.masking(made.source, made.real, chance)
         return replace(made, source=source, labels=labels)
 
-    def validation(self, model: Transformer) -> Judged | Filled:
+    def validation(self, model: Transformer, quick: bool = False) -> Judged | Filled:
         """The same words are hidden each time."""
-        return within_memory(lambda budget: self._validation(model, budget), self.recipe)
+        return within_memory(lambda budget: self._validation(model, budget, quick), self.recipe)
 
-    def _validation(self, model: Transformer, budget: int) -> Judged | Filled:
+    def _validation(self, model: Transformer, budget: int, quick: bool) -> Judged | Filled:
         store, masking = self.data.valid, self.masking
         plan = plan_epoch(
             *lengths_of(store), token_budget=self.recipe.train.token_budget, seed=0, epoch=0
@@ -93,7 +93,8 @@ class EncoderJob:
         batches = (part for one in whole for part in _within(one, budget))
         if masking is None:
             return judge(model, batches)
-        rows = [store[i] for i in range(min(len(store), self.recipe.train.bleu_sentences))]
+        texts = 0 if quick else self.recipe.train.bleu_sentences
+        rows = [store[i] for i in range(min(len(store), texts))]
         chosen = [(ids.tolist(), int(more[0])) for ids, more in rows]
         return found_again(model, batches, chosen, masking, self.data.pad, budget)
 

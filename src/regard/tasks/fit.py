@@ -6,7 +6,7 @@ batches → steps → each step: log; now and then: validate, checkpoint → fin
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from time import monotonic
 
 import torch
@@ -28,7 +28,14 @@ from regard.tasks.keep import Keeper
 from regard.tasks.load import load_into
 from regard.tasks.log import Log
 from regard.tasks.pace import choose_compute, measured
-from regard.tasks.rates import count_validation, rate_at
+from regard.tasks.preflight import shapes_of
+from regard.tasks.rates import (
+    count_validation,
+    rate_at,
+    settled,
+    validation_due,
+    validation_is_dear,
+)
 from regard.tasks.recipe import Recipe
 from regard.tasks.report import Reporter
 from regard.tasks.run import Run, write_json
@@ -78,6 +85,7 @@ class Fit:
         self.compute = Compute()
         self.speeds: dict[str, float] = {}  # of each way to compute that was measured
         self.began = Began()  # where the first weights come from
+        self._started = 0.0  # the clock at the first step, had it never been stopped
         self._reporter = Reporter()
         self._short_of_memory = ShortOfMemory()
 
@@ -86,6 +94,7 @@ class Fit:
         self.began = self.job.start_weights(self.model)
         self.adapt(self.began.warm.new if self.began.warm else ())
         self._choose_compute()
+        expected = self._expect()
         write_json(self.run.recipe, to_tables(self.recipe))
         write_json(self.run.spec, to_tables(self.model.spec))
         self.run.update_info(
@@ -93,8 +102,22 @@ class Fit:
             python=platform.python_version(),
             device=str(self.device),
             state="training",
+            **({} if expected is None else {"expected_steps": expected}),
             **({"begun_from": weights_digest(self._weights())} if self.began.warm else {}),
         )
+
+    def _expect(self) -> float | None:
+        """By minutes: how many steps they allow, as the self-test was, and what follows from it."""
+        train = self.recipe.train
+        if train.minutes is None:
+            return None
+        shapes = shapes_of(self.job.lengths, self.job.spec, train, self.job.parts)
+        tokens = shapes.tokens / shapes.batches * train.accumulate
+        expected = max(1.0, 60 * train.minutes * self.speed() / tokens)
+        steps = min(expected, train.last_step or expected)
+        self.recipe = replace(self.recipe, train=settled(train, steps))
+        self.progress.expected = expected
+        return expected
 
     def adapt(self, new: Sequence[str] | None = None) -> None:
         """If the recipe asks for LoRA: train small matrices beside the weights of this moment, and
@@ -139,10 +162,11 @@ class Fit:
             # stopped before its first checkpoint: it begins again
             self.began = self.job.start_weights(self.model)
             self.adapt()
+            self.progress.expected = float(self.run.read_info().get("expected_steps", 0))
             if self.job.begins_with is not None:
                 stated = self.run.read_info().get("begun_from")
                 check_digest(self._weights(), stated, self.job.begins_with)
-        self.run.update_info(state="training")
+        self.run.update_info(state="training", ended="")
 
     def _take_up(self, steps: list[int], say: Callable[[str], None]) -> bool:
         """Stand where the last whole one of these checkpoints stood; False if there is none."""
@@ -176,7 +200,7 @@ class Fit:
             Log(self.run.log, self.run.tensorboard, begun.step, begun.logged) as log,
             show(begun.step) as bar,
         ):
-            started = monotonic() - self.progress.seconds
+            self._started = monotonic() - self.progress.seconds
             if self.began.coverage is not None:
                 log.write("embeddings", 0, **asdict(self.began.coverage))
             if self.began.warm is not None:
@@ -192,17 +216,17 @@ class Fit:
                 self.progress.step = step.number
                 self.progress.tokens += step.tokens
                 self.progress.most_cells = crew.most
-                self.progress.seconds = monotonic() - started
+                self._look_at_the_clock()
                 self._reporter.tell(step, self.progress.epoch, log, bar)
                 self._short_of_memory.tell(crew, step.number, log, bar)
                 if self._went_back(step, log, bar):
                     steps = self._steps(crew)
                     continue
                 reason = self._ended()
-                due = step.number % self.recipe.train.validate_every == 0
+                due = validation_due(self.recipe.train, self.progress)
                 if due or reason:
-                    self._validate(log, bar, stop)
-                    reason = reason or self._no_better()
+                    self._validate(log, bar, stop, at_the_end=reason is not None)
+                    reason = reason or self._ended() or self._no_better()
                 asked = stop.signal is not None
                 if due or reason or asked:
                     self._save(log, bar)
@@ -212,7 +236,11 @@ class Fit:
         if reason is None or self.progress.validate_first:
             self.keeper.note(state="stopped")
             return Outcome(self.progress.step, "asked to stop", stop.signal, unsaved)
+        self.keeper.note(ended=self._by())
         return Outcome(self.progress.step, reason, None, unsaved)
+
+    def _look_at_the_clock(self) -> None:
+        self.progress.seconds = monotonic() - self._started
 
     def _steps(self, crew: Crew) -> Iterator[Step]:
         """The steps from where the run stands."""
@@ -247,7 +275,8 @@ class Fit:
         if known is None:
             train = self.recipe.train
             known = measured(self.model, self.job.objective, self._groups, self.compute, train)
-            self.progress = Progress()  # it took batches
+            self.speeds[str(self.compute)] = known
+            self.progress.epoch = self.progress.batch = 0  # it took batches
         return known
 
     def _went_back(self, step: Step, log: Log, bar: TrainingProgress) -> bool:
@@ -293,28 +322,36 @@ class Fit:
                 yield group
                 group = []
 
-    def _validate(self, log: Log, bar: TrainingProgress, stop: StopRequest) -> None:
+    def _validate(
+        self, log: Log, bar: TrainingProgress, stop: StopRequest, at_the_end: bool = False
+    ) -> None:
         """Measure, unless asked to stop: then the resumed run begins with it."""
         progress = self.progress
         progress.validate_first = True
+        quick = not at_the_end and validation_is_dear(self.recipe.train, progress)
         try:
             with stop.at_once():
-                found = self._validation()
+                found = self._validation(quick)
         except Stopped:
             return
         progress.validate_first = False
+        begun = progress.seconds
+        self._look_at_the_clock()
+        progress.validated = progress.seconds
+        if not quick:
+            progress.validation_seconds = progress.seconds - begun
         log.write("validation", progress.step, loss=found.loss, **found.numbers)
         better = progress.note_validation(lower_is_better(found, self.recipe.train))
         bar.say(f"step {progress.step:,}: {found.sentence()}")
         if cut := count_validation(self.recipe.train, progress, better):
             bar.say(f"step {progress.step:,}: {cut}")
 
-    def _validation(self) -> Validated:
+    def _validation(self, quick: bool = False) -> Validated:
         """Loss and scores of the model as it is, by all cores of the crew."""
         compute = self.compute
         torch.set_num_threads(compute.workers * compute.threads)
         try:
-            return self.job.validation(self.model)
+            return self.job.validation(self.model, quick)
         finally:
             torch.set_num_threads(compute.threads)
 
@@ -322,7 +359,8 @@ class Fit:
         """A checkpoint; of the older ones, those that finish() may need are kept."""
         log.sync()
         self.progress.logged = log.records
-        if self.progress.step % self.recipe.train.validate_every == 0:
+        every = self.recipe.train.validate_every
+        if not every or self.progress.step % every == 0:
             self.progress.rollbacks = 0  # they are counted for one checkpoint
         content = Checkpoint(self._weights(), self.optimizer_tensors(), asdict(self.progress))
         self.keeper.save(content, self.progress, self.recipe.train, bar.say)
@@ -335,12 +373,23 @@ class Fit:
 
     def _ended(self) -> str | None:
         train, progress = self.recipe.train, self.progress
-        if progress.step >= train.steps:
-            done = "the one step is" if train.steps == 1 else f"all {train.steps:,} steps are"
-            return f"{done} done"
-        if train.minutes is not None and progress.seconds >= 60 * train.minutes:
-            return f"{round(train.minutes, 2):g} minutes are over"
+        if train.last_step is not None and progress.step >= train.last_step:
+            one = train.last_step == 1
+            return f"{'the one step is' if one else f'all {train.last_step:,} steps are'} done"
+        if train.minutes is None:
+            return None
+        a_step = progress.seconds / progress.step if progress.step else 0.0
+        if progress.seconds + a_step >= 60 * train.minutes:  # the next one would be too late
+            minutes = round(train.minutes, 2)
+            return "1 minute is over" if minutes == 1 else f"{minutes:g} minutes are over"
         return None
+
+    def _by(self) -> str:
+        """What ended the run, in a word for run.json."""
+        last = self.recipe.train.last_step
+        if self._ended() is None:
+            return "patience"
+        return "steps" if last is not None and self.progress.step >= last else "minutes"
 
     def _no_better(self) -> str | None:
         patience = self.recipe.train.patience

@@ -76,8 +76,8 @@ class Job(Protocol):
         """One batch of these examples."""
         ...
 
-    def validation(self, model: Transformer) -> Validated:
-        """How good the model is on what was held out."""
+    def validation(self, model: Transformer, quick: bool = False) -> Validated:
+        """How good the model is on what was held out; `quick`: the loss is enough."""
         ...
 
     def start_weights(self, model: Transformer) -> Began:

@@ -70,6 +70,11 @@ class Keeper:
         )
 
     def regular_steps(self, train: TrainSection) -> list[int]:
-        """Checkpoints that an uninterrupted run has too: not those written at a request to stop."""
+        """Checkpoints that an uninterrupted run has too: not those written at a request to stop.
+
+        Where the clock says when (validate_every 0), no two runs have the same: there all count.
+        """
         saved = native.steps_saved(self.root)
-        return [s for s in saved if s % train.validate_every == 0 or s == train.steps]
+        if not train.validate_every:
+            return saved
+        return [s for s in saved if s % train.validate_every == 0 or s == train.last_step]

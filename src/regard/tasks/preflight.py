@@ -128,7 +128,9 @@ def checkpoint_bytes(spec: Spec, recipe: Recipe) -> int:
     weights = 4 * parameter_count(spec)
     averaged = learned.gradients if train.ema else 0
     each = weights + 4 * (2 * learned.moments + learned.copies + averaged)
-    regular = min(max(FEWEST, train.average), math.ceil(train.steps / train.validate_every))
+    regular = max(FEWEST, train.average)
+    if train.last_step is not None and train.validate_every:
+        regular = min(regular, math.ceil(train.last_step / train.validate_every))
     return each * (regular + 2) + weights
 
 
@@ -189,11 +191,15 @@ def _memory_line(need: Need, program: int, most: int | None) -> str:
 
 def _time_line(shapes: Shapes, train: TrainSection, speed: float) -> str:
     seconds = shapes.tokens / speed
-    epochs = train.steps * train.accumulate / shapes.batches
-    whole = f"; {train.steps:,} steps are {epochs:,.1f} epochs, {duration(seconds * epochs)}"
+    steps = train.last_step
+    epochs = math.inf if steps is None else steps * train.accumulate / shapes.batches
+    whole = (
+        f"; {steps:,} steps are {epochs:,.1f} epochs, {duration(seconds * epochs)}" if steps else ""
+    )
     if train.minutes is not None and 60 * train.minutes < seconds * epochs:
         within = 60 * train.minutes / seconds
-        whole = f"; {train.minutes:g} minutes are at most {within:,.1f} epochs"
+        minutes = "1 minute is" if train.minutes == 1 else f"{train.minutes:g} minutes are"
+        whole = f"; {minutes} at most {within:,.1f} epochs"
     return (
         f"Time:       about {duration(seconds)} an epoch ({shapes.tokens:,} tokens at "
         f"{speed:,.0f} a second){whole}, validation aside"

@@ -12,6 +12,7 @@ from regard.decode.hypothesis import Search
 from regard.errors import ConfigError, nearest
 from regard.model.presets import preset
 from regard.model.spec import Spec
+from regard.tasks.rates import settled
 from regard.tasks.recipe_sections import (
     DataSection,
     DistilSection,
@@ -74,6 +75,8 @@ def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
         for name, cls in _SECTIONS.items()
         if name != "model"
     }
+    if built["train"].minutes is None:  # else the speed of the machine decides (tasks/fit.py)
+        built["train"] = settled(built["train"])
     recipe = Recipe(model=dict(tables.get("model", {})), objective=objective, **built)
     if recipe.lora.rank and recipe.train.start_from is None:
         raise ConfigError(

@@ -94,16 +94,20 @@ class TokenizerSection:
             )
 
 
+# What a recipe means that leaves these keys out and gives no minutes (rates.py has the rest).
+STEPS, WARMUP, VALIDATE_EVERY = 100_000, 4000, 1000
+
+
 @dataclass(frozen=True)
 class TrainSection:
-    """The optimisation."""
+    """The optimisation. `steps` None, `warmup` 0, `validate_every` 0: not given."""
 
-    steps: int = 100_000
+    steps: int | None = None
     minutes: float | None = None
     token_budget: int = 4096
     accumulate: int = 1
     schedule: Literal["noam", "cosine", "plateau", "constant"] = "noam"
-    warmup: int = 4000
+    warmup: int = 0
     factor: float = 1.0
     rate: float = 1e-3
     floor: float = 0.0
@@ -111,7 +115,7 @@ class TrainSection:
     plateau_patience: int = 3
     label_smoothing: float = 0.1
     clip: float = 1.0
-    validate_every: int = 1000
+    validate_every: int = 0
     bleu_sentences: int = 200
     patience: int = 10
     average: int = 5
@@ -130,12 +134,13 @@ class TrainSection:
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
 
     def __post_init__(self) -> None:
-        at_least_1 = ("steps", "token_budget", "accumulate", "warmup", "validate_every", "average")
-        _at_least(self, 1, at_least_1)
+        if self.steps is not None:
+            _at_least(self, 1, ("steps",))
+        _at_least(self, 1, ("token_budget", "accumulate", "average"))
         _at_least(
             self, 0, ("factor", "clip", "bleu_sentences", "patience", "seed", "threads", "workers")
         )
-        _at_least(self, 0, ("loaders",))
+        _at_least(self, 0, ("loaders", "warmup", "validate_every"))
         for name in ("minutes", "memory"):
             if vars(self)[name] is not None:
                 _at_least(self, 0, (name,))
@@ -146,6 +151,11 @@ class TrainSection:
             raise ConfigError("embeddings and start_from both set the embedding; choose one")
         if not 0 <= self.label_smoothing < 1:
             raise ConfigError(f"label_smoothing: got {self.label_smoothing}, expected 0 ≤ ε < 1")
+
+    @property
+    def last_step(self) -> int | None:
+        """The step that ends the run; None where minutes alone do."""
+        return STEPS if self.steps is None and self.minutes is None else self.steps
 
     def _check_schedule(self) -> None:
         _at_least(self, 0, ("rate", "floor"))

@@ -13,7 +13,9 @@ from regard.checkpoint.files import read_json
 from regard.config import build
 from regard.errors import MisuseError, RegardError
 from regard.model.spec import Spec, parameter_count
+from regard.tasks.curves import SCORES, data_in_words, points_of_log, score_key
 from regard.tasks.log import read_log
+from regard.tasks.recipe_sections import STEPS
 from regard.tasks.run import Run, only_one
 
 DEPTH = 3  # folders within folders that are looked into
@@ -25,13 +27,18 @@ class Row:
 
     folder: str
     state: str  # training, cut off, stopped, finished, damaged
-    step: int
-    steps: int | None
-    loss: float | None  # the best on the validation pairs
-    bleu: float | None
-    parameters: int | None
-    data: str
-    seconds: float  # since it last wrote something
+    step: int = 0
+    steps: int | None = None  # to reach; None where minutes alone end the run
+    minutes: float | None = None  # of training, all together
+    ended: str = ""  # by what, if it is finished: steps, minutes, patience (early stopping)
+    loss: float | None = None  # the best on the validation pairs
+    score: float | None = (
+        None  # the best on the validation pairs of what its objective is judged by
+    )
+    score_name: str = ""  # BLEU, accuracy, F1, Spearman
+    parameters: int | None = None
+    data: str = ""
+    seconds: float = 0.0  # since it last wrote something
     problem: str = ""
 
 
@@ -57,21 +64,49 @@ def _row(run: Run) -> Row:
     age = max(0.0, time.time() - max(written))
     try:
         info, recipe = run.read_info(), read_json(run.recipe)
+        state, steps, minutes = _state(run, str(info.get("state"))), *_aim(recipe["train"], info)
+        step = _last_step(run, info)
         spec = build(Spec, read_json(run.spec), str(run.spec))
         checks = [r for r in read_log(run.log) if r.get("kind") == "validation"]
+        key = score_key(checks, recipe["data"].get("labels") == "several")
         return Row(
             folder=str(run.folder),
-            state=_state(run, str(info.get("state"))),
-            step=_last_step(run, info),
-            steps=recipe["train"].get("steps"),
+            state=state,
+            step=step,
+            steps=steps,
+            minutes=minutes,
+            ended=_ended(info, step, steps, minutes) if state == "finished" else "",
             loss=min((r["loss"] for r in checks), default=None),
-            bleu=max((r["bleu"] for r in checks if r.get("bleu") is not None), default=None),
+            score=max((value for _, value in points_of_log(checks, key)), default=None),
+            score_name=SCORES.get(key, ""),
             parameters=parameter_count(spec),
-            data=_data(recipe["data"]),
+            data=data_in_words(recipe["data"]),
             seconds=age,
         )
     except (RegardError, KeyError, TypeError, AttributeError) as error:
-        return Row(str(run.folder), "damaged", 0, None, None, None, None, "", age, str(error))
+        return Row(str(run.folder), "damaged", seconds=age, problem=str(error))
+
+
+def _aim(train: dict[str, Any], info: dict[str, Any]) -> tuple[int | None, float | None]:
+    """Steps and minutes that the run was asked for.
+
+    Earlier versions wrote their default, 100,000, where no steps were given; they did not write
+    how many they expected.
+    """
+    steps, minutes = train.get("steps"), train.get("minutes")
+    if minutes is None:
+        return (STEPS if steps is None else steps), None
+    unsaid = steps == STEPS and "expected_steps" not in info
+    return (None if unsaid else steps), minutes
+
+
+def _ended(info: dict[str, Any], step: int, steps: int | None, minutes: float | None) -> str:
+    """What the run says that ended it; an earlier version's did not say."""
+    if said := info.get("ended"):
+        return str(said)
+    if steps is not None and step >= steps:
+        return "steps"
+    return "patience" if minutes is None else ""
 
 
 def _state(run: Run, said: str) -> str:
@@ -89,15 +124,6 @@ def _last_step(run: Run, info: dict[str, Any]) -> int:
     """The last step that is saved or, while it trains, logged."""
     logged = [r["step"] for r in read_log(run.log)[-1:]] if info.get("state") == "training" else []
     return max(int(step) for step in (info.get("step", 0), *logged))
-
-
-def _data(section: dict[str, Any]) -> str:
-    if section.get("phrasebook"):
-        return f"phrasebook {section['phrasebook']}"
-    if section.get("set"):
-        return str(section["set"])
-    names = [Path(section[key]).name for key in ("source", "target", "texts") if section.get(key)]
-    return " → ".join(names)
 
 
 def age_in_words(seconds: float) -> str:

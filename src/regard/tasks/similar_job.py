@@ -96,7 +96,7 @@ class SimilarJob:
         second = pad_rows([ids.tolist() for _, ids in rows], self.data.pad)
         return PairBatch(*first, *second, torch.from_numpy(scores[chosen]), tuple(chosen))
 
-    def validation(self, model: Transformer) -> Ranked:
+    def validation(self, model: Transformer, quick: bool = False) -> Ranked:
         return within_memory(lambda budget: self._validation(model, budget), self.recipe)
 
     @torch.inference_mode()

@@ -20,7 +20,7 @@ from regard.model.spec import Spec, parameter_count
 from regard.recipes.named import recipe_file
 from regard.tasks.choose import chosen_tables
 from regard.tasks.choose_texts import classifier_for
-from regard.tasks.curves import SCORES, UNITS, points_of_log
+from regard.tasks.curves import SCORES, UNITS, judged_by_f1, points_of_log, score_key, title_of
 from regard.tasks.encoder_data import Texts
 from regard.tasks.encoder_file import objective_of
 from regard.tasks.encoder_spec import check_teacher, open_start
@@ -42,9 +42,8 @@ from regard.tasks.preflight import (
     warnings,
 )
 from regard.tasks.prepare import Corpus, survey
-from regard.tasks.rates import check_schedule
+from regard.tasks.rates import in_words
 from regard.tasks.recipe import Recipe, make_recipe
-from regard.tasks.recipe_sections import TrainSection
 from regard.tasks.run import Run, free_folder, new_run, only_one, open_run, write_json
 from regard.tasks.short_of_memory import cannot_go_on
 from regard.tasks.static import check_dimensions
@@ -130,12 +129,7 @@ def _train(fit: Fit, say: Say) -> Outcome:
 def _bar(fit: Fit, done: int) -> TrainingProgress:
     minutes = fit.recipe.train.minutes
     limit = None if minutes is None else max(1.0, 60 * minutes - fit.progress.seconds)
-    return TrainingProgress(_aim(fit.recipe.train), start_step=done, seconds_limit=limit)
-
-
-def _aim(train: TrainSection) -> int | None:
-    """The number of steps to reach; None where only minutes were asked for."""
-    return None if train.minutes is not None and train.steps == TrainSection.steps else train.steps
+    return TrainingProgress(fit.recipe.train.last_step, start_step=done, seconds_limit=limit)
 
 
 def _started(request: Request, say: Say) -> Fit:
@@ -184,7 +178,6 @@ def _started(request: Request, say: Say) -> Fit:
 
 def _check_early(recipe: Recipe) -> None:
     """What can be refused before there is a folder."""
-    check_schedule(recipe)
     if recipe.train.start_from is not None:
         check_start(recipe.train.start_from)
     if recipe.objective != "translate":
@@ -257,7 +250,9 @@ def _from_files(request: Request) -> tuple[Recipe, Corpus]:
 
     def recipe_for(pairs: int) -> Recipe:
         assert request.source is not None
-        tables = chosen_tables(request.source, request.target, pairs, request.minutes)
+        tables = chosen_tables(
+            request.source, request.target, pairs, request.minutes, request.assignments
+        )
         tables |= tables_of_start(request.assignments)
         tables = with_sets(override(tables, request.assignments), "train")
         return make_recipe(_rooted(tables), "train")
@@ -295,18 +290,40 @@ def _resumed(run: Run, request: Request, say: Say) -> Fit:
     if request.minutes is not None:  # so many more
         minutes = fit.progress.seconds / 60 + request.minutes
         fit.recipe = replace(recipe, train=replace(recipe.train, minutes=minutes))
+    _check_goes_on(fit, request)
     write_json(run.recipe, to_tables(fit.recipe))  # a later resume has what was changed now
     say(f"Resuming {run.folder} after step {fit.progress.step:,}.")
+    if request.minutes is not None:
+        more = f"{request.minutes:g} more minute{'s' * (request.minutes != 1)}"
+        say(f"{more}: until {fit.recipe.train.minutes:.3g} minutes of training in all.")
     return fit
+
+
+def _check_goes_on(fit: Fit, request: Request) -> None:
+    """Refuse an end that the run has passed: it would be called finished, now and ever after."""
+    train, done = fit.recipe.train, fit.progress
+    changed = {assignment.partition("=")[0] for assignment in request.assignments}
+    if "train.steps" in changed and train.steps is not None and train.steps < done.step:
+        raise MisuseError(
+            f"train.steps: got {train.steps:,}, but {fit.run.folder} has made {done.step:,} steps; "
+            f"expected more than these, for example train.steps={2 * done.step}; or leave it out, "
+            "and the run goes on to the end that it had"
+        )
+    if "train.minutes" in changed and train.minutes and 60 * train.minutes < done.seconds:
+        raise MisuseError(
+            f"train.minutes: got {train.minutes:g}, but {fit.run.folder} has trained for "
+            f"{done.seconds / 60:.3g} minutes; expected more, all together; `--minutes "
+            f"{train.minutes:g}` adds so many"
+        )
 
 
 def _plan(fit: Fit, job: AnyJob, found: Corpus | Texts) -> list[str]:
     """What was chosen, before the first step."""
     recipe, spec, began = fit.recipe, fit.model.spec, fit.began
     train = recipe.train
-    until = [counted(train.steps, "step")] if _aim(train) else []
+    until = [] if train.last_step is None else [counted(train.last_step, "step")]
     if train.minutes is not None:
-        until.append(f"{train.minutes:g} minutes")
+        until.append(f"{train.minutes:g} minute{'s' * (train.minutes != 1)}")
     return [
         *data_lines(job, recipe, found),
         f"Model:      {describe(spec, recipe)}",
@@ -316,6 +333,15 @@ def _plan(fit: Fit, job: AnyJob, found: Corpus | Texts) -> list[str]:
         *([f"LoRA:       {fit.lora.sentence()}"] if fit.lora else []),
         f"Training:   {' or '.join(until)}, about {train.token_budget * train.accumulate:,} "
         f"tokens a step, on {fit.device} ({fit.compute})",
+        *(
+            [
+                f"Schedule:   {in_words(train, fit.progress.expected)}",
+                "            the minutes are those of steps and validations; preparation, and the "
+                "choice of the final weights, come on top",
+            ]
+            if train.minutes is not None
+            else []
+        ),
     ]
 
 
@@ -324,12 +350,12 @@ def describe(spec: Spec, recipe: Recipe) -> str:
     start = recipe.train.start_from if recipe.objective != "translate" else None
     name = recipe.model.get("preset", "base") if start is None else start.name
     layers = (
-        f"{spec.encoder_layers}+{spec.decoder_layers}"
+        f"{spec.encoder_layers}+{spec.decoder_layers} layers"
         if spec.decoder_layers
-        else spec.encoder_layers
+        else f"{spec.encoder_layers} layer{'s' * (spec.encoder_layers != 1)}"
     )
     return (
-        f"{name}: {layers} layers, d_model {spec.d_model}, {spec.heads} heads, "
+        f"{name}: {layers}, d_model {spec.d_model}, {spec.heads} head{'s' * (spec.heads != 1)}, "
         f"FFN {spec.ffn_size}, {parameter_count(spec) / 1e6:.2f} million parameters"
     )
 
@@ -339,7 +365,7 @@ def _draw(run: Run, say: Say) -> None:
     records = read_log(run.log)
     steps = [r for r in records if r["kind"] == "train"]
     checks = [r for r in records if r["kind"] == "validation"]
-    score = next((key for key in SCORES if any(r.get(key) is not None for r in checks)), "")
+    score = score_key(checks, judged_by_f1(run))
     try:
         loss_curve_png(
             run.loss_curve,
@@ -348,7 +374,8 @@ def _draw(run: Run, say: Say) -> None:
             [(r["step"], r["loss"]) for r in checks],
             points_of_log(checks, score),
             [r["learning_rate"] for r in steps],
-            title=f"Training of {run.folder.name}",
+            title=title_of(run),
+            name=run.folder.name,
             score_name=SCORES.get(score, ""),
             unit=UNITS.get(objective_of(run), ""),
         )

@@ -46,9 +46,10 @@ class TranslationJob:
         pairs = self.data.train
         return make_batch([pairs[int(i)] for i in numbers], self.data.tokenizer.special)
 
-    def validation(self, model: Transformer) -> Validation:
+    def validation(self, model: Transformer, quick: bool = False) -> Validation:
         train = self.recipe.train
-        return validate(model, self.data, train.token_budget, train.bleu_sentences)
+        sentences = 0 if quick else train.bleu_sentences
+        return validate(model, self.data, train.token_budget, sentences)
 
     def start_weights(self, model: Transformer) -> Began:
         vectors, other = self.recipe.train.embeddings, self.recipe.train.start_from

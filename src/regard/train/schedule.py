@@ -3,6 +3,7 @@
 noam       factor · d_model^-0.5 · min(step^-0.5, step · warmup^-1.5)                (section 5.3)
 cosine     after the warm-up half a wave, from the peak down to the floor at the last step:
            floor + (peak - floor) · (1 + cos(π (step - warmup) / (steps - warmup))) / 2
+           (by minutes, the last step is as many as the time allows: tasks/rates.py)
 plateau    the peak, multiplied by a factor each time validation stands still, at least the floor
 constant   the peak
 """
@@ -16,13 +17,13 @@ def noam(step: int, d_model: int, warmup: int, factor: float = 1.0) -> float:
     return float(factor * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
 
 
-def constant(step: int, peak: float, warmup: int) -> float:
+def constant(step: int, peak: float, warmup: float) -> float:
     """The peak, from step `warmup` on."""
     assert step >= 1, "steps count from 1"
     return peak * min(1.0, step / warmup)
 
 
-def cosine(step: int, peak: float, warmup: int, steps: int, floor: float = 0.0) -> float:
+def cosine(step: int, peak: float, warmup: float, steps: float, floor: float = 0.0) -> float:
     """Half a wave of the cosine from the peak at `warmup` to the floor at `steps` and after it."""
     if step <= warmup:
         return constant(step, peak, warmup)

@@ -15,6 +15,9 @@ class Progress:
     epoch: int = 0
     batch: int = 0  # batches of the epoch that were used
     seconds: float = 0.0  # spent in training so far
+    validated: float = 0.0  # … when the last validation was over
+    validation_seconds: float = 0.0  # that the last whole one took
+    expected: float = 0.0  # steps that the minutes allow, as the self-test guessed
     tokens: int = 0
     best_loss: float | None = None
     best_step: int = 0
