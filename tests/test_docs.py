@@ -141,6 +141,9 @@ def test_lines_are_alike_but_for_rounding_and_for_what_a_machine_is() -> None:
     assert not alike("▁you 0.26", "▁you 0.261")
     assert not alike("layer 1, 28 pairs", "layer 1, 29 pairs")
     assert alike(
+        '"workers": 2, "threads": 1, "batch": 64}', '"workers": 8, "threads": 2, "batch": 64}'
+    )
+    assert alike(
         "3,200 steps, 4:03 minutes, 11.8k tokens/s", "3,200 steps, 9:12 minutes, 7k tokens/s"
     )
 

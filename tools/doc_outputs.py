@@ -101,10 +101,10 @@ def _run_in_shell(command: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-# What differs from machine to machine, and is no claim of a page: times, speeds, memory.
+# What differs from machine to machine, and is no claim of a page: times, speeds, memory, cores.
 OF_THIS_MACHINE = re.compile(
     r"\d[\d.,:]*k? ?(?:ms|s|seconds?|minutes?|tokens/s|a second|[KMG]B)\b"
-    r"|(?<=engine: )torch.*"
+    r'|"(?:workers|threads|batch)": \d+'
 )
 DECIMAL = re.compile(r"([−-]?\d+\.\d+)")
 

@@ -8,10 +8,10 @@
     more                   6     512   16,000       0.1        2
 
 Few rows teach few words, and a deep model would learn them by heart: it is small, sees each row
-often, and dropout is high (recipes/sst2-scratch.toml is the third row). The rate falls in a cosine
+often, and dropout is high (the recipe sst2-scratch is the third row). The rate falls in a cosine
 over all steps, and the weights that are best on the held-out rows are kept. With
 train.start_from the model is given, and only little of it may be forgotten: three epochs at a small
-rate, as in recipes/sst2.toml.
+rate, as in the recipe sst2.
 """
 
 from collections.abc import Callable
