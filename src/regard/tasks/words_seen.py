@@ -51,7 +51,7 @@ class WordsSeen:
         more = ", …" if len(named) > MOST_NAMED else ""
         return (
             f"{len(self.unseen):,} of {self.total:,} words ({len(self.unseen) / self.total:.0%}) "
-            f"were never in the training text: {', '.join(named[:MOST_NAMED])}{more}. "
+            f"{'was' if len(self.unseen) == 1 else 'were'} never in the training text: {', '.join(named[:MOST_NAMED])}{more}. "
             "The model answers with the words it knows."
         )
 
