@@ -49,9 +49,10 @@ class WordsSeen:
             return ""
         named = list(dict.fromkeys(self.unseen))
         more = ", …" if len(named) > MOST_NAMED else ""
+        verb = "was" if len(self.unseen) == 1 else "were"
         return (
             f"{len(self.unseen):,} of {self.total:,} words ({len(self.unseen) / self.total:.0%}) "
-            f"{'was' if len(self.unseen) == 1 else 'were'} never in the training text: {', '.join(named[:MOST_NAMED])}{more}. "
+            f"{verb} never in the training text: {', '.join(named[:MOST_NAMED])}{more}. "
             "The model answers with the words it knows."
         )
 
