@@ -10,6 +10,7 @@ A path that exists always wins: a folder `minilm` here is that folder. Every com
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -74,6 +75,12 @@ def short_name(name: str | Path) -> str | None:
     """The short name that this is, if it is one; a path that exists is none."""
     text = str(name)
     return text if text in SHORT and not Path(text).exists() else None
+
+
+def near_short_name(name: str | Path) -> str:
+    """A clause that helps after a typo in a short name: `; did you mean "minilm"?`, or nothing."""
+    close = get_close_matches(str(name), SHORT, n=1, cutoff=0.7)
+    return f'; did you mean "{close[0]}"?' if close else ""
 
 
 def is_hub_name(name: str | Path) -> bool:

@@ -290,8 +290,8 @@ class Published:
         if self.tokenizer is None:
             raise DataError(
                 f"{task}: {self.name or self.folder} has no tokenizer files, so text cannot become "
-                "ids; add tokenizer.json, vocab.txt, vocab.json with merges.txt, or a SentencePiece "
-                "model; `logits` works without"
+                "ids; add tokenizer.json, vocab.txt, vocab.json with merges.txt, or a "
+                "SentencePiece model; `logits` works without"
             )
         return self.tokenizer
 

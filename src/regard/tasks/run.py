@@ -21,6 +21,7 @@ from typing import Any
 from regard import atomic
 from regard.checkpoint.files import is_published, read_json
 from regard.errors import CheckpointError, MisuseError
+from regard.tasks.named import near_short_name
 
 KNOWN_BY = ("run.json", "config.json")  # a run, a published model
 
@@ -141,5 +142,5 @@ def open_run(folder: Path) -> Run:
         )
     known = {info.parent for name in KNOWN_BY for info in folder.parent.glob(f"*/{name}")}
     listed = f"; here are {', '.join(sorted(map(str, known))[-5:])}" if known else ""
-    listed = listed or "; `regard train` makes a run"
+    listed = near_short_name(folder) or listed or "; `regard train` makes a run"
     raise MisuseError(f"{folder}: no such folder{listed}")
