@@ -29,7 +29,9 @@ def read_toml(path: Path, number: Callable[[str], Any] = float) -> dict[str, Any
         beside = sorted(p.name for p in path.parent.glob("*.toml")) if path.parent.is_dir() else []
         hint = nearest(path.name, beside) if beside else "; there is no .toml file in that folder"
         raise ConfigError(f"{path}: no such recipe{hint}") from None
-    except (IsADirectoryError, UnicodeDecodeError, PermissionError) as error:
+    except IsADirectoryError:
+        raise ConfigError(f"{path}: a folder, expected a .toml file") from None
+    except (UnicodeDecodeError, PermissionError) as error:
         raise ConfigError(f"{path}: expected a TOML text file, got {error}") from None
     try:
         return tomllib.loads(text, parse_float=number)

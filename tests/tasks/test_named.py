@@ -67,6 +67,11 @@ def test_offline_and_without_the_package_the_error_names_the_package(
         regard.load("boxed")
 
 
+def test_a_typo_in_a_short_name_is_told(packaged: Path) -> None:
+    with pytest.raises(MisuseError, match='boxd: no such folder; did you mean "boxed"?'):
+        regard.load("boxd")
+
+
 def test_a_kept_name_is_found_from_any_folder(packaged: Path) -> None:
     assert kept_name("boxed") == "boxed" and kept_name("owner/name") == "owner/name"
     Path("weights").mkdir()

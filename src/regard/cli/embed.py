@@ -79,9 +79,9 @@ def command(
     if output:
         _write(loaded, lines, output, file)
     elif as_json:
-        _print_json(loaded, lines)
+        _print_json(loaded, lines, file)
     else:
-        _print_cosines(loaded, lines)
+        _print_cosines(loaded, lines, file)
 
 
 def _write(model: "Published", lines: Iterable[list[str]], output: Path, file: Path | None) -> None:
@@ -97,11 +97,11 @@ def _write(model: "Published", lines: Iterable[list[str]], output: Path, file: P
             writer.add(part, model.embed(part, bar.advance))
             rows += len(part)
         if not rows:
-            raise _no_text()
+            raise _no_text(file)
     click.echo(f"Written: {output}, {rows:,} × {size} numbers", err=True)
 
 
-def _print_json(model: "Published", lines: Iterable[list[str]]) -> None:
+def _print_json(model: "Published", lines: Iterable[list[str]], file: Path | None) -> None:
     """As texts arrive: a program may wait for each answer."""
     from regard.tasks.vector_files import as_json
 
@@ -111,10 +111,10 @@ def _print_json(model: "Published", lines: Iterable[list[str]]) -> None:
             click.echo(as_json(text, vector))
             rows += 1
     if not rows:
-        raise _no_text()
+        raise _no_text(file)
 
 
-def _print_cosines(model: "Published", lines: Iterable[list[str]]) -> None:
+def _print_cosines(model: "Published", lines: Iterable[list[str]], file: Path | None) -> None:
     texts: list[str] = []
     for part in lines:
         texts += part
@@ -124,7 +124,7 @@ def _print_cosines(model: "Published", lines: Iterable[list[str]]) -> None:
                 "give --output vectors.npy or --json"
             )
     if not texts:
-        raise _no_text()
+        raise _no_text(file)
     vectors = model.embed(texts)
     if len(texts) == 1:
         first = " ".join(f"{x:.4f}" for x in vectors[0][:8])
@@ -156,5 +156,7 @@ def _count(file: Path | None) -> int | None:
         return sum(block.count(b"\n") for block in blocks)
 
 
-def _no_text() -> click.UsageError:
+def _no_text(file: Path | None) -> click.UsageError:
+    if file:
+        return click.UsageError(f"{file}: is empty, expected a text a line")
     return click.UsageError("no text: give TEXT, --file or lines on standard input")

@@ -51,10 +51,12 @@ def command(
     MODEL is a published folder of T5 or FLAN-T5, or its name on the hub. Beam and length are those
     of its generation_config.json unless given.
     """
-    from regard.cli.lines import one_line, texts_of
+    from regard.cli.lines import check_there, one_line, texts_of
     from regard.cli.opened import opened
 
     chosen = {name: value for name, value in options.items() if value is not None}
+    if file:
+        check_there(file)
     loaded = opened(model, "generate", device)
     for texts in texts_of(text, file, None, text_column):
         for each, found in zip(texts, loaded.outputs("generate", texts, **chosen), strict=True):

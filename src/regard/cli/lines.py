@@ -91,6 +91,8 @@ def check_there(file: Path) -> None:
         file.stat()
     except OSError as error:
         raise DataError(f"{file}: cannot be read: {error.strerror}") from None
+    if file.is_dir():
+        raise DataError(f"{file}: a folder, expected a file with a text a line")
 
 
 def _decoded(line: bytes, name: str, number: int) -> str:

@@ -47,10 +47,12 @@ def command(
     MODEL is a run of `regard train` with objective "tag", a published folder that labels tokens
     (BERT, DistilBERT), or its name on the hub. Without TEXT, lines of standard input are tagged.
     """
-    from regard.cli.lines import texts_of
+    from regard.cli.lines import check_there, texts_of
     from regard.cli.opened import opened
     from regard.draw.progress import progress_bar
 
+    if file:
+        check_there(file)
     loaded = opened(model, "tag", device)
     first = True
     with progress_bar("tagging", None) as bar:

@@ -11,6 +11,7 @@ A path that exists always wins: a folder `minilm` here is that folder. Every com
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -79,6 +80,12 @@ def short_name(name: str | Path) -> str:
     text = str(name)
     known = text in SHORT or text in models_in_the_box()
     return text if known and not Path(text).exists() else ""
+
+
+def near_short_name(name: str | Path) -> str:
+    """A clause that helps after a typo in a short name: `; did you mean "minilm"?`, or nothing."""
+    close = get_close_matches(str(name), [*SHORT, *models_in_the_box()], n=1, cutoff=0.7)
+    return f'; did you mean "{close[0]}"?' if close else ""
 
 
 def is_hub_name(name: str | Path) -> bool:

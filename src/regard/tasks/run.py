@@ -20,8 +20,9 @@ from typing import Any
 
 from regard import atomic, lock
 from regard.checkpoint.files import is_published, read_json
-from regard.errors import CheckpointError, MisuseError, nearest
+from regard.errors import CheckpointError, MisuseError
 from regard.tasks.box import models_in_the_box
+from regard.tasks.named import near_short_name
 
 KNOWN_BY = ("run.json", "config.json")  # a run, a published model
 
@@ -142,7 +143,6 @@ def open_run(folder: Path) -> Run:
         )
     known = {info.parent for name in KNOWN_BY for info in folder.parent.glob(f"*/{name}")}
     listed = f"; here are {', '.join(sorted(map(str, known))[-5:])}" if known else ""
-    hint = nearest(str(folder), models_in_the_box())
     trained = f"; `regard train` makes a run, the box has {', '.join(models_in_the_box())}"
-    listed = listed or (hint if "did you mean" in hint else trained)
+    listed = near_short_name(folder) or listed or trained
     raise MisuseError(f"{folder}: no such folder{listed}")
