@@ -7,7 +7,6 @@ kernel of the system or version of a library is tried anew.
 import os
 import platform
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 LIBRARIES = ("torch", "ctranslate2", "llvmlite")
@@ -52,6 +51,8 @@ def total_memory() -> int | None:
 @cache
 def library_version(name: str) -> str:
     """Empty: it is not installed."""
+    from importlib.metadata import PackageNotFoundError, version  # `regard --help` does without
+
     try:
         return version(name)
     except PackageNotFoundError:
