@@ -103,13 +103,19 @@ def command(
     if output:
         atomic.write_text(output, "".join(f"{' '.join(text.splitlines())}\n" for text in outputs))
     if as_json:
-        slices_json = [asdict(row) for row in [*rows, *notes]]
-        result = {"set": pairs.name, **asdict(scores), "beam": search.beam, "slices": slices_json}
-        result["slips"] = [asdict(slip) for slip in slips]
-        click.echo(json.dumps(result, ensure_ascii=False))
+        _print_json(pairs.name, scores, [*rows, *notes], slips, search.beam)
     else:
         _print(pairs.name, scores, [*rows, *notes], search.beam)
         _print_slips(notes, slips)
+
+
+def _print_json(
+    name: str, scores: "Scores", rows: "list[SliceScore]", slips: "list[Slip]", beam: int
+) -> None:
+    slices = [asdict(row) for row in rows]
+    result = {"set": name, **asdict(scores), "beam": beam, "slices": slices}
+    result["slips"] = [asdict(slip) for slip in slips]
+    click.echo(json.dumps(result, ensure_ascii=False))
 
 
 def _print_slips(notes: "list[SliceScore]", slips: "list[Slip]") -> None:
