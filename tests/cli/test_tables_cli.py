@@ -70,6 +70,14 @@ def test_a_classifier_in_one_command(root: Path, run: Callable[..., Result]) -> 
     assert json.loads(run("evaluate", "run", "--json").stdout)["accuracy"] > 0.9
 
 
+def test_the_one_command_fine_tunes(root: Path, run: Callable[..., Result]) -> None:
+    start = (f"train.start_from={root}/bert", "train.steps=1", "train.warmup=1", *PLAIN)
+    said = run("train", "--texts", "mail.csv", "--run", "tuned", *start).stdout
+    assert "Model:      bert: " in said and "Start: " in said
+    recipe = read_json(root / "tuned/recipe.json")
+    assert recipe["train"]["rate"] == 5e-5 and recipe["data"]["text"] == "message"
+
+
 def test_classify_takes_the_runs_column_and_no_row_of_names(
     root: Path, run: Callable[..., Result]
 ) -> None:
