@@ -6,7 +6,7 @@ batches → steps → each step: log; now and then: validate, checkpoint → fin
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from time import monotonic
 
 import torch
@@ -22,13 +22,14 @@ from regard.draw.progress import TrainingProgress
 from regard.model.device import choose_device
 from regard.model.lora import Lora
 from regard.model.transformer import Transformer
+from regard.tasks.ending import Outcome, ended, ended_by, no_better
 from regard.tasks.final import choose_final, final_candidates, lower_is_better
 from regard.tasks.job import Began, Job, Validated
 from regard.tasks.keep import Keeper
 from regard.tasks.load import load_into
 from regard.tasks.log import Log
 from regard.tasks.pace import choose_compute, measured
-from regard.tasks.preflight import shapes_of
+from regard.tasks.preflight import steps_within
 from regard.tasks.rates import (
     count_validation,
     rate_at,
@@ -52,19 +53,6 @@ from regard.train.memory_limit import SPARE, memory_limit
 from regard.train.optimizer import make_adam, optimizer_tensors, restore_optimizer
 from regard.train.state import Progress
 from regard.train.watch import go_on_from, objection
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How training ended: `reason` is a clause for a person; `signal` is set if it was asked to.
-
-    `unsaved` says why the last checkpoint could not be written.
-    """
-
-    step: int
-    reason: str
-    signal: int | None
-    unsaved: str = ""
 
 
 class Fit:
@@ -111,9 +99,7 @@ class Fit:
         train = self.recipe.train
         if train.minutes is None:
             return None
-        shapes = shapes_of(self.job.lengths, self.job.spec, train, self.job.parts)
-        tokens = shapes.tokens / shapes.batches * train.accumulate
-        expected = max(1.0, 60 * train.minutes * self.speed() / tokens)
+        expected = steps_within(self.job, train, self.speed())
         steps = min(expected, train.last_step or expected)
         self.recipe = replace(self.recipe, train=settled(train, steps))
         self.progress.expected = expected
@@ -208,7 +194,7 @@ class Fit:
             if self.progress.validate_first:
                 self._validate(log, bar, stop)
                 self._save(log, bar)
-            reason = self._ended() or self._no_better()
+            reason = self._over()
             while reason is None and not self.progress.validate_first:
                 step = next(steps)
                 if step.objection is None:
@@ -222,11 +208,11 @@ class Fit:
                 if self._went_back(step, log, bar):
                     steps = self._steps(crew)
                     continue
-                reason = self._ended()
+                reason = ended(self.recipe.train, self.progress)
                 due = validation_due(self.recipe.train, self.progress)
                 if due or reason:
                     self._validate(log, bar, stop, at_the_end=reason is not None)
-                    reason = reason or self._ended() or self._no_better()
+                    reason = reason or self._over()
                 asked = stop.signal is not None
                 if due or reason or asked:
                     self._save(log, bar)
@@ -236,8 +222,12 @@ class Fit:
         if reason is None or self.progress.validate_first:
             self.keeper.note(state="stopped")
             return Outcome(self.progress.step, "asked to stop", stop.signal, unsaved)
-        self.keeper.note(ended=self._by())
+        self.keeper.note(ended=ended_by(self.recipe.train, self.progress))
         return Outcome(self.progress.step, reason, None, unsaved)
+
+    def _over(self) -> str | None:
+        train, progress = self.recipe.train, self.progress
+        return ended(train, progress) or no_better(train, progress)
 
     def _look_at_the_clock(self) -> None:
         self.progress.seconds = monotonic() - self._started
@@ -370,29 +360,3 @@ class Fit:
         """Of a checkpoint, beside the weights: Adam's moments, averages, LoRA's A and B."""
         moments = optimizer_tensors(self.optimizer, self.learned)
         return moments | self.ema.tensors() | (self.lora.tensors() if self.lora else {})
-
-    def _ended(self) -> str | None:
-        train, progress = self.recipe.train, self.progress
-        if train.last_step is not None and progress.step >= train.last_step:
-            return f"all {train.last_step:,} steps are done"
-        if train.minutes is None:
-            return None
-        a_step = progress.seconds / progress.step if progress.step else 0.0
-        if progress.seconds + a_step >= 60 * train.minutes:  # the next one would be too late
-            minutes = round(train.minutes, 2)
-            return "1 minute is over" if minutes == 1 else f"{minutes:g} minutes are over"
-        return None
-
-    def _by(self) -> str:
-        """What ended the run, in a word for run.json."""
-        last = self.recipe.train.last_step
-        if self._ended() is None:
-            return "patience"
-        return "steps" if last is not None and self.progress.step >= last else "minutes"
-
-    def _no_better(self) -> str | None:
-        patience = self.recipe.train.patience
-        if patience and self.progress.since_best >= patience:
-            what = self.recipe.train.choose_by
-            return f"the last {patience} validations brought no better {what}"
-        return None
