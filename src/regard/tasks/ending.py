@@ -42,6 +42,11 @@ def no_better(train: TrainSection, progress: Progress) -> str | None:
     return None
 
 
+def over(train: TrainSection, progress: Progress) -> str | None:
+    """Why there is none, for any of these reasons."""
+    return ended(train, progress) or no_better(train, progress)
+
+
 def ended_by(train: TrainSection, progress: Progress) -> str:
     """The same in a word, for run.json."""
     if ended(train, progress) is None:

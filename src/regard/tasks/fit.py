@@ -22,7 +22,8 @@ from regard.draw.progress import TrainingProgress
 from regard.model.device import choose_device
 from regard.model.lora import Lora
 from regard.model.transformer import Transformer
-from regard.tasks.ending import Outcome, ended, ended_by, no_better
+from regard.tasks import rates
+from regard.tasks.ending import Outcome, ended, ended_by, over
 from regard.tasks.final import choose_final, final_candidates, lower_is_better
 from regard.tasks.job import Began, Job, Validated
 from regard.tasks.keep import Keeper
@@ -30,13 +31,6 @@ from regard.tasks.load import load_into
 from regard.tasks.log import Log
 from regard.tasks.pace import choose_compute, measured
 from regard.tasks.preflight import steps_within
-from regard.tasks.rates import (
-    count_validation,
-    rate_at,
-    settled,
-    validation_due,
-    validation_is_dear,
-)
 from regard.tasks.recipe import Recipe
 from regard.tasks.report import Reporter
 from regard.tasks.run import Run, write_json
@@ -53,6 +47,8 @@ from regard.train.memory_limit import SPARE, memory_limit
 from regard.train.optimizer import make_adam, optimizer_tensors, restore_optimizer
 from regard.train.state import Progress
 from regard.train.watch import go_on_from, objection
+
+Show = Callable[[int], AbstractContextManager[TrainingProgress]]  # from the step it begins at
 
 
 class Fit:
@@ -101,7 +97,7 @@ class Fit:
             return None
         expected = steps_within(self.job, train, self.speed())
         steps = min(expected, train.last_step or expected)
-        self.recipe = replace(self.recipe, train=settled(train, steps))
+        self.recipe = replace(self.recipe, train=rates.settled(train, steps))
         self.progress.expected = expected
         return expected
 
@@ -168,19 +164,12 @@ class Fit:
         self.progress = build(Progress, found.state, f"step {step}: state.json")
         return True
 
-    def train(
-        self, stop: StopRequest, show: Callable[[int], AbstractContextManager[TrainingProgress]]
-    ) -> Outcome:
+    def train(self, stop: StopRequest, show: Show) -> Outcome:
         """Step until the recipe's end, early stopping or a request to stop; then say why."""
         with closing(self.crew()) as crew:
             return self._train(crew, stop, show)
 
-    def _train(
-        self,
-        crew: Crew,
-        stop: StopRequest,
-        show: Callable[[int], AbstractContextManager[TrainingProgress]],
-    ) -> Outcome:
+    def _train(self, crew: Crew, stop: StopRequest, show: Show) -> Outcome:
         begun, steps = self.progress, self._steps(crew)
         with (
             Log(self.run.log, self.run.tensorboard, begun.step, begun.logged) as log,
@@ -194,7 +183,7 @@ class Fit:
             if self.progress.validate_first:
                 self._validate(log, bar, stop)
                 self._save(log, bar)
-            reason = self._over()
+            reason = over(self.recipe.train, self.progress)
             while reason is None and not self.progress.validate_first:
                 step = next(steps)
                 if step.objection is None:
@@ -209,10 +198,10 @@ class Fit:
                     steps = self._steps(crew)
                     continue
                 reason = ended(self.recipe.train, self.progress)
-                due = validation_due(self.recipe.train, self.progress)
+                due = rates.validation_due(self.recipe.train, self.progress)
                 if due or reason:
                     self._validate(log, bar, stop, at_the_end=reason is not None)
-                    reason = reason or self._over()
+                    reason = reason or over(self.recipe.train, self.progress)
                 asked = stop.signal is not None
                 if due or reason or asked:
                     self._save(log, bar)
@@ -224,10 +213,6 @@ class Fit:
             return Outcome(self.progress.step, "asked to stop", stop.signal, unsaved)
         self.keeper.note(ended=ended_by(self.recipe.train, self.progress))
         return Outcome(self.progress.step, reason, None, unsaved)
-
-    def _over(self) -> str | None:
-        train, progress = self.recipe.train, self.progress
-        return ended(train, progress) or no_better(train, progress)
 
     def _look_at_the_clock(self) -> None:
         self.progress.seconds = monotonic() - self._started
@@ -300,7 +285,7 @@ class Fit:
         return dict(self.model.named_parameters())
 
     def _rate(self, step: int) -> float:
-        return rate_at(step, self.recipe.train, self.model.spec.d_model, self.progress)
+        return rates.rate_at(step, self.recipe.train, self.model.spec.d_model, self.progress)
 
     def _groups(self) -> Iterator[list[AnyBatch]]:
         """Batches from the place where the run stands, `accumulate` of them for each step."""
@@ -318,7 +303,7 @@ class Fit:
         """Measure, unless asked to stop: then the resumed run begins with it."""
         progress = self.progress
         progress.validate_first = True
-        quick = not at_the_end and validation_is_dear(self.recipe.train, progress)
+        quick = not at_the_end and rates.validation_is_dear(self.recipe.train, progress)
         try:
             with stop.at_once():
                 found = self._validation(quick)
@@ -333,7 +318,7 @@ class Fit:
         log.write("validation", progress.step, loss=found.loss, **found.numbers)
         better = progress.note_validation(lower_is_better(found, self.recipe.train))
         bar.say(f"step {progress.step:,}: {found.sentence()}")
-        if cut := count_validation(self.recipe.train, progress, better):
+        if cut := rates.count_validation(self.recipe.train, progress, better):
             bar.say(f"step {progress.step:,}: {cut}")
 
     def _validation(self, quick: bool = False) -> Validated:
