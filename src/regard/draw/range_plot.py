@@ -44,9 +44,7 @@ def range_plot(
     axes.set_xlabel("learning rate", color=theme.muted, fontsize=9.5)
     title = "Which learning rate? The loss while the rate rises"
     figure.text(0.07, 0.925, title, fontsize=13, fontweight="bold", color=theme.ink)
-    said = (
-        f"{model}  ·  " * bool(model)
-        + "light: each step · line: running mean · dashed: where it falls fastest"
-    )
-    figure.text(0.07, 0.875, said, fontsize=9.5, color=theme.muted)
+    figure.text(0.07, 0.875, model, fontsize=9.5, color=theme.muted)
+    said = "light: each step · line: running mean · dashed: where it falls fastest"
+    figure.text(0.96, 0.02, said, fontsize=9.5, color=theme.muted, ha="right")
     save(figure, path, kind)

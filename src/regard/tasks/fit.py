@@ -6,7 +6,7 @@ batches → steps → each step: log; now and then: validate, checkpoint → fin
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from time import monotonic
 
 import torch
@@ -22,20 +22,15 @@ from regard.draw.progress import TrainingProgress
 from regard.model.device import choose_device
 from regard.model.lora import Lora
 from regard.model.transformer import Transformer
+from regard.tasks import rates
+from regard.tasks.ending import Outcome, ended, ended_by, over
 from regard.tasks.final import choose_final, final_candidates, lower_is_better
 from regard.tasks.job import Began, Job, Validated
 from regard.tasks.keep import Keeper
 from regard.tasks.load import load_into
 from regard.tasks.log import Log
 from regard.tasks.pace import choose_compute, measured
-from regard.tasks.preflight import shapes_of
-from regard.tasks.rates import (
-    count_validation,
-    rate_at,
-    settled,
-    validation_due,
-    validation_is_dear,
-)
+from regard.tasks.preflight import steps_within
 from regard.tasks.recipe import Recipe
 from regard.tasks.report import Reporter
 from regard.tasks.run import Run, write_json
@@ -53,18 +48,7 @@ from regard.train.optimizer import make_adam, optimizer_tensors, restore_optimiz
 from regard.train.state import Progress
 from regard.train.watch import go_on_from, objection
 
-
-@dataclass(frozen=True)
-class Outcome:
-    """How training ended: `reason` is a clause for a person; `signal` is set if it was asked to.
-
-    `unsaved` says why the last checkpoint could not be written.
-    """
-
-    step: int
-    reason: str
-    signal: int | None
-    unsaved: str = ""
+Show = Callable[[int], AbstractContextManager[TrainingProgress]]  # from the step it begins at
 
 
 class Fit:
@@ -111,11 +95,9 @@ class Fit:
         train = self.recipe.train
         if train.minutes is None:
             return None
-        shapes = shapes_of(self.job.lengths, self.job.spec, train, self.job.parts)
-        tokens = shapes.tokens / shapes.batches * train.accumulate
-        expected = max(1.0, 60 * train.minutes * self.speed() / tokens)
+        expected = steps_within(self.job, train, self.speed())
         steps = min(expected, train.last_step or expected)
-        self.recipe = replace(self.recipe, train=settled(train, steps))
+        self.recipe = replace(self.recipe, train=rates.settled(train, steps))
         self.progress.expected = expected
         return expected
 
@@ -182,19 +164,12 @@ class Fit:
         self.progress = build(Progress, found.state, f"step {step}: state.json")
         return True
 
-    def train(
-        self, stop: StopRequest, show: Callable[[int], AbstractContextManager[TrainingProgress]]
-    ) -> Outcome:
+    def train(self, stop: StopRequest, show: Show) -> Outcome:
         """Step until the recipe's end, early stopping or a request to stop; then say why."""
         with closing(self.crew()) as crew:
             return self._train(crew, stop, show)
 
-    def _train(
-        self,
-        crew: Crew,
-        stop: StopRequest,
-        show: Callable[[int], AbstractContextManager[TrainingProgress]],
-    ) -> Outcome:
+    def _train(self, crew: Crew, stop: StopRequest, show: Show) -> Outcome:
         begun, steps = self.progress, self._steps(crew)
         with (
             Log(self.run.log, self.run.tensorboard, begun.step, begun.logged) as log,
@@ -208,7 +183,7 @@ class Fit:
             if self.progress.validate_first:
                 self._validate(log, bar, stop)
                 self._save(log, bar)
-            reason = self._ended() or self._no_better()
+            reason = over(self.recipe.train, self.progress)
             while reason is None and not self.progress.validate_first:
                 step = next(steps)
                 if step.objection is None:
@@ -222,11 +197,11 @@ class Fit:
                 if self._went_back(step, log, bar):
                     steps = self._steps(crew)
                     continue
-                reason = self._ended()
-                due = validation_due(self.recipe.train, self.progress)
+                reason = ended(self.recipe.train, self.progress)
+                due = rates.validation_due(self.recipe.train, self.progress)
                 if due or reason:
                     self._validate(log, bar, stop, at_the_end=reason is not None)
-                    reason = reason or self._ended() or self._no_better()
+                    reason = reason or over(self.recipe.train, self.progress)
                 asked = stop.signal is not None
                 if due or reason or asked:
                     self._save(log, bar)
@@ -236,7 +211,7 @@ class Fit:
         if reason is None or self.progress.validate_first:
             self.keeper.note(state="stopped")
             return Outcome(self.progress.step, "asked to stop", stop.signal, unsaved)
-        self.keeper.note(ended=self._by())
+        self.keeper.note(ended=ended_by(self.recipe.train, self.progress))
         return Outcome(self.progress.step, reason, None, unsaved)
 
     def _look_at_the_clock(self) -> None:
@@ -310,7 +285,7 @@ class Fit:
         return dict(self.model.named_parameters())
 
     def _rate(self, step: int) -> float:
-        return rate_at(step, self.recipe.train, self.model.spec.d_model, self.progress)
+        return rates.rate_at(step, self.recipe.train, self.model.spec.d_model, self.progress)
 
     def _groups(self) -> Iterator[list[AnyBatch]]:
         """Batches from the place where the run stands, `accumulate` of them for each step."""
@@ -328,7 +303,7 @@ class Fit:
         """Measure, unless asked to stop: then the resumed run begins with it."""
         progress = self.progress
         progress.validate_first = True
-        quick = not at_the_end and validation_is_dear(self.recipe.train, progress)
+        quick = not at_the_end and rates.validation_is_dear(self.recipe.train, progress)
         try:
             with stop.at_once():
                 found = self._validation(quick)
@@ -343,7 +318,7 @@ class Fit:
         log.write("validation", progress.step, loss=found.loss, **found.numbers)
         better = progress.note_validation(lower_is_better(found, self.recipe.train))
         bar.say(f"step {progress.step:,}: {found.sentence()}")
-        if cut := count_validation(self.recipe.train, progress, better):
+        if cut := rates.count_validation(self.recipe.train, progress, better):
             bar.say(f"step {progress.step:,}: {cut}")
 
     def _validation(self, quick: bool = False) -> Validated:
@@ -370,30 +345,3 @@ class Fit:
         """Of a checkpoint, beside the weights: Adam's moments, averages, LoRA's A and B."""
         moments = optimizer_tensors(self.optimizer, self.learned)
         return moments | self.ema.tensors() | (self.lora.tensors() if self.lora else {})
-
-    def _ended(self) -> str | None:
-        train, progress = self.recipe.train, self.progress
-        if train.last_step is not None and progress.step >= train.last_step:
-            one = train.last_step == 1
-            return f"{'the one step is' if one else f'all {train.last_step:,} steps are'} done"
-        if train.minutes is None:
-            return None
-        a_step = progress.seconds / progress.step if progress.step else 0.0
-        if progress.seconds + a_step >= 60 * train.minutes:  # the next one would be too late
-            minutes = round(train.minutes, 2)
-            return "1 minute is over" if minutes == 1 else f"{minutes:g} minutes are over"
-        return None
-
-    def _by(self) -> str:
-        """What ended the run, in a word for run.json."""
-        last = self.recipe.train.last_step
-        if self._ended() is None:
-            return "patience"
-        return "steps" if last is not None and self.progress.step >= last else "minutes"
-
-    def _no_better(self) -> str | None:
-        patience = self.recipe.train.patience
-        if patience and self.progress.since_best >= patience:
-            what = self.recipe.train.choose_by
-            return f"the last {patience} validations brought no better {what}"
-        return None

@@ -73,6 +73,13 @@ def _shape(batch: Numbers, source: Lengths, target: Lengths) -> Shape:
     return Shape(len(batch), int(source[batch].max()) + 1, int(target[batch].max()) + 1)
 
 
+def steps_within(job: Job, train: TrainSection, speed: float) -> float:
+    """How many steps the minutes allow at so many tokens a second."""
+    shapes = shapes_of(job.lengths, job.spec, train, job.parts)
+    tokens = shapes.tokens / shapes.batches * train.accumulate
+    return max(1.0, 60 * (train.minutes or 0.0) * speed / tokens)
+
+
 def guessed_shape(train: TrainSection) -> Shape:
     """The largest batch by the budget alone: ordinary sentences, as many as it holds."""
     rows = max(1, train.token_budget // (2 * GUESSED_LENGTH))

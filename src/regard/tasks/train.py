@@ -24,7 +24,8 @@ from regard.tasks.curves import SCORES, UNITS, judged_by_f1, points_of_log, scor
 from regard.tasks.encoder_data import Texts
 from regard.tasks.encoder_file import objective_of
 from regard.tasks.encoder_spec import check_teacher, open_start
-from regard.tasks.fit import Fit, Outcome
+from regard.tasks.ending import Outcome, check_goes_on
+from regard.tasks.fit import Fit
 from regard.tasks.further import root_further
 from regard.tasks.interrupted import told_how_to_go_on
 from regard.tasks.jobs import AnyJob, data_lines, first_use, job_of, prepared_job, survey_of
@@ -290,31 +291,13 @@ def _resumed(run: Run, request: Request, say: Say) -> Fit:
     if request.minutes is not None:  # so many more
         minutes = fit.progress.seconds / 60 + request.minutes
         fit.recipe = replace(recipe, train=replace(recipe.train, minutes=minutes))
-    _check_goes_on(fit, request)
+    check_goes_on(fit.recipe.train, fit.progress, request.assignments, run.folder)
     write_json(run.recipe, to_tables(fit.recipe))  # a later resume has what was changed now
     say(f"Resuming {run.folder} after step {fit.progress.step:,}.")
     if request.minutes is not None:
         more = f"{request.minutes:g} more minute{'s' * (request.minutes != 1)}"
         say(f"{more}: until {fit.recipe.train.minutes:.3g} minutes of training in all.")
     return fit
-
-
-def _check_goes_on(fit: Fit, request: Request) -> None:
-    """Refuse an end that the run has passed: it would be called finished, now and ever after."""
-    train, done = fit.recipe.train, fit.progress
-    changed = {assignment.partition("=")[0] for assignment in request.assignments}
-    if "train.steps" in changed and train.steps is not None and train.steps < done.step:
-        raise MisuseError(
-            f"train.steps: got {train.steps:,}, but {fit.run.folder} has made {done.step:,} steps; "
-            f"expected more than these, for example train.steps={2 * done.step}; or leave it out, "
-            "and the run goes on to the end that it had"
-        )
-    if "train.minutes" in changed and train.minutes and 60 * train.minutes < done.seconds:
-        raise MisuseError(
-            f"train.minutes: got {train.minutes:g}, but {fit.run.folder} has trained for "
-            f"{done.seconds / 60:.3g} minutes; expected more, all together; `--minutes "
-            f"{train.minutes:g}` adds so many"
-        )
 
 
 def _plan(fit: Fit, job: AnyJob, found: Corpus | Texts) -> list[str]:
