@@ -19,12 +19,11 @@ from doc_pages import CUT, DOCS, REPOSITORY, Command, Need
 
 
 class Place:
-    """A folder in which a page's commands run, one after the other: docs/, recipes/, the runs."""
+    """A folder in which a page's commands run, one after the other: docs/, bench/, the runs."""
 
     def __init__(self, folder: Path, runs: Path | None = None) -> None:
         self.folder = folder / "regard"
         shutil.copytree(DOCS, self.folder / "docs")
-        (self.folder / "recipes").symlink_to(REPOSITORY / "recipes")
         (self.folder / "bench").symlink_to(REPOSITORY / "bench")
         (folder / "shared").symlink_to(REPOSITORY.parent / "shared")
         (self.folder / "runs").mkdir()
@@ -63,7 +62,7 @@ class Place:
 
 WIDTH = {"COLUMNS": "80", "NO_COLOR": "1"}
 # What is only said the first time, or where the machine is slow enough for a bar to be seen.
-PASSING = re.compile(r"\d:\d\d:\d\d elapsed|^Preparing the fast engine")
+PASSING = re.compile(r"\d:\d\d:\d\d elapsed|\(once\) …$")
 
 
 def _run_regard(arguments: list[str]) -> tuple[int, str]:
