@@ -25,7 +25,8 @@ class Outcome:
 def ended(train: TrainSection, progress: Progress) -> str | None:
     """Why there is no further step, if steps or minutes say so."""
     if train.last_step is not None and progress.step >= train.last_step:
-        return f"all {train.last_step:,} steps are done"
+        one = train.last_step == 1
+        return "the one step is done" if one else f"all {train.last_step:,} steps are done"
     if train.minutes is None:
         return None
     a_step = progress.seconds / progress.step if progress.step else 0.0
