@@ -82,6 +82,8 @@ def test_the_two_columns_of_texts_among_ids_and_numbers(tmp_path: Path) -> None:
     assert found.chosen.said() == (
         "source = column 2, target = column 3 (by what is in them) (no row of names)"
     )
+    again = [f"{n}\tthe dog {n % 3}\tder Hund {n % 3}\t0.{n}" for n in range(10, 20)]
+    assert read(tmp_path, "\n".join(again), PAIR, "a.tsv")[0] == ["the dog 1", "der Hund 1"]
     unclear = "\n".join(f"{row}\tand a note {row[:2]}" for row in rows)
     with pytest.raises(MisuseError, match=r"which column.*2 \(for example 'the dog 10'\)"):
         table(tmp_path, unclear, PAIR, "a.tsv")

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from regard.data.column_names import known_places, language_places
-from regard.data.header import cells_of, come_again, holds_texts, is_header, is_score
+from regard.data.header import cells_of, come_again, holds_texts, holds_words, is_header, is_score
 from regard.data.role import OPTIONS, SENTENCES, Role, Values
 from regard.errors import MisuseError, nearest
 
@@ -180,12 +180,13 @@ class _Search:
     def _by_content(self, roles: Sequence[Role]) -> None:
         if len(self.columns) == len(roles) and max(map(len, self.columns)) < ENOUGH:
             return  # a few rows say less than the order does
-        texts = [n for n in self._free() if holds_texts(self.columns[n])]
-        left = [role for role in self._open(roles) if role.name in SENTENCES]
-        languages = language_places(self.names)
-        if left and len(texts) == len(left) and len(languages) < 3:
-            for role, place in zip(left, texts, strict=True):
-                self._guess(role, place, roles)
+        many_languages = len(language_places(self.names)) > 2
+        for is_text in (holds_texts, holds_words):  # texts that come again, if there are no others
+            texts = [n for n in self._free() if is_text(self.columns[n])]
+            left = [role for role in self._open(roles) if role.name in SENTENCES]
+            if left and len(texts) == len(left) and not many_languages:
+                for role, place in zip(left, texts, strict=True):
+                    self._guess(role, place, roles)
         for role in self._open(roles):
             if role.name != "label":
                 continue

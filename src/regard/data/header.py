@@ -22,13 +22,18 @@ def is_number(cell: str) -> bool:
     return bool(_NUMBER.fullmatch(cell))
 
 
-def holds_texts(cells: Sequence[str]) -> bool:
-    """Most have several words, and most come once."""
+def holds_words(cells: Sequence[str]) -> bool:
+    """Most have several words, and they are not all the same."""
     if len(cells) > 1 and len(set(cells)) == 1:
         return False
     long = [c for c in cells if len(c.split()) > 1 or _NO_SPACES.search(c)]
     worded = [c for c in long if not is_number(c)]
-    return 2 * len(worded) >= len(cells) > 0 and not come_again(cells)
+    return 2 * len(worded) >= len(cells) > 0
+
+
+def holds_texts(cells: Sequence[str]) -> bool:
+    """Most have several words, and most come once."""
+    return holds_words(cells) and not come_again(cells)
 
 
 def come_again(cells: Sequence[str]) -> bool:
