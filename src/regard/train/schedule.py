@@ -3,7 +3,6 @@
 noam       factor · d_model^-0.5 · min(step^-0.5, step · warmup^-1.5)                (section 5.3)
 cosine     after the warm-up half a wave, from the peak down to the floor at the last step:
            floor + (peak - floor) · (1 + cos(π (step - warmup) / (steps - warmup))) / 2
-           (by minutes, the last step is as many as the time allows: tasks/rates.py)
 plateau    the peak, multiplied by a factor each time validation stands still, at least the floor
 constant   the peak
 """
