@@ -20,7 +20,7 @@ def test_a_file_is_short_and_says_what_it_is(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
     assert ast.get_docstring(tree), "every module opens with a docstring"
-    assert len(text.splitlines()) <= 350
+    assert len(text.splitlines()) <= 400, "one concept a file, rarely over 400 lines"
     for function in functions(tree):
         length = (function.end_lineno or 0) - function.lineno + 1
         assert length <= 60, f"{function.name} has {length} lines"

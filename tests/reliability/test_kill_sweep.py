@@ -91,7 +91,7 @@ def test_a_kill_that_tears_a_file_would_be_seen(trainings: Trainings, tmp_path: 
 def test_the_order_of_a_write_survives_a_power_cut(trainings: Trainings, tmp_path: Path) -> None:
     """Data, then its folder, then the name, then the folder of the name, and only then run.json."""
     words = words_of_one_save(trainings, tmp_path)
-    named = [i for i, w in enumerate(words) if w.startswith("before rename") and ".tmp-step" in w]
+    named = [i for i, w in enumerate(words) if w.startswith("before replace") and ".tmp-step" in w]
     assert len(named) == 1
     folder = words[named[0]].split()[2]  # its temporary name
     for file in ("weights.safetensors", "optimizer.safetensors", "state.json", "manifest.json"):

@@ -75,13 +75,7 @@ def command(
     from regard.cli.evaluate_texts import evaluate_texts, is_classifier
     from regard.data.report import Report
     from regard.draw.progress import progress_bar
-    from regard.tasks.evaluate import (
-        pairs_to_score,
-        score,
-        score_notes,
-        score_slices,
-        translate_all,
-    )
+    from regard.tasks import evaluate as scoring
     from regard.tasks.load import load_run
     from regard.tasks.translate import search_with
 
@@ -98,15 +92,15 @@ def command(
     asked = asked_of(options)
     model = load_run(run, options.pop("device"), asked)
     report = Report()
-    pairs = pairs_to_score(model.run, source, reference, slices, columns, report)
+    pairs = scoring.pairs_to_score(model.run, source, reference, slices, columns, report)
     say_read(report)
     chosen = {name: value for name, value in options.items() if value is not None}
     search = search_with(model.search, "evaluate", **chosen)
     with progress_bar("translating", len(pairs.sources)) as bar:
-        outputs = translate_all(model, pairs.sources, search, bar.advance)
-    scores = score(outputs, pairs.references, tokenize, lowercase)
-    rows = score_slices(pairs.entries, outputs) if slices else []
-    notes, slips = score_notes(model, search) if slices else ([], [])
+        outputs = scoring.translate_all(model, pairs.sources, search, bar.advance)
+    scores = scoring.score(outputs, pairs.references, tokenize, lowercase)
+    rows = scoring.score_slices(pairs.entries, outputs) if slices else []
+    notes, slips = scoring.score_notes(model, search) if slices else ([], [])
     if output:
         atomic.write_text(output, "".join(f"{' '.join(text.splitlines())}\n" for text in outputs))
     if as_json:
