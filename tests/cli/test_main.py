@@ -1,6 +1,7 @@
 """The command line as a newcomer meets it: help, typos, wrong files; each ends in a sentence."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -107,3 +108,13 @@ def test_a_file_gets_every_character_even_under_an_old_code_page(tmp_path: Path)
     )
     assert done.returncode == 0, done.stderr
     assert "Σ" in done.stdout.decode("utf-8")
+
+
+def test_every_command_has_a_row_in_the_reference_and_a_page(repository: Path) -> None:
+    page = repository / "docs/reference/cli.md"
+    rows = [line for line in page.read_text(encoding="utf-8").splitlines() if "| `regard" in line]
+    named = {word for row in rows for word in re.findall(r"[a-z]+", row.split("|")[1])}
+    assert set(COMMANDS) <= named, set(COMMANDS) - named
+    for row in rows:
+        pages = re.findall(r"\]\(([^)]+)\)", row)
+        assert pages and all((page.parent / path).is_file() for path in pages), row
