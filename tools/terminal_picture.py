@@ -79,7 +79,7 @@ def recorded(words: list[str], columns: int, seconds: float) -> str:
     subprocess.run([*tmux, "set", "-g", "history-limit", "5000"], check=True)
     try:
         subprocess.run([*tmux, "wait", "done"], check=True, timeout=seconds)
-        screen = [*tmux, "capture-pane", "-e", "-N", "-p", "-S", "-", "-t", session]
+        screen = [*tmux, "capture-pane", "-e", "-J", "-p", "-S", "-", "-t", session]
         return subprocess.check_output(screen, text=True)
     finally:
         subprocess.run([*tmux, "kill-server"], check=False)
@@ -92,6 +92,8 @@ def excerpt(screen: str, first: str, last: str, cuts: list[list[str]]) -> list[T
     ends = [i for i, line in enumerate(lines) if last and re.search(last, line.plain)]
     end = ends[-1] if ends else len(lines) - 1
     kept = lines[begin : end + 1]
+    for line in kept:
+        line.expand_tabs(8)
     for start, stop in cuts:
         i = next(i for i, line in enumerate(kept) if re.search(start, line.plain))
         j = next(j for j, line in enumerate(kept) if j >= i and re.search(stop, line.plain))
@@ -101,7 +103,9 @@ def excerpt(screen: str, first: str, last: str, cuts: list[list[str]]) -> list[T
 
 def draw(lines: list[Text], columns: int, theme: TerminalTheme, name: str) -> str:
     """The lines as SVG."""
-    console = Console(record=True, width=columns, file=StringIO(), force_terminal=True)
+    for line in lines:
+        line.truncate(columns, overflow="ellipsis")
+    console = Console(record=True, width=columns + 2, file=StringIO(), force_terminal=True)
     for line in lines:
         console.print(line, soft_wrap=True)
     background = theme.background_color.hex
