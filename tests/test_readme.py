@@ -25,6 +25,12 @@ INSTEAD = {
     ". .venv/bin/activate": Instead(
         "the empty environment made above would hide regard", "test -f .venv/bin/activate"
     ),
+    "regard train --source pairs/train.tsv --minutes 3 --run runs/mine": Instead(
+        "three minutes", "regard train --source pairs/dev.tsv --minutes 0.05 --run runs/mine"
+    ),
+    'regard translate runs/mine "How are you?"': Instead(
+        "what three minutes have learned", 'regard translate runs/mine "How are you?" --max-length 5'
+    ),
 }
 
 # Done before the page is: what a machine does once, and says so, the first time a model is used.
