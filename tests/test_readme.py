@@ -29,7 +29,8 @@ INSTEAD = {
         "three minutes", "regard train --source pairs/dev.tsv --minutes 0.05 --run runs/mine"
     ),
     'regard translate runs/mine "How are you?"': Instead(
-        "what three minutes have learned", 'regard translate runs/mine "How are you?" --max-length 5'
+        "what three minutes have learned",
+        'regard translate runs/mine "How are you?" --max-length 5',
     ),
 }
 
