@@ -5,8 +5,8 @@
     checksums.json         states those of the other files of a folder, and its own:
                            {"format": 1, "sha256": {"tokenizer.json": "…", …}, "checksum": "…"}
 
-A folder that has a checksums.json has all of them: an object in it that states none is damaged. A
-folder that has none was made by an earlier version, or by a stranger.
+A folder that has a checksums.json has all of them: an object of which neither it nor the object
+itself states one is damaged. A folder that has none was made by an earlier version, or a stranger.
 
 A file is read whole whenever it is checked, up to LARGE. Of a larger one it is remembered for a
 day, in the user's own cache folder, that it was whole while it had this place, size and these
@@ -61,10 +61,14 @@ def states_its_own(values: Mapping[str, Any]) -> bool | None:
 def unsealed(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """What `sealed` was given, if it is whole; an object of an earlier version states nothing."""
     holds = states_its_own(values)
-    if holds is False or (holds is None and (path.parent / NAME).exists()):
+    if holds is None:
+        stated = read_checksums(path.parent)
+        holds = stated is None or path.name in stated
+    if not holds:
+        beside = f", and {path.parent / NAME}" if (path.parent / NAME).exists() else ""
         raise DamageError(
             f"{path}: differs from its checksum: it was damaged or changed; {COPY}; if you changed "
-            f'it on purpose, delete its line "{OWN}", and {path.parent / NAME}'
+            f'it on purpose, delete its line "{OWN}"{beside}'
         )
     return {key: value for key, value in values.items() if key != OWN}
 

@@ -62,7 +62,7 @@ class PairStore:
             if not isinstance(facts, dict):
                 raise TypeError("store.json holds no table")
             _check_facts(facts, arrays)
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except Exception as error:  # NumPy parses a header as Python: damaged, it raises anything
             raise _unusable(folder, f"{type(error).__name__}: {error}") from error
         return cls(folder, arrays, facts)
 

@@ -146,7 +146,7 @@ class Translator:
         for keys, hypotheses in self._searched(engine, order, asked, search, splits):
             texts = iter(self.codec.decode([h.ids for row in hypotheses for h in row]))
             for key, row in zip(keys, hypotheses, strict=True):
-                if any(math.isnan(h.score) for h in row):
+                if not row or any(math.isnan(h.score) for h in row):
                     raise no_number(asked[key].line)
                 found[key] = [
                     Translation(next(texts), h.score, h.log_probability, h.finished, h.ids)
