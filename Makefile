@@ -17,7 +17,7 @@ bin := $(VENV)/$(if $(windows),Scripts,bin)
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo demo-hi models multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag dist docs refresh-docs bench-decode bench-train bench-embed bench-search test test-long check format clean
+.PHONY: help demo demo-hi models multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag dist docs refresh-docs bench-decode bench-train bench-embed bench-search bench-attacks test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
@@ -35,6 +35,7 @@ help:
 	@echo "make bench-train  training speed beside torch.nn.Transformer and transformers (needs Multi30k)"
 	@echo "make bench-embed  embedding speed beside sentence-transformers (needs STS-B and Multi30k)"
 	@echo "make bench-search  a million vectors on disk: milliseconds a query, recall"
+	@echo "make bench-attacks  kills, races and damaged files: how many are survived, noticed, wrong"
 	@echo "make test       make check, then every test"
 	@echo "make test-long  the tests that take long"
 	@echo "make check      formatting, lint, types, import order"
@@ -140,6 +141,10 @@ bench-embed: $(VENV)/.bench
 
 bench-search: $(VENV)/.bench
 	$(bin)/python bench/search.py $(BENCH)
+
+# How often: make bench-attacks BENCH="--kills 12 --races 4 --damages 30"
+bench-attacks: $(VENV)/.bench
+	$(bin)/python bench/attacks.py $(BENCH)
 
 # A process for each core, each with one thread; a file's tests stay together and share what they made.
 test: check

@@ -13,15 +13,18 @@ from safetensors.torch import load_file, save_file
 from attacks.craft import Attack, good, refused
 from regard.checkpoint.converted import INFO, SPEC, WEIGHTS, save_converted
 from regard.checkpoint.published import load_published
+from regard.checksums import NAME as CHECKSUMS
+from regard.checksums import write_checksums
 
 BIAS = "encoder.layers.0.attention.query.bias"
 
 
 def converted(folder: Path) -> Path:
-    """A converted folder that loads."""
+    """A converted folder that loads; without checksums.json, which a stranger would leave out."""
     good(folder)
     save_converted(load_published(folder), "bert", folder, "test")
     (folder / "model.safetensors").unlink()
+    (folder / CHECKSUMS).unlink()
     return folder
 
 
@@ -46,6 +49,10 @@ def linked(folder: Path, name: str) -> None:
     (folder / name).symlink_to(folder.parent / name)
 
 
+def outside(folder: Path, name: str) -> None:
+    write_checksums(folder, {name: "0" * 64})
+
+
 def flipped(folder: Path) -> None:
     path = folder / WEIGHTS
     raw = bytearray(path.read_bytes())
@@ -57,6 +64,10 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
     "one bit of the weights": (flipped, "differs from its checksum"),
     "no checksum": (lambda f: said(f, INFO, sha256=None), "differs from its checksum"),
     "a checksum that is a list": (lambda f: said(f, INFO, sha256=[]), "differs from its checksum"),
+    "checksums of others": (lambda f: outside(f, "../x"), "not a file of this folder"),
+    "a checksum without end": (lambda f: outside(f, "/dev/zero"), "not a file of this folder"),
+    "checksums 100,000 deep": (lambda f: text(f, CHECKSUMS, "[" * 100_000), "nested too deep"),
+    "checksums of 5 megabytes": (lambda f: text(f, CHECKSUMS, " " * 5 * 2**20), "at most"),
     "another format": (lambda f: said(f, INFO, format="x" * 10**4), "this regard reads 1"),
     "weights that are missing": (lambda f: (f / WEIGHTS).unlink(), "no such file"),
     "weights that are a link": (lambda f: linked(f, WEIGHTS), "leads out of the folder"),

@@ -9,7 +9,8 @@ import torch
 
 from regard.checkpoint.ctranslate2_info import INFO, is_fresh, read_info, read_pieces
 from regard.checkpoint.to_ctranslate2 import ROWS, write_ctranslate2
-from regard.errors import CheckpointError, MisuseError
+from regard.checksums import NAME as CHECKSUMS
+from regard.errors import CheckpointError, DamageError, MisuseError
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 
@@ -153,6 +154,9 @@ def test_what_the_folder_says_about_itself(tmp_path: Path) -> None:
     for other in (("abd", "fp32", (7,)), ("abc", "int8", (7,)), ("abc", "fp32", ())):
         assert not is_fresh(folder, *other)
     (folder / INFO).write_text('{"format": 1, "kind": "ctranslate2", "weights": "abc"}')
+    with pytest.raises(DamageError, match=r"regard\.json: differs from its checksum"):
+        is_fresh(folder, "abc", "fp32", (7,))
+    (folder / CHECKSUMS).unlink()  # an earlier version wrote none: such a folder is made again
     assert not is_fresh(folder, "abc", "fp32", (7,))
     with pytest.raises(CheckpointError, match="convert the model again"):
         read_info(folder)

@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 
 import small_models
 from regard.cli.main import group
+from regard.tasks.verify import read_golden, write_golden
 
 pytestmark = pytest.mark.end_to_end
 
@@ -26,11 +27,11 @@ def test_convert_verify_and_a_loud_difference(tmp_path: Path) -> None:
     equal = call("verify", tmp_path / "b")
     assert equal.exit_code == 0 and "12 greedy tokens" in equal.output
     golden = tmp_path / "b/golden.json"
-    values = json.loads(golden.read_text())
+    values = read_golden(golden)
     values["greedy"][0] = 100 - values["greedy"][0]
     values["leads"][0] = 1.0
     values["versions"]["torch"] = "1.0"
-    golden.write_text(json.dumps(values))
+    write_golden(golden, values)
     different = call("verify", tmp_path / "b")
     assert different.exit_code == 1
     assert "DIFFERENT" in different.stderr and "greedy token 0" in different.stderr

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from regard.checksums import sealed
 from regard.data.store import PairStore, write_store
 from regard.errors import DataError
 
@@ -110,8 +111,10 @@ def test_a_damaged_store_is_refused(tmp_path: Path) -> None:
         ("source.npy", (tmp_path / "objects.npy").read_bytes()),
         ("store.json", b"{"),
         ("store.json", b"[]"),
-        ("store.json", json.dumps(facts | {"version": 2}).encode()),
-        ("store.json", json.dumps(facts | {"counts": {}}).encode()),
+        ("store.json", json.dumps(sealed(facts | {"version": 3})).encode()),
+        ("store.json", json.dumps(sealed(facts | {"counts": {}})).encode()),
+        ("store.json", json.dumps(facts | {"vocabulary": 13}).encode()),
+        ("store.json", json.dumps(facts | {"version": 1}).encode()),
     ]:
         damage(name, content)
         with pytest.raises(DataError, match=r"not a usable store.*prepare it again"):

@@ -12,6 +12,7 @@ import torch
 
 from decode.plain import unchecked
 from regard.checkpoint.to_ctranslate2 import write_ctranslate2
+from regard.checksums import NAME as CHECKSUMS
 from regard.decode.engine import Frame, Layout, Row
 from regard.decode.engines.ctranslate2 import CTranslate2Engine
 from regard.decode.engines.torch import TorchEngine
@@ -306,6 +307,9 @@ def test_a_folder_that_is_none(tmp_path: Path) -> None:
         CTranslate2Engine(tmp_path, FRAME)
     opened(make(0), tmp_path / "m")
     (tmp_path / "m/model.bin").write_bytes(b"?")
+    with pytest.raises(CheckpointError, match=r"model\.bin: differs from its checksum"):
+        opened(make(0), tmp_path / "m")
+    (tmp_path / "m" / CHECKSUMS).unlink()
     with pytest.raises(CheckpointError, match="ctranslate2 cannot open it"):
         opened(make(0), tmp_path / "m")
 

@@ -20,6 +20,7 @@ from regard.tasks.agreement import compare_texts, compare_tokens
 from regard.tasks.choice import Machine, read_choice, this_machine, write_choice
 from regard.tasks.engines import PREPARING, Asked, Engines, describe
 from regard.tasks.home import open_home
+from regard.tasks.run import Run
 from regard.tasks.settle import layouts_for
 from regard.tasks.translate import Translator
 
@@ -214,8 +215,7 @@ def test_impossible_wishes_are_refused(wrong: dict[str, Any], message: str) -> N
 def test_a_run_that_is_not_finished_keeps_nothing(toy_run: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(toy_run, run, ignore=shutil.ignore_patterns("engines"))
-    info = json.loads((run / "run.json").read_text()) | {"state": "stopped"}
-    (run / "run.json").write_text(json.dumps(info))
+    Run(run).update_info(state="stopped")
     taken = Engines(open_home(run, "cpu"))
     assert taken.take(GREEDY).name == "torch"
     assert taken.notes[0] == "torch, because the run is not finished"

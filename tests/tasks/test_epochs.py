@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from halting import ask, digest, go, go_with_halts
-from regard.checkpoint.native import folder_name
+from regard.checkpoint.native import folder_name, read_json
 from regard.data.store import PairStore
 from regard.errors import ConfigError, DataError
 from regard.tasks.epochs import Epochs
@@ -34,7 +34,7 @@ def data(run: Run) -> Prepared:
 
 @pytest.fixture
 def recipe(run: Run) -> Recipe:
-    return make_recipe(json.loads(run.recipe.read_text()), "recipe")
+    return make_recipe(read_json(run.recipe), "recipe")
 
 
 def ids(store: PairStore) -> list[tuple[list[int], list[int]]]:

@@ -1,6 +1,5 @@
 """What is said before the first step, and what is refused."""
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import toy
+from regard.checkpoint.files import read_json
 from regard.config import build
 from regard.data.store import write_store
 from regard.errors import MisuseError
@@ -120,9 +120,9 @@ def test_checkpoints_take_what_was_said(tmp_path: Path) -> None:
     """The folder of a finished run, beside the estimate, which counts one more being written."""
     said(request(tmp_path, "train.steps=8", "train.validate_every=2", "train.average=3"))
     run = tmp_path / "run"
-    spec = build(Spec, json.loads((run / "spec.json").read_text()), "spec")
+    spec = build(Spec, read_json(run / "spec.json"), "spec")
     real = sum(p.stat().st_size for p in run.rglob("*.safetensors"))
-    recipe = make_recipe(json.loads((run / "recipe.json").read_text()), "recipe")
+    recipe = make_recipe(read_json(run / "recipe.json"), "recipe")
     estimate = checkpoint_bytes(spec, recipe)
     assert 0.9 * real < estimate < 2.2 * real
 

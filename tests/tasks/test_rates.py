@@ -10,7 +10,7 @@ import pytest
 
 import toy
 from halting import ask, digest, go, go_with_halts
-from regard.checkpoint.files import folder_name, steps_saved
+from regard.checkpoint.files import folder_name, read_json, steps_saved
 from regard.errors import ConfigError
 from regard.tasks.log import read_log
 from regard.tasks.rates import rate_at, settled, validation_due, validation_is_dear
@@ -150,7 +150,7 @@ def test_own_files_for_some_seconds_end_at_a_rate_of_nothing(tmp_path: Path) -> 
     state = json.loads(newest_state(run).read_text())
     assert last["learning_rate"] < stored["rate"]  # of up to ten steps before the end
     end = Progress(**{**state, "recent": ()})
-    train = make_recipe(json.loads(run.recipe.read_text()), "r").train
+    train = make_recipe(read_json(run.recipe), "r").train
     assert rate_at(end.step + 1, train, 32, end) == 0.0
     assert records[-1]["kind"] == "validation" and records[-1]["step"] == end.step
 

@@ -14,11 +14,12 @@ import pytest
 from click.testing import CliRunner
 
 import toy
+from regard.checkpoint.files import read_json
 from regard.cli.main import group
 from regard.errors import DataError, MisuseError
 from regard.tasks.curves import in_one_picture, read_curves
 from regard.tasks.log import read_log
-from regard.tasks.run import Run, only_one
+from regard.tasks.run import Run, only_one, write_json
 from regard.tasks.runs import age_in_words, list_runs
 
 pytestmark = pytest.mark.end_to_end
@@ -66,9 +67,9 @@ def test_what_a_run_was_aimed_at(
 ) -> None:
     run = Run(tmp_path / "run")
     shutil.copytree(toy_run, run.folder)
-    recipe = json.loads(run.recipe.read_text())
+    recipe = read_json(run.recipe)
     recipe["train"] |= train
-    run.recipe.write_text(json.dumps(recipe))
+    write_json(run.recipe, recipe)
     run.update_info(**{"ended": "", **info})
     assert f"  30  {shown}  " in invoke("runs", str(tmp_path))
     (listed,) = json.loads(invoke("runs", str(tmp_path), "--json"))
@@ -90,9 +91,10 @@ def test_a_run_is_judged_by_the_score_of_its_objective(
 ) -> None:
     run = Run(tmp_path / "run")
     shutil.copytree(toy_run, run.folder)
-    recipe = json.loads(run.recipe.read_text())
+    recipe = read_json(run.recipe)
     recipe["data"]["labels"] = labels
-    run.recipe.write_text(json.dumps(recipe))
+    write_json(run.recipe, recipe)
+    run.update_info(log_sha256="")  # of the log that is written now
     run.log.write_text(json.dumps({"kind": "validation", "step": 30, "loss": 1.0, **numbers}))
     (row,) = list_runs(tmp_path)
     assert (row.score_name == "") == (shown == "")
@@ -165,6 +167,7 @@ def test_curves_are_those_of_the_log(toy_run: Path, tmp_path: Path) -> None:
         f"x/{toy_run.name}",
     ]
     (other / "log.jsonl").write_text("")
+    Run(other).update_info(log_sha256="")
     with pytest.raises(DataError, match="holds no loss to draw"):
         read_curves([other], "loss")
 
@@ -196,9 +199,9 @@ def test_a_picture_says_what_was_trained_in_text(toy_run: Path, tmp_path: Path) 
 def test_runs_with_nothing_in_common_are_titled_one_by_one(toy_run: Path, tmp_path: Path) -> None:
     other = Run(tmp_path / "other")
     shutil.copytree(toy_run, other.folder)
-    recipe = json.loads(other.recipe.read_text())
+    recipe = read_json(other.recipe)
     recipe["data"] |= {"source": "/x/b.en", "target": "/x/b.hi"}
-    other.recipe.write_text(json.dumps(recipe))
+    write_json(other.recipe, recipe)
     both = in_one_picture(read_curves([toy_run, other.folder], "loss"), "loss")
     assert both.title == "2 runs compared" and both.columns == 1
     assert both.series[1][0].startswith("other  (Translation: b.en → b.hi, ")
@@ -211,6 +214,7 @@ def test_one_validation_is_a_labelled_point_and_a_sentence(toy_run: Path, tmp_pa
     shutil.copytree(toy_run, run.folder)
     records = [r for r in read_log(run.log) if r["kind"] == "train" or r["step"] == 10]
     run.log.write_text("".join(json.dumps(r) + "\n" for r in records))
+    run.update_info(log_sha256="")
     (loss,) = (r["loss"] for r in records if r["kind"] == "validation")
     shown = invoke("plot", str(run.folder))
     assert "training loss" in shown and "┤" in shown

@@ -84,7 +84,7 @@ def home(toy_run: Path) -> Home:
 def settled(
     world: World, home: Home, patch: pytest.MonkeyPatch, before: Choice | None = None
 ) -> Choice:
-    def library(home: Home, weights: str, layout: Layout) -> Any:
+    def library(home: Home, weights: str, layout: Layout, say: object) -> Any:
         return Fake(world, "ctranslate2", layout)
 
     def torchs(model: object, frame: object, rules: object, layout: Layout) -> Any:

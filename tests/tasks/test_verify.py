@@ -12,7 +12,7 @@ import small_models
 from regard.checkpoint.published import load_published
 from regard.errors import CheckpointError, MisuseError
 from regard.tasks.golden import answers, golden_of, make_probe, weights_digest
-from regard.tasks.verify import compare, then_and_now, verify
+from regard.tasks.verify import compare, read_golden, then_and_now, verify, write_golden
 
 
 @pytest.mark.parametrize("family", small_models.MODELS)
@@ -110,9 +110,9 @@ def test_a_file_that_differs_is_not_replaced(tmp_path: Path) -> None:
     verify(tmp_path, write=True)
     verify(tmp_path, write=True)
     file = tmp_path / "golden.json"
-    made = json.loads(file.read_text())
+    made = read_golden(file)
     made["values"][0] += 1
-    file.write_text(json.dumps(made))
+    write_golden(file, made)
     with pytest.raises(MisuseError, match="delete the file"):
         verify(tmp_path, write=True)
     for broken in ("{", "[]", "{}", json.dumps(made | {"values": ["x"]})):

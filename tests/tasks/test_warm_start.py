@@ -1,6 +1,5 @@
 """A run that begins with the weights of another: what is taken, what is said, what stays frozen."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ import torch
 
 import toy
 from halting import ask, digest, go, go_with_halts
-from regard.checkpoint.native import load_weights
+from regard.checkpoint.native import load_weights, read_json
 from regard.errors import CheckpointError, ConfigError, MisuseError
 from regard.model.transformer import Transformer
 from regard.tasks.fit import Fit
@@ -54,7 +53,7 @@ def test_without_a_recipe_the_model_is_that_of_the_run(tmp_path: Path, toy_run: 
     small = [a for a in toy.SMALL if not a.startswith("model.")]
     changes = (*small, "train.steps=2", "train.validate_every=2", f"train.start_from={toy_run}")
     go(Request(source=source, target=target, assignments=changes, folder=tmp_path / "run"))
-    sizes = [json.loads(Run(run).spec.read_text()) for run in (tmp_path / "run", toy_run)]
+    sizes = [read_json(Run(run).spec) for run in (tmp_path / "run", toy_run)]
     assert sizes[0] == sizes[1]
 
 
@@ -102,7 +101,7 @@ def test_a_changed_start_is_not_taken_up_silently(tmp_path: Path, toy_run: Path)
         for file in step.iterdir():
             file.unlink()
         step.rmdir()
-    recipe = make_recipe(json.loads(second.recipe.read_text()), "recipe")
+    recipe = make_recipe(read_json(second.recipe), "recipe")
     fit = Fit(second, recipe, job_of(second, recipe))
     fit.resume(print)
     model = Transformer(fit.model.spec, seed=recipe.train.seed)

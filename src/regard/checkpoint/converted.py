@@ -5,6 +5,7 @@
     weights.safetensors   the weights under our names, so no table is needed to read them
     config.json           as published: labels, special ids, settings of generation
     tokenizer files       as published
+    checksums.json        of all files but the weights
 
 The weights are not called model.safetensors: another library that opens the folder by its
 config.json finds no weights and says so, instead of drawing them at random.
@@ -18,21 +19,17 @@ from safetensors.torch import save
 
 from regard import atomic
 from regard.careful import member, read_json, shown
+from regard.checkpoint.files import is_converted as is_converted
 from regard.checkpoint.guard import compare, read_header, read_tensors
-from regard.checkpoint.native import sha256
+from regard.checksums import add_checksums, check, is_whole, note_once, read_checksums, sha256
 from regard.config import build, to_tables
-from regard.errors import CheckpointError, ConfigError
+from regard.errors import CheckpointError, ConfigError, DamageError
 from regard.model.spec import Spec, parameter_count
 from regard.model.transformer import Transformer
 
 INFO, SPEC, WEIGHTS = "regard.json", "spec.json", "weights.safetensors"
 FORMAT = 1
 MAX_JSON = 64 * 1024
-
-
-def is_converted(folder: Path) -> bool:
-    """Whether `regard convert --to native` wrote this folder."""
-    return (folder / INFO).is_file()
 
 
 def save_converted(model: Transformer, family: str, folder: Path, version: str) -> None:
@@ -47,6 +44,7 @@ def save_converted(model: Transformer, family: str, folder: Path, version: str) 
         "sha256": sha256(folder / WEIGHTS),
     }
     _write_json(folder / INFO, info)
+    add_checksums(folder, [SPEC, INFO])
 
 
 def load_converted(folder: Path) -> Transformer:
@@ -56,8 +54,14 @@ def load_converted(folder: Path) -> Transformer:
     """
     spec, stated = check_converted(folder)
     path = member(folder, WEIGHTS)
-    if sha256(path) != stated:
-        raise CheckpointError(f"{path}: differs from its checksum; copy the folder again")
+    if not is_whole(path, str(stated)):
+        raise DamageError(f"{path}: differs from its checksum; copy the folder again")
+    if read_checksums(folder) is None:
+        note_once(
+            folder,
+            f"{folder} was converted before regard kept checksums, so damage to its small files "
+            "may go unnoticed; `regard convert` makes a folder that has them.",
+        )
     model = Transformer(spec, seed=None)
     weights = read_tensors(path, dict(model.named_parameters()))
     with torch.no_grad():
@@ -68,6 +72,7 @@ def load_converted(folder: Path) -> Transformer:
 
 def check_converted(folder: Path) -> tuple[Spec, object]:
     """Everything that can be checked before a number is read: the spec, the checksum as stated."""
+    check(folder)
     info = read_json(member(folder, INFO), MAX_JSON)
     if info.get("format") != FORMAT:
         raise CheckpointError(

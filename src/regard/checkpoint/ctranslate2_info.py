@@ -5,6 +5,7 @@
     shared_vocabulary.json   the pieces, in the order of their ids
     vmap.txt                 the shortlist, if there is one (data/shortlist.py)
     regard.json              this: where the weights come from, and what the folder can hold
+    checksums.json           of all of these; written last
 
 Nothing here imports torch: a translation by that library need not wait for it.
 """
@@ -17,9 +18,11 @@ from typing import Any
 
 from regard import atomic
 from regard.careful import read_json, read_small_file, strict_json
+from regard.checksums import add_checksums, check, read_checksums
 from regard.errors import CheckpointError, MisuseError
 
-INFO, WEIGHTS, PIECES, SHORTLIST = "regard.json", "model.bin", "shared_vocabulary.json", "vmap.txt"
+INFO, WEIGHTS, CONFIG = "regard.json", "model.bin", "config.json"
+PIECES, SHORTLIST = "shared_vocabulary.json", "vmap.txt"
 FORMAT, KIND = 1, "ctranslate2"
 MAX_INFO, MAX_PIECES = 64 * 1024, 256 * 1024 * 1024
 # Ours → the library's name of a type of numbers.
@@ -61,7 +64,14 @@ def refuse_ctranslate2(folder: Path) -> None:
 
 
 def is_fresh(folder: Path, weights: str, precision: str, never: Sequence[int] = ()) -> bool:
-    """Whether the folder was written from these weights, in this precision and with this rule."""
+    """Whether the folder was written from these weights, in this precision and with this rule.
+
+    One without checksums, of an earlier version, is not. A regard.json that is damaged is a
+    DamageError; the other files are looked at when the library opens them.
+    """
+    if not (folder / INFO).is_file() or read_checksums(folder) is None:
+        return False
+    check(folder, [INFO])
     try:
         info = read_info(folder)
     except CheckpointError:
@@ -72,9 +82,10 @@ def is_fresh(folder: Path, weights: str, precision: str, never: Sequence[int] = 
 
 
 def write_info(folder: Path, info: Info) -> None:
-    """Write regard.json, last of all files."""
+    """Write regard.json and the checksums, after all other files."""
     value = {"format": FORMAT, "kind": KIND, **asdict(info)}
     atomic.write_text(folder / INFO, json.dumps(value, indent=2) + "\n")
+    add_checksums(folder, [WEIGHTS, CONFIG, PIECES, INFO])
 
 
 def read_info(folder: Path) -> Info:
@@ -93,6 +104,11 @@ def read_info(folder: Path) -> Info:
     if not fits or not all(type(i) is int for i in value["never"]):
         raise CheckpointError(f"{path}: not what regard writes there; convert the model again")
     return Info(**value)
+
+
+def has_shortlist(folder: Path) -> bool:
+    """Whether the folder has a shortlist, and states its checksum."""
+    return (folder / SHORTLIST).is_file() and SHORTLIST in (read_checksums(folder) or ())
 
 
 def read_pieces(folder: Path) -> list[str]:

@@ -15,6 +15,7 @@ from regard.checkpoint.headers.held import Contents, Finding, Held, Level, shown
 from regard.checkpoint.headers.look import look
 from regard.checkpoint.native import read_json as read_own_json
 from regard.checkpoint.published import FAMILIES, MAX_CONFIG, TOKENIZERS, check_published
+from regard.checksums import check, read_checksums
 from regard.config import build
 from regard.draw.counted import counted
 from regard.errors import CheckpointError, MisuseError, RegardError
@@ -187,12 +188,15 @@ def _look_at(found: Diagnosis, folder: Path, name: str) -> None:
 def _examine_run(found: Diagnosis) -> None:
     found.kind, found.family = "run of regard train", "regard"
     try:
+        check(found.path)
         info = read_own_json(found.path / "run.json")
         build(Spec, read_own_json(found.path / "spec.json"), str(found.path / "spec.json"))
     except RegardError as error:
         found.find("broken", shown(str(error)))
-        found.why_not = "its description cannot be read"
+        found.why_not = "its files are not whole; copy the run again"
         return
+    if read_checksums(found.path) is None:
+        found.find("note", "no checksums.json: made by an earlier version, damage may go unnoticed")
     found.writer = {key: shown(str(info[key])) for key in ("state", "versions") if key in info}
     found.files.pop("loss.png", None)
     found.runs, found.how = True, f'regard translate {found.path} "How are you?"'

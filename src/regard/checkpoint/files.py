@@ -1,16 +1,22 @@
 """What lies around the weights: names of folders, checksums, JSON. It imports no torch."""
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
+from regard.checksums import sha256 as sha256
+from regard.checksums import unsealed
 from regard.errors import CheckpointError
 
 
 def is_published(folder: Path) -> bool:
     """Whether a folder looks like a published checkpoint."""
     return (folder / "config.json").is_file()
+
+
+def is_converted(folder: Path) -> bool:
+    """Whether `regard convert --to native` wrote this folder."""
+    return (folder / "regard.json").is_file()
 
 
 def folder_name(step: int) -> str:
@@ -25,14 +31,11 @@ def steps_saved(root: Path) -> list[int]:
     return sorted(int(number) for number in found if number.isdigit())
 
 
-def sha256(path: Path) -> str:
-    """The checksum of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file, or an error that names the file."""
+    """A JSON object of ours, or an error that names the file.
+
+    One that states its own checksum must have it; it comes back without it.
+    """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -41,4 +44,4 @@ def read_json(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path}: not valid JSON: {error}") from None
     if not isinstance(value, dict):
         raise CheckpointError(f"{path}: expected a JSON object, got {type(value).__name__}")
-    return value
+    return unsealed(value, path)

@@ -77,10 +77,19 @@ def load_weights(root: Path, step: int, expected: Mapping[str, Tensor]) -> dict[
     return read_tensors(path / "weights.safetensors", expected)
 
 
-def verify(path: Path) -> None:
-    """Compare each file of a checkpoint, the manifest before all others, with its checksum."""
+def load_state(root: Path, step: int) -> dict[str, Any]:
+    """Only the state of checkpoint `step`."""
+    path = root / folder_name(step)
+    verify(path, only="state.json")
+    return read_json(path / "state.json")
+
+
+def verify(path: Path, only: str = "") -> None:
+    """Compare each file of a checkpoint, or one, with its checksum; the manifest before all."""
     stated = _manifest(path / MANIFEST)
     for name, digest in stated.items():
+        if only not in ("", name):
+            continue
         file = path / Path(name).name
         try:
             found = sha256(file)

@@ -1,11 +1,12 @@
 """`regard translate --check-batch`: the promise of batch invariance, proved on the user's model."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from regard.tasks.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.tasks.check_batch import Verdict
@@ -45,7 +46,7 @@ def show_check(
             for way in verdict.ways
         ]
         row = {"engine": verdict.engine, "kept": verdict.kept, "ways": ways}
-        click.echo(json.dumps(row, ensure_ascii=False))
+        click.echo(valid_json(row, gaps=True))
     else:
         _print(verdict, search.beam, [sentence.text for sentence in sentences])
     return verdict.kept

@@ -1,12 +1,12 @@
 """`regard classify`: the labels of a text, of each of its tokens, or of a table of texts."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from regard.cli.column_options import asked_columns, column_options, say_read
+from regard.tasks.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.data.labelled import Labelled
@@ -76,7 +76,7 @@ def command(
             found = loaded.classify(each, pair, top)
             if as_json:
                 labels = [{k: v for k, v in vars(one).items() if v != ""} for one in found]
-                click.echo(json.dumps({"text": each, "labels": labels}, ensure_ascii=False))
+                click.echo(valid_json({"text": each, "labels": labels}))
             else:
                 show_labels(each if len(texts) > 1 else "", found)
 
@@ -124,7 +124,7 @@ def _classify_table(
         if as_json:
             pair = {} if row.pair is None else {"pair": row.pair}
             shown = {"row": row.line, "text": row.text, **pair, "label": label}
-            click.echo(json.dumps({**shown, "probability": probability}, ensure_ascii=False))
+            click.echo(valid_json({**shown, "probability": probability}))
         else:
             click.echo(f"{probability:8.4f}  {label:<16}  {row.text}")
 

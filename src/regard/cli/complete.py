@@ -1,11 +1,12 @@
 """`regard complete`: go on with a text, token by token as it is made."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
+
+from regard.tasks.valid_json import valid_json
 
 
 @click.command(
@@ -42,7 +43,7 @@ def command(
         for text in texts:
             if as_json:
                 answer = {"prompt": text, "completion": loaded.complete(text, **chosen)}
-                click.echo(json.dumps(answer, ensure_ascii=False))
+                click.echo(valid_json(answer))
                 continue
             pieces = loaded.stream(text, **chosen)
             first = next(pieces, "")  # a prompt that does not fit is an error, and not printed

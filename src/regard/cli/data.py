@@ -1,10 +1,11 @@
 """`regard data`: the data sets that regard knows by name, which are here, and how to get them."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from regard.tasks.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.datasets.table import DataSet
@@ -82,7 +83,7 @@ def _facts(dataset: "DataSet") -> dict[str, Any]:
 
 def _list(rows: list[dict[str, Any]], as_json: bool, one: bool = False) -> None:
     if as_json:
-        click.echo(json.dumps(rows[0] if one else rows, ensure_ascii=False))
+        click.echo(valid_json(rows[0] if one else rows))
         return
     width = max(len(row["name"]) for row in rows)
     for row in rows:

@@ -1,11 +1,12 @@
 """`regard doctor`: what a file or folder of weights is, told from its headers; or this machine."""
 
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
 import click
+
+from regard.tasks.valid_json import valid_json
 
 
 @click.command(
@@ -41,7 +42,7 @@ def _show_machine(as_json: bool) -> None:
 
     report = examine_machine()
     if as_json:
-        click.echo(json.dumps(asdict(report), ensure_ascii=False))
+        click.echo(valid_json(asdict(report), gaps=True))
         return
     for line in lines(report):
         click.echo(line)
@@ -67,7 +68,7 @@ def _show_file(path: Path, show_all: bool, as_json: bool) -> None:
             "why_not": found.why_not,
             "how": found.how,
         }
-        click.echo(json.dumps(row, ensure_ascii=False))
+        click.echo(valid_json(row, gaps=True))
     else:
         for line in lines(found, most=len(found.tensors) if show_all else 12):
             click.echo(line)

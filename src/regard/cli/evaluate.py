@@ -1,6 +1,5 @@
 """`regard evaluate`: BLEU and chrF on a test set, and the phrasebook's slices."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +8,7 @@ import click
 
 from regard.cli.column_options import asked_columns, column_options, say_read
 from regard.cli.engine_options import asked_of, engine_options
+from regard.tasks.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.tasks.evaluate import Scores, SliceScore, Slip
@@ -128,7 +128,7 @@ def _print_json(
 ) -> None:
     lists = {"slices": [asdict(row) for row in rows], "slips": [asdict(slip) for slip in slips]}
     found = {"set": name, **asdict(scores), "beam": beam, **lists}
-    click.echo(json.dumps(found, ensure_ascii=False))
+    click.echo(valid_json(found, gaps=True))
 
 
 def _print_slips(notes: "list[SliceScore]", slips: "list[Slip]") -> None:

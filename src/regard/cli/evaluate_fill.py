@@ -1,6 +1,5 @@
 """`regard evaluate` of a model that fills holes: pseudo-perplexity, and words that agree."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.column_options import say_read
+from regard.tasks.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.tasks.published import Published
@@ -27,7 +27,7 @@ def evaluate_fill(
     with progress_bar("filling", len(test.texts)) as bar:
         scores = score_fill(model, test, bar.advance)
     if as_json:
-        click.echo(json.dumps({"set": test.name, **asdict(scores)}, ensure_ascii=False))
+        click.echo(valid_json({"set": test.name, **asdict(scores)}, gaps=True))
         return
     tokens = counted(scores.tokens, "token")
     click.echo(f"{counted(scores.texts, 'text')} of {test.name}, {tokens}, each hidden once")

@@ -1,6 +1,5 @@
 """`regard evaluate` of an encoder: accuracy, F1 of each label, a table of confusions."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.column_options import say_read
+from regard.tasks.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.draw.tables import NumberTable
@@ -56,7 +56,7 @@ def evaluate_texts(
     with progress_bar("tagging" if tags else "classifying", len(test.rows)) as bar:
         scores = (score_tags_of if tags else score_texts_of)(model, test, bar.advance)
     if as_json:
-        click.echo(json.dumps({"set": name, **asdict(scores)}, ensure_ascii=False))
+        click.echo(valid_json({"set": name, **asdict(scores)}, gaps=True))
     else:
         _print(name, scores)
     _draw(name, scores, png, svg)

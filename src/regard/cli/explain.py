@@ -1,11 +1,12 @@
 """`regard explain`: attention as a heat map, dots, equations or a filter; terminal, SVG, PNG."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
+
+from regard.tasks.valid_json import valid_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -117,7 +118,7 @@ def command(
         head = head or 1
     numbers, pictures = _view(view, found, chosen, head, word, every)
     if as_json:
-        click.echo(json.dumps(numbers, ensure_ascii=False))
+        click.echo(valid_json(numbers))
     else:
         from rich.console import Console
 

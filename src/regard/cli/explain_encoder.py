@@ -1,11 +1,12 @@
 """`regard explain` for an encoder: which words a label or a match rests on."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from regard.tasks.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.explain.encoder import Account
@@ -51,7 +52,7 @@ def explain(
     else:
         accounts = [explain_label(_labelling(model, device), text, pair, label, steps)]
     if as_json:
-        click.echo(json.dumps([_numbers(one) for one in accounts], ensure_ascii=False))
+        click.echo(valid_json([_numbers(one) for one in accounts]))
         return
     for number, account in enumerate(accounts):
         if number:

@@ -1,10 +1,11 @@
 """`regard fill`: words for each [MASK] of a text."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 import click
+
+from regard.tasks.valid_json import valid_json
 
 
 @click.command(
@@ -33,7 +34,7 @@ def command(model: Path, text: tuple[str, ...], top: int, device: str, as_json: 
             found = loaded.fill(each, top)
             if as_json:
                 masks = [[asdict(candidate) for candidate in row] for row in found]
-                click.echo(json.dumps({"text": each, "masks": masks}, ensure_ascii=False))
+                click.echo(valid_json({"text": each, "masks": masks}))
                 continue
             for number, row in enumerate(found, start=1):
                 if len(found) > 1:

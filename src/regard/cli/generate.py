@@ -1,6 +1,5 @@
 """`regard generate`: text in, text out, with an encoder–decoder model."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import click
 
 from regard.cli.column_options import column_options
+from regard.tasks.valid_json import valid_json
 
 
 @click.command(
@@ -62,7 +62,7 @@ def command(
         for each, found in zip(texts, loaded.outputs("generate", texts, **chosen), strict=True):
             if as_json:
                 outputs = [{k: v for k, v in asdict(one).items() if k != "ids"} for one in found]
-                click.echo(json.dumps({"text": each, "outputs": outputs}, ensure_ascii=False))
+                click.echo(valid_json({"text": each, "outputs": outputs}))
                 continue
             for one in found:
                 score = f"{one.score:8.4f}\t" if len(found) > 1 else ""

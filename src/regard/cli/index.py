@@ -1,11 +1,12 @@
 """`regard index`: a folder of text files → an index to search."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from regard.tasks.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.tasks.index import Indexed
@@ -52,7 +53,7 @@ def command(
         folder, output, model, tokens=tokens, suffixes=suffix, rebuild=rebuild, device=device
     )
     if as_json:
-        click.echo(json.dumps(asdict(done), ensure_ascii=False))
+        click.echo(valid_json(asdict(done)))
         return
     for line in _lines(done):
         click.echo(line)

@@ -1,8 +1,8 @@
 """`regard models`: the trained models that regard brings along."""
 
-import json
-
 import click
+
+from regard.tasks.valid_json import valid_json
 
 
 @click.command(
@@ -27,7 +27,7 @@ def command(name: str | None, as_json: bool) -> None:
         raise MisuseError(f"models: none is called {name!r}{nearest(name, models)}")
     cards = [model.card for model in models.values() if name in (None, model.name)]
     if as_json:
-        click.echo(json.dumps(cards, indent=2, ensure_ascii=False))
+        click.echo(valid_json(cards, indent=2))
         return
     for card in cards:
         scores = card["scores"]

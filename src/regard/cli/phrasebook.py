@@ -1,10 +1,11 @@
 """`regard phrasebook`: look at the embedded corpus, or write it to files."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 import click
+
+from regard.tasks.valid_json import valid_json
 
 
 @click.command(
@@ -57,7 +58,7 @@ def _sample(language: str, per_pattern: int, chosen: str | None, as_json: bool) 
             continue
         if as_json:
             rows = [asdict(entry) for entry in entries]
-            click.echo(json.dumps({"pattern": pattern, "pairs": rows}, ensure_ascii=False))
+            click.echo(valid_json({"pattern": pattern, "pairs": rows}))
             continue
         tags = f"  [{', '.join(entries[0].slices)}]" if entries[0].slices else ""
         click.echo(f"\n{pattern}{tags}")
@@ -72,7 +73,7 @@ def _statistics(language: str, as_json: bool) -> None:
     slices = sorted({name for name, _ in found.slices})
     if as_json:
         counts = {f"{name}/{split}": n for (name, split), n in found.slices.items()}
-        click.echo(json.dumps({**asdict(found), "slices": counts}, ensure_ascii=False))
+        click.echo(valid_json({**asdict(found), "slices": counts}))
         return
     splits = ", ".join(f"{found.per_split[split]:,} {split}" for split in SPLITS)
     click.echo(f"{found.pairs:,} pairs ({splits})")

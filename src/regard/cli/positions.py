@@ -1,9 +1,10 @@
 """`regard positions`: the sinusoids of the paper, to look at; needs no model."""
 
-import json
 from pathlib import Path
 
 import click
+
+from regard.tasks.valid_json import valid_json
 
 
 @click.command(
@@ -38,7 +39,7 @@ def command(
             "deviation": figures.deviation.round(8).tolist(),
             "wavelengths": list(figures.wavelengths),
         }
-        click.echo(json.dumps(numbers))
+        click.echo(valid_json(numbers))
     else:
         from rich.console import Console
 

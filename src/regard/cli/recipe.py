@@ -1,10 +1,11 @@
 """`regard recipe`: the recipes that come with regard, and the text of one."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 import click
+
+from regard.tasks.valid_json import valid_json
 
 
 @click.command(
@@ -26,7 +27,7 @@ def command(name: str | None, as_json: bool) -> None:
     if name is None:
         cards = [card_of(each) for each in recipe_names()]
         if as_json:
-            click.echo(json.dumps([asdict(card) for card in cards], ensure_ascii=False))
+            click.echo(valid_json([asdict(card) for card in cards], gaps=True))
             return
         width = max(len(card.name) for card in cards)
         for card in cards:
@@ -38,7 +39,7 @@ def command(name: str | None, as_json: bool) -> None:
         from regard.config import read_toml
 
         tables = read_toml(recipe_file(Path(name)))
-        click.echo(json.dumps({"name": name, "tables": tables, "text": text}, ensure_ascii=False))
+        click.echo(valid_json({"name": name, "tables": tables, "text": text}, gaps=True))
         return
     # As bytes: a file made by > should be UTF-8 on every system, with the line ends it has here.
     click.echo(text.encode("utf-8"), nl=False)

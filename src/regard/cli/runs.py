@@ -1,11 +1,12 @@
 """`regard runs`: which runs there are, how far each came, how good it is."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from regard.tasks.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.tasks.runs import Row
@@ -30,7 +31,7 @@ def command(folder: Path, as_json: bool) -> None:
 
     rows = list_runs(folder)
     if as_json:
-        click.echo(json.dumps([asdict(row) for row in rows], indent=2, ensure_ascii=False))
+        click.echo(valid_json([asdict(row) for row in rows], indent=2, gaps=True))
     elif not rows:
         click.echo(f"No runs in {folder}; `regard train` makes one.")
     else:

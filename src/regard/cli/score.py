@@ -1,6 +1,5 @@
 """`regard score`: how likely a model finds given translations."""
 
-import json
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
@@ -12,6 +11,7 @@ from regard.cli.column_options import asked_columns
 from regard.cli.engine_options import asked_of, engine_options
 from regard.cli.lines import arriving, one_line, rows_of
 from regard.cli.sections import SectionedCommand, section
+from regard.tasks.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.tasks.score import Scored
@@ -128,7 +128,7 @@ def _write(scored: "Scored", tokens: bool, as_json: bool) -> None:
         if tokens:
             pairs = zip(scored.tokens, scored.log_probabilities, strict=True)
             row["tokens"] = [{"piece": piece, "log_probability": p} for piece, p in pairs]
-        click.echo(json.dumps(row, ensure_ascii=False))
+        click.echo(valid_json(row))
         return
     if tokens:
         click.echo(one_line(f"{scored.source} → {scored.target}"))

@@ -1,11 +1,12 @@
 """`regard search`: passages that answer a query."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from regard.tasks.valid_json import valid_json
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -60,7 +61,7 @@ def command(
         click.echo("The model knows less than half of this query: trust no order.", err=True)
     if as_json:
         for match in found:
-            click.echo(json.dumps(asdict(match), ensure_ascii=False))
+            click.echo(valid_json(asdict(match)))
     elif found:
         _print(found, opened.manifest.folder)
     else:

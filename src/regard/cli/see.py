@@ -1,9 +1,10 @@
 """`regard see`: the labels of image files."""
 
-import json
 from pathlib import Path
 
 import click
+
+from regard.tasks.valid_json import valid_json
 
 
 @click.command(
@@ -30,6 +31,6 @@ def command(model: Path, file: tuple[Path, ...], top: int, device: str, as_json:
         found = loaded.see(each, top)
         if as_json:
             labels = [{"label": one.label, "probability": one.probability} for one in found]
-            click.echo(json.dumps({"file": str(each), "labels": labels}, ensure_ascii=False))
+            click.echo(valid_json({"file": str(each), "labels": labels}))
         else:
             show_labels(str(each) if len(file) > 1 else "", found)

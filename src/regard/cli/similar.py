@@ -1,12 +1,12 @@
 """`regard similar`: the cosine of two texts, or of many pairs beside the scores people gave."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from regard.cli.column_options import asked_columns, column_options
+from regard.tasks.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.tasks.published import Published
@@ -73,7 +73,7 @@ def command(
         assert first is not None and second is not None
         cosine = float(loaded.similar(first, second))
         found = {"first": first, "second": second, "cosine": round(cosine, 6)}
-        click.echo(json.dumps(found, ensure_ascii=False) if as_json else f"{cosine:.4f}")
+        click.echo(valid_json(found) if as_json else f"{cosine:.4f}")
     elif given.scores:
         _print_agreement(loaded, pairs.name, given, as_json)
     else:
@@ -95,7 +95,7 @@ def _print_each(model: "Published", pairs: "Pairs", as_json: bool) -> None:
     found = _compared(model, pairs.firsts, pairs.seconds)
     if as_json:
         cosines = [round(cosine, 6) for cosine in found]
-        click.echo(json.dumps({"pairs": len(found), "cosines": cosines}))
+        click.echo(valid_json({"pairs": len(found), "cosines": cosines}))
         return
     for first, second, cosine in zip(pairs.firsts, pairs.seconds, found, strict=True):
         click.echo(f"{cosine:.4f}\t{one_line(first)}\t{one_line(second)}")
@@ -115,7 +115,8 @@ def _print_agreement(model: "Published", name: str, pairs: "Pairs", as_json: boo
     if as_json:
         numbers = {"spearman": round(score.spearman, 6), "pearson": round(score.pearson, 6)}
         cosines = [round(cosine, 6) for cosine in found.tolist()]
-        click.echo(json.dumps({"pairs": len(found), **numbers, "cosines": cosines}))
+        report = {"pairs": len(found), **numbers, "cosines": cosines}
+        click.echo(valid_json(report, gaps=True))  # equal scores have no correlation
         return
     click.echo(f"{counted(len(found), 'pair')} of {name}")
     click.echo(f"Spearman {score.spearman:7.4f}   ranks of cosines and scores")

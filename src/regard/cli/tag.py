@@ -1,6 +1,5 @@
 """`regard tag`: a label for each word of a text."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.column_options import column_options
+from regard.tasks.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.tasks.tag import Tag
@@ -64,7 +64,7 @@ def command(
                 bar.advance()
                 if as_json:
                     words = [asdict(one) for one in found]
-                    click.echo(json.dumps({"text": each, "words": words}, ensure_ascii=False))
+                    click.echo(valid_json({"text": each, "words": words}))
                     continue
                 if not first:
                     click.echo()

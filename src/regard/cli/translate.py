@@ -1,6 +1,5 @@
 """`regard translate`: text, file or standard input, line by line."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -14,6 +13,7 @@ import click
 from regard.cli.engine_options import asked_of, engine_facts, engine_options
 from regard.cli.lines import arriving, check_there, one_line, rows_of
 from regard.cli.sections import SectionedCommand, section
+from regard.tasks.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.decode.engine import Engine
@@ -240,6 +240,6 @@ def _json_writer(engine: "Engine") -> Write:
     def write(source: str, found: "list[Translation]") -> None:
         answers = [{k: v for k, v in asdict(answer).items() if k != "ids"} for answer in found]
         row = {"source": source, "translations": answers, "engine": facts}
-        click.echo(json.dumps(row, ensure_ascii=False))
+        click.echo(valid_json(row))
 
     return write

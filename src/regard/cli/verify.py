@@ -1,10 +1,11 @@
 """`regard verify`: golden outputs, written once and compared after every upgrade."""
 
-import json
 import sys
 from pathlib import Path
 
 import click
+
+from regard.tasks.valid_json import valid_json
 
 
 @click.command(
@@ -31,7 +32,7 @@ def command(model: Path, write: bool, golden: Path | None, as_json: bool) -> Non
     if as_json:
         row = {"file": str(verdict.file), "differences": list(verdict.differences)}
         versions = {"then": verdict.expected.get("versions"), "now": verdict.got["versions"]}
-        click.echo(json.dumps({"equal": not verdict.differences, **row, **versions}))
+        click.echo(valid_json({"equal": not verdict.differences, **row, **versions}, gaps=True))
     elif verdict.written:
         click.echo(f"Written: {verdict.file}")
     elif not verdict.differences:

@@ -1,10 +1,11 @@
 """`regard walk`: every number of one pass, or of a hand calculation, as a worksheet."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from regard.tasks.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.draw.worksheet import Worksheet
@@ -87,7 +88,7 @@ def command(
     if as_json:
         from regard.draw.worksheet import as_data
 
-        click.echo(json.dumps(as_data(sheet), ensure_ascii=False))
+        click.echo(valid_json(as_data(sheet)))
     elif not (html or latex):
         _show(sheet, decimals, columns, pager)
 

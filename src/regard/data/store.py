@@ -3,7 +3,7 @@
     folder/source.npy           all source ids in one row: uint16, or uint32 for large vocabularies
            source_offsets.npy   source i is source[offsets[i] : offsets[i + 1]]
            target.npy  target_offsets.npy        the same for the other side
-           store.json           counts and the SHA-256 of each file
+           store.json           counts and the SHA-256 of each file, and of itself
 
 The folder is written under another name and renamed when complete: it is there whole or not at all.
 Neither writing nor reading holds the corpus in memory; only the lengths of all pairs are held
@@ -13,7 +13,6 @@ Neither writing nor reading holds the corpus in memory; only the lengths of all 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,13 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from regard import atomic
+from regard.checksums import sealed, sha256, states_its_own
 from regard.errors import DataError
 
 Ids = NDArray[np.unsignedinteger[Any]]
 Lengths = NDArray[np.int32]
 
-_VERSION = 1
+_VERSION = 2  # 1: store.json has no checksum of its own
 _NAMES = ("source", "source_offsets", "target", "target_offsets")
 _FLUSH = 1 << 16  # numbers kept before they are written
 _CHUNK = 1 << 20  # offsets looked at together
@@ -62,14 +62,14 @@ class PairStore:
             if not isinstance(facts, dict):
                 raise TypeError("store.json holds no table")
             _check_facts(facts, arrays)
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except Exception as error:  # NumPy parses a header as Python: damaged, it raises anything
             raise _unusable(folder, f"{type(error).__name__}: {error}") from error
         return cls(folder, arrays, facts)
 
     def verify(self) -> None:
         """Read every file whole and compare its SHA-256; a DataError names one that differs."""
         for name in _NAMES:
-            if _sha256(self.folder / f"{name}.npy") != self.sha256[name]:
+            if sha256(self.folder / f"{name}.npy") != self.sha256[name]:
                 raise _unusable(self.folder, f"{name}.npy was changed after it was written")
 
     def __len__(self) -> int:
@@ -102,9 +102,10 @@ def write_store(
                 "version": _VERSION,
                 "vocabulary": vocabulary,
                 "counts": _write_columns(temporary, pairs, vocabulary),
-                "sha256": {name: _sha256(temporary / f"{name}.npy") for name in _NAMES},
+                "sha256": {name: sha256(temporary / f"{name}.npy") for name in _NAMES},
             }
-            (temporary / "store.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
+            text = json.dumps(sealed(facts), indent=1)
+            (temporary / "store.json").write_text(text, encoding="utf-8")
     except OSError as error:
         raise DataError(f"{folder}: cannot write the corpus as ids: {error}.") from error
     return PairStore.open(folder)
@@ -183,7 +184,10 @@ class _Column:
 
 def _check_facts(facts: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Raise ValueError, TypeError or KeyError unless the files are what store.json says."""
-    if facts["version"] != _VERSION:
+    expected = None if facts["version"] == 1 else True
+    if states_its_own(facts) is not expected:
+        raise ValueError("store.json differs from its checksum: it was damaged or changed")
+    if facts["version"] not in (1, _VERSION):
         raise ValueError(f"version {facts['version']}, expected {_VERSION}")
     if not isinstance(facts["vocabulary"], int) or set(facts["sha256"]) != set(_NAMES):
         raise ValueError("store.json lacks the vocabulary or the sums of the files")
@@ -208,11 +212,6 @@ def _lengths(offsets: NDArray[Any], total: int, folder: Path) -> Lengths:
     if offsets[0] != 0 or offsets[-1] != total:
         raise _unusable(folder, "its offsets do not match its ids")
     return lengths
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
 
 
 def _unusable(folder: Path, problem: str) -> DataError:

@@ -1,6 +1,7 @@
 """What was found out about the processor, kept in the user's cache folder for later commands.
 
-    processor-1f0c….json     {"format": 1, "identity": {…}, "answers": {"bf16": {…}}, "speeds": {…}}
+    processor-1f0c….json     {"format": 1, "identity": {…}, "answers": {"bf16": {…}}, "speeds": {…},
+                              "checksum": "…"}
 
 The name follows from the identity of the machine (machine.py), so machines that share a home do not
 read each other's. A file that cannot be understood is as good as none. All it can say is which row
@@ -17,6 +18,7 @@ from typing import Any
 
 from regard import atomic
 from regard.careful import read_json
+from regard.checksums import sealed, states_its_own
 from regard.errors import CheckpointError
 from regard.places import cache_folder
 from regard.processor.caps import LADDER
@@ -79,7 +81,7 @@ def keep(
         "speeds": read_speeds(identity) | dict(speeds or {}),
     }
     with suppress(OSError):
-        atomic.write_text(place(identity), json.dumps(content, indent=2) + "\n")
+        atomic.write_text(place(identity), json.dumps(sealed(content), indent=2) + "\n")
 
 
 def _table(identity: Mapping[str, str], name: str) -> dict[str, Any]:
@@ -89,5 +91,6 @@ def _table(identity: Mapping[str, str], name: str) -> dict[str, Any]:
     except (CheckpointError, OSError):
         return {}
     fits = content.get("format") == FORMAT and content.get("identity") == dict(identity)
+    fits = fits and states_its_own(content) is True
     table = content.get(name) if fits else None
     return table if isinstance(table, dict) else {}

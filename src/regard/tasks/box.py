@@ -9,16 +9,20 @@ Packed, a model is what a run folder holds, less what only training needs:
       model.safetensors    the weights, rounded to bf16: half the size
       run.json  recipe.json  spec.json  tokenizer.json  model.json
       texts.zip            data/: validation, test and notes pairs, the words that were trained on
+      checksums.json       of the tokenizer and of what texts.zip holds
 
 A package may lie where nobody can write, and an engine keeps its own weights beside a model's. So
-a model is unpacked into the user's cache on first use, as a run folder like any other. Nothing here
-imports torch: a bf16 number is the upper half of an fp32 number.
+a model is unpacked into the user's cache on first use, as a run folder like any other, and again
+when that has been damaged. Nothing here imports torch: a bf16 number is the upper half of an fp32
+number.
 """
 
 import json
 import struct
+import sys
 import zipfile
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -30,12 +34,16 @@ import numpy as np
 
 from regard import atomic
 from regard.checkpoint.files import read_json
-from regard.errors import CheckpointError
+from regard.checksums import NAME as CHECKSUMS
+from regard.checksums import check, is_whole, read_checksums, sealed, write_checksums
+from regard.errors import CheckpointError, DamageError
 from regard.places import cache_folder
 
 BOX = Path(__file__).parent.parent / "models"
 CARD, STATED, WEIGHTS, TEXTS = "card.json", "model.json", "model.safetensors", "texts.zip"
-PLAIN = ("run.json", "recipe.json", "spec.json", "tokenizer.json", CARD)  # unpacked as they are
+OBJECTS = ("run.json", "recipe.json", "spec.json", CARD)  # each states its own checksum
+TOKENIZER = "tokenizer.json"
+SMALL = (*OBJECTS, TOKENIZER, STATED, CHECKSUMS)  # of these the name of the unpacked folder is made
 KEPT = ("valid.jsonl", "test.jsonl", "notes.jsonl", "words.txt")  # of the run's data
 
 
@@ -53,27 +61,70 @@ class Boxed:
 
     def unpacked(self) -> Path:
         """Its run folder in the user's cache; made on first use, and after each change here."""
-        files = {name: (self.folder / name).read_bytes() for name in (*PLAIN, STATED)}
-        weights, texts = ((self.folder / name).read_bytes() for name in (WEIGHTS, TEXTS))
-        version = _digest([*files.values(), weights, texts])[:12]
-        place = cache_folder() / "models" / version / self.name
+        files = {name: (self.folder / name).read_bytes() for name in SMALL}
+        place = cache_folder() / "models" / _digest(files.values())[:12] / self.name
         if place.is_dir():
-            return place
-        stated = json.loads(files[STATED])
-        if stated["sha256"] != _digest([weights]):
-            raise CheckpointError(f"{self.folder / WEIGHTS}: damaged; install regard again")
-        wide = widened(weights)
-        stated["sha256"] = _digest([wide])
-        with atomic.new_folder(place, replace=False) as folder:
-            for name in PLAIN:
-                (folder / name).write_bytes(files[name])
-            (folder / WEIGHTS).write_bytes(wide)
-            (folder / STATED).write_text(json.dumps(stated, indent=2) + "\n", encoding="utf-8")
-            (folder / "data").mkdir()
-            with zipfile.ZipFile(BytesIO(texts)) as archive:
-                for name in KEPT:
-                    (folder / "data" / name).write_bytes(archive.read(name))
+            damage = _damage(place)
+            if not damage:
+                return place
+            print(f"{damage}; {self.name} is unpacked again.", file=sys.stderr)
+        try:
+            self._unpack(files, place)
+        except CheckpointError as error:
+            what = str(error).partition(";")[0]
+            raise CheckpointError(
+                f"{self.folder}: damaged ({what}); install regard again"
+            ) from None
         return place
+
+    def _unpack(self, files: Mapping[str, bytes], place: Path) -> None:
+        """Into a folder that gets its name when all that is in it has been found whole."""
+        with atomic.new_folder(place, replace=place.is_dir()) as folder:
+            for name, content in files.items():
+                (folder / name).write_bytes(content)
+            weights = (self.folder / WEIGHTS).read_bytes()
+            stated = read_json(folder / STATED)
+            if stated["sha256"] != _digest([weights]):
+                raise DamageError(f"{self.folder / WEIGHTS}: differs from its checksum")
+            wide = widened(weights)
+            (folder / WEIGHTS).write_bytes(wide)
+            text = _sealed_text({**stated, "sha256": _digest([wide])})
+            (folder / STATED).write_text(text, encoding="utf-8")
+            (folder / "data").mkdir()
+            for name, content in _members(self.folder / TEXTS).items():
+                (folder / "data" / name).write_bytes(content)
+            _look_at(folder)
+
+
+def _members(file: Path) -> dict[str, bytes]:
+    """What texts.zip holds; the library has an error of its own for each place that is damaged."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return {name: archive.read(name) for name in KEPT}
+    except (zipfile.BadZipFile, KeyError, EOFError, OSError, RuntimeError, ValueError) as error:
+        raise DamageError(f"{file}: cannot be read: {error}") from None
+    except zlib.error as error:
+        raise DamageError(f"{file}: cannot be unpacked: {error}") from None
+
+
+def _look_at(folder: Path) -> None:
+    """Refuse an unpacked model of which any file is not what was packed."""
+    if read_checksums(folder) is None:
+        raise DamageError(f"{folder / CHECKSUMS}: is missing")
+    check(folder)
+    for name in (*OBJECTS, STATED):
+        read_json(folder / name)
+
+
+def _damage(folder: Path) -> str:
+    """What is wrong with an unpacked model, in a clause."""
+    try:
+        _look_at(folder)
+        if is_whole(folder / WEIGHTS, str(read_json(folder / STATED).get("sha256"))):
+            return ""
+    except CheckpointError as error:
+        return str(error).partition(";")[0]
+    return f"{folder / WEIGHTS}: differs from its checksum"
 
 
 @cache
@@ -87,20 +138,23 @@ def pack(run: Path, place: Path, card: dict[str, Any]) -> None:
     """A finished run → a folder of the box."""
     weights = narrowed((run / WEIGHTS).read_bytes())
     stated = {**read_json(run / STATED), "sha256": _digest([weights])}
+    sums = read_checksums(run)
+    assert sums is not None, "a run of an earlier version: `regard train --resume` adds checksums"
     texts = BytesIO()
     with zipfile.ZipFile(texts, "w") as archive:
         for name in KEPT:  # a fixed date: the same run gives the same bytes
             content = (run / "data" / name).read_bytes()
             archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
     with atomic.new_folder(place) as folder:
-        for name in PLAIN:
+        for name in (*OBJECTS, TOKENIZER):
             if name != CARD:
                 (folder / name).write_bytes((run / name).read_bytes())
         for name, values in {STATED: stated, CARD: card}.items():
-            text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
-            (folder / name).write_text(text, encoding="utf-8")
+            (folder / name).write_text(_sealed_text(values), encoding="utf-8")
         (folder / WEIGHTS).write_bytes(weights)
         (folder / TEXTS).write_bytes(texts.getvalue())
+        unpacked = (TOKENIZER, *(f"data/{name}" for name in KEPT))
+        write_checksums(folder, {name: sums[name] for name in unpacked})
 
 
 def widened(data: bytes) -> bytes:
@@ -136,6 +190,10 @@ def _safetensors(header: dict[str, Any], dtype: str, moved: Any, numbers: bytes)
     stated = json.dumps(header, separators=(",", ":")).encode()
     stated += b" " * (-len(stated) % 8)  # numbers begin at a multiple of eight
     return struct.pack("<Q", len(stated)) + stated + numbers
+
+
+def _sealed_text(values: Mapping[str, Any]) -> str:
+    return json.dumps(sealed(values), indent=2, ensure_ascii=False) + "\n"
 
 
 def _digest(parts: Iterable[bytes]) -> str:

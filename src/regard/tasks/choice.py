@@ -9,9 +9,10 @@ is measured again. Nothing here imports torch.
 """
 
 import json
+import logging
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
@@ -22,6 +23,7 @@ from typing import Any
 from regard import __version__, atomic, lock
 from regard.careful import read_json
 from regard.checkpoint import files
+from regard.checksums import sealed, states_its_own, unsealed
 from regard.decode.engine import Layout
 from regard.errors import CheckpointError
 from regard.processor.machine import cpu_name
@@ -29,6 +31,9 @@ from regard.processor.machine import cpu_name
 ENGINES, CHOICE = "engines", "choice.json"
 FORMAT = 1
 MAX_BYTES = 1024 * 1024
+
+Say = Callable[[str], None]
+to_log: Say = logging.getLogger("regard").info
 
 
 @dataclass(frozen=True)
@@ -108,20 +113,23 @@ def digest(weights: Sequence[Path]) -> str:
 
 def write_choice(folder: Path, choice: Choice) -> None:
     """Keep it in the folder of the model."""
-    text = json.dumps({"format": FORMAT, **asdict(choice)}, indent=2, ensure_ascii=False)
+    values = sealed({"format": FORMAT, **asdict(choice)})
+    text = json.dumps(values, indent=2, ensure_ascii=False)
     atomic.write_text(folder / ENGINES / CHOICE, text + "\n")
 
 
 def read_choice(folder: Path, weights: Sequence[Path]) -> Choice | None:
     """The choice that holds for these weights and versions; None if there is none.
 
-    A file that cannot be understood is as good as none: it is written again.
+    A file that cannot be understood or differs from its checksum is as good as none: it is written
+    again.
     """
     path = folder / ENGINES / CHOICE
     if not path.is_file():
         return None
     try:
-        choice = _choice(read_json(path, MAX_BYTES))
+        values = read_json(path, MAX_BYTES)
+        choice = _choice(unsealed(values, path)) if states_its_own(values) else None
     except (CheckpointError, AttributeError, KeyError, TypeError, ValueError):
         return None
     if choice is None or choice.versions != versions():

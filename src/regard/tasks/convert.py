@@ -13,17 +13,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 from regard import __version__, atomic
-from regard.checkpoint.converted import save_converted
+from regard.checkpoint.converted import WEIGHTS, save_converted
 from regard.checkpoint.families.marian import MARIAN
-from regard.checkpoint.native import save_weights, sha256
+from regard.checkpoint.native import read_json, save_weights, sha256
 from regard.checkpoint.published import load_published, save_published
+from regard.checksums import NAME as CHECKSUMS
+from regard.checksums import add_checksums, read_checksums
 from regard.errors import CheckpointError, MisuseError
 from regard.model.transformer import Transformer
 from regard.tasks.around import COPIED, copy_around
 from regard.tasks.convert_ctranslate2 import fill_folder
 from regard.tasks.golden import golden_of
 from regard.tasks.load import load_run
-from regard.tasks.run import Run, write_json
+from regard.tasks.run import Run, seal, write_json
 from regard.tasks.settings import NOT_DONE
 from regard.tasks.source import Source, open_source
 from regard.tasks.verify import GOLDEN, compare, write_golden
@@ -35,7 +37,6 @@ KEPT = re.compile(
     r"id2label|label2id|problem_type|prefix|language|task_specific_params|bad_words_ids|\w+_token_id"
     r"|max_length|max_new_tokens|num_beams|length_penalty|early_stopping|do_sample"
 )
-OF_A_RUN = ("recipe.json", "spec.json", "tokenizer.json")
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ def convert(
                 _write_tokenizer(Run(source.path).tokenizer, folder)
             else:
                 _copy_files(source, folder, tokenizer)
+            _state_checksums(folder)
             return replace(_conversion(source, out, folder, to), unread=unread)
     expected = golden_of(source.model)
     with atomic.new_folder(out) as folder:
@@ -86,6 +88,8 @@ def convert(
         else:
             again = _write_published(source, folder, to)
             _copy_files(source, folder, tokenizer)
+            if to == "native":
+                _state_checksums(folder)
         got = golden_of(again)
         same_bits = got["weights"] == expected["weights"]
         differences = compare(expected | {"weights": got["weights"]}, got)
@@ -96,6 +100,12 @@ def convert(
             )
         write_golden(folder / GOLDEN, got)
         return _conversion(source, out, folder, to, same_bits)
+
+
+def _state_checksums(folder: Path) -> None:
+    """Of every file whose checksum is not stated yet; regard.json has that of the weights."""
+    names = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+    add_checksums(folder, sorted(names - {CHECKSUMS, WEIGHTS, *(read_checksums(folder) or ())}))
 
 
 def _conversion(
@@ -155,14 +165,16 @@ def _write_run(source: Source, folder: Path, to: To) -> Transformer:
         save_published(model, MARIAN, folder, ids)
         _write_tokenizer(run.tokenizer, folder)
         return load_published(folder)
-    for name in OF_A_RUN:
-        shutil.copyfile(run.folder / name, folder / name)
     made = Run(folder)
+    shutil.copyfile(run.tokenizer, made.tokenizer)
+    write_json(made.recipe, read_json(run.recipe))
+    write_json(made.spec, read_json(run.spec))
     save_weights(made.weights, dict(model.named_parameters()))
     write_json(
         made.weights_info, {"sha256": sha256(made.weights), "converted_from": run.folder.name}
     )
-    write_json(made.info, run.read_info() | {"state": "finished"})
+    write_json(made.info, run.read_info() | {"state": "finished", "log_sha256": ""})
+    seal(made)
     return load_run(folder, "cpu").transformer
 
 
@@ -180,6 +192,5 @@ def _write_tokenizer(file: Path, folder: Path) -> None:
     text = json.dumps(values, ensure_ascii=False, indent=2)
     atomic.write_text(folder / "tokenizer.json", text + "\n")
     roles = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
-    write_json(
-        folder / "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast"} | roles
-    )
+    settings = json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"} | roles, indent=2)
+    atomic.write_text(folder / "tokenizer_config.json", settings + "\n")

@@ -10,8 +10,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from regard.checkpoint.ctranslate2_info import PRECISIONS, SHORTLIST, library, read_pieces
+from regard.checkpoint.ctranslate2_info import (
+    PRECISIONS,
+    SHORTLIST,
+    has_shortlist,
+    library,
+    read_pieces,
+)
 from regard.checkpoint.to_ctranslate2 import check_spec, fill_ctranslate2
+from regard.checksums import add_checksums
 from regard.data.shortlist import learn_shortlist, write_shortlist
 from regard.data.store import PairStore
 from regard.decode.engine import Frame, Layout
@@ -65,14 +72,16 @@ def fill_folder(source: Source, folder: Path, precision: str, shortlist: bool) -
 
 def add_shortlist(folder: Path, corpus: Path) -> None:
     """Learn a shortlist from the training pairs of a run; one that is there stays."""
-    if (folder / SHORTLIST).is_file():
+    if has_shortlist(folder):
         return
     store = PairStore.open(corpus)
+    store.verify()
     # Evenly from all over: a corpus may be sorted, and is not read to its end.
     step = max(1, len(store) // 50_000)
     pairs = (store[i] for i in range(0, len(store), step))
     learned = learn_shortlist(pairs, store.vocabulary)
     write_shortlist(folder / SHORTLIST, learned, read_pieces(folder))
+    add_checksums(folder, [SHORTLIST])
 
 
 def _text_of(source: Source) -> tuple[Codec, Rules]:

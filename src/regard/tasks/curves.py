@@ -8,9 +8,9 @@ from typing import Any, Literal
 from regard.checkpoint.files import read_json
 from regard.config import build
 from regard.draw.curve import Point
-from regard.errors import DataError, RegardError
+from regard.errors import DamageError, DataError, RegardError
 from regard.model.spec import Spec, parameter_count
-from regard.tasks.log import read_log
+from regard.tasks.log import damage_to_log, read_log
 from regard.tasks.run import Run, open_run
 
 What = Literal["loss", "score", "bleu", "rate"]
@@ -60,6 +60,8 @@ def read_curves(folders: Sequence[Path], what: What) -> list[Curve]:
     for folder, name in zip(folders, names, strict=True):
         run = open_run(folder)
         records, title = read_log(run.log), title_of(run)
+        if damage := damage_to_log(run.log, records, run.read_info().get("log_sha256", "")):
+            raise DamageError(f"{damage}; copy the run again from where it is whole")
         steps = [r for r in records if r.get("kind") == "train"]
         checks = [r for r in records if r.get("kind") == "validation"]
         key = "bleu" if what == "bleu" else score_key(checks, judged_by_f1(run))

@@ -246,6 +246,7 @@ def _labelled_ids(
 
 def load_texts(run: Run) -> EncoderData:
     """What `prepare_texts` left in the run folder."""
+    run.check_data()
     tokenizer = load_tokenizer(run.folder)
     if tokenizer is None:
         raise CheckpointError(f"{run.folder}: the files of its tokenizer are gone; copy it again")
@@ -260,7 +261,7 @@ def load_texts(run: Run) -> EncoderData:
 
 def held_out(run: Run) -> list[Labelled]:
     """The rows that a run validates on."""
-    rows: list[dict[str, Any]] = read_texts(run.data / "valid.jsonl")
+    rows: list[dict[str, Any]] = read_texts(run.whole("valid.jsonl"))
     return [
         Labelled(row["text"], row["pair"], tuple(row["labels"]), line)
         for line, row in enumerate(rows, start=1)

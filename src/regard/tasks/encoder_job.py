@@ -119,6 +119,7 @@ class EncoderJob:
 
     def verify(self) -> None:
         self.data.train.verify()
+        self.data.valid.verify()
 
     def forget_old(self, checkpoints: Path, best_step: int) -> None:
         """There is nothing that grows."""

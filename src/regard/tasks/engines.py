@@ -8,9 +8,7 @@ ctranslate2   on a CPU; an option that it does not offer is an error
 Nothing here imports torch until the torch engine is taken, or something must be measured.
 """
 
-import logging
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
@@ -20,10 +18,12 @@ from regard.errors import MisuseError, RegardError
 from regard.processor.survives import ruled_out
 from regard.tasks.choice import (
     Choice,
+    Say,
     default_layout,
     only_one,
     read_choice,
     this_machine,
+    to_log,
     write_choice,
 )
 from regard.tasks.home import Home
@@ -31,9 +31,6 @@ from regard.tasks.home import Home
 NAMES = ("auto", "torch", "ctranslate2")
 PRECISIONS = ("auto", "fp32", "bf16", "int8", "int16")  # int16 is for `embed` alone
 PREPARING = "Preparing the fast engine (once) …"
-
-Say = Callable[[str], None]
-to_log: Say = logging.getLogger("regard").info
 
 
 @dataclass(frozen=True)
@@ -174,7 +171,7 @@ class Engines:
                 self.say(PREPARING)
                 from regard.tasks.settle import settle
 
-                choice = settle(self.home, choice)
+                choice = settle(self.home, choice, say=self.say)
                 write_choice(self.home.folder, choice)
         self._choice = choice
         return choice
@@ -193,7 +190,8 @@ class Engines:
         elif not choice.checks.get(f"ctranslate2 {precision}", {}).get("passed", False):
             self._note(f"{precision} did not pass the check that auto insists on")
         layout = self._laid_out(choice.layout("ctranslate2", precision))
-        return converted_engine(self.home, choice.weights, layout, self.asked.shortlist)
+        shortlist = self.asked.shortlist
+        return converted_engine(self.home, choice.weights, layout, shortlist, self.say)
 
     def _torch(self) -> Engine:
         if "torch" not in self._open:

@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from regard import atomic
-from regard.checkpoint.files import folder_name, read_json, steps_saved
+from regard.checkpoint.files import steps_saved
+from regard.checkpoint.native import load_state
 from regard.data.ahead import ahead
 from regard.data.batch import Batch, make_batch
 from regard.data.buckets import BatchOrder, PlannedBatch
 from regard.data.store import Ids, PairStore, write_store
-from regard.errors import ConfigError
+from regard.errors import ConfigError, DamageError
 from regard.tasks.prepare import Prepared
 from regard.tasks.recipe import Recipe
 from regard.text.tokenizer import Tokenizer
@@ -90,8 +91,10 @@ class Epochs:
         if not drawn or not steps:
             return
         recent = [step for step in steps if step != best_step] or steps
-        states = [read_json(checkpoints / folder_name(step) / "state.json") for step in recent]
-        first = min(int(state["epoch"]) for state in states)
+        try:
+            first = min(int(load_state(checkpoints, step)["epoch"]) for step in recent)
+        except DamageError:  # which epochs it needs is not known
+            return
         for folder in drawn:
             if int(folder.name.removeprefix(DRAWN)) < first:
                 atomic.remove_folder(folder)

@@ -28,7 +28,7 @@ from regard.tasks.final import choose_final, final_candidates, lower_is_better
 from regard.tasks.job import Began, Job, Validated
 from regard.tasks.keep import Keeper
 from regard.tasks.load import load_into
-from regard.tasks.log import Log
+from regard.tasks.log import Log, damage_to_log, log_checksum, records_until
 from regard.tasks.pace import choose_compute, measured
 from regard.tasks.preflight import steps_within
 from regard.tasks.recipe import Recipe
@@ -148,7 +148,11 @@ class Fit:
             if self.job.begins_with is not None:
                 stated = self.run.read_info().get("begun_from")
                 check_digest(self._weights(), stated, self.job.begins_with)
-        self.run.update_info(state="training", ended="")
+        begun = self.progress
+        kept = records_until(self.run.log, begun.step, begun.logged)
+        if damage := damage_to_log(self.run.log, kept, begun.log_sha256):
+            say(f"Warning: {damage}.")
+        self.run.update_info(state="training", ended="", log_sha256="")
 
     def _take_up(self, steps: list[int], say: Callable[[str], None]) -> bool:
         """Stand where the last whole one of these checkpoints stood; False if there is none."""
@@ -278,7 +282,8 @@ class Fit:
         candidates = final_candidates(self.model, self.progress, self.keeper, train, say)
         candidates |= self.ema.candidate(self._weights())
         sentence = choose_final(self.model, candidates, self._validation, self.run, train)
-        self.run.update_info(state="finished", step=self.progress.step)
+        log = log_checksum(self.run.log)
+        self.run.update_info(state="finished", step=self.progress.step, log_sha256=log)
         return sentence
 
     def _weights(self) -> dict[str, Tensor]:
@@ -333,7 +338,7 @@ class Fit:
     def _save(self, log: Log, bar: TrainingProgress) -> None:
         """A checkpoint; of the older ones, those that finish() may need are kept."""
         log.sync()
-        self.progress.logged = log.records
+        self.progress.logged, self.progress.log_sha256 = log.records, log.checksum
         every = self.recipe.train.validate_every
         if not every or self.progress.step % every == 0:
             self.progress.rollbacks = 0  # they are counted for one checkpoint

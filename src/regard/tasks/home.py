@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regard.checkpoint.files import folder_name, is_published, read_json, steps_saved
+from regard.checkpoint.files import (
+    folder_name,
+    is_converted,
+    is_published,
+    read_json,
+    steps_saved,
+)
+from regard.checksums import check
 from regard.config import build
 from regard.decode.hypothesis import Search
 from regard.decode.rules import NO_RULES, Rules
@@ -155,7 +162,7 @@ def _validation_pairs(run: Run) -> Probe:
     """Evenly from all over the held-out pairs: their beginning may be all of one kind."""
     from regard.tasks.prepare import read_texts
 
-    file = run.data / "valid.jsonl"
+    file = run.whole("valid.jsonl")
     rows = read_texts(file) if file.is_file() else []
     if not rows:
         return [(text, None) for text in SENTENCES]
@@ -203,6 +210,8 @@ def open_home(path: str | Path, device: str = "auto") -> Home:
     folder = folder_of(path)
     published = is_published(folder) and not Run(folder).info.is_file()
     if published:
+        if is_converted(folder):
+            check(folder)
         choice = read_choice(folder, weights_of_published(folder))
         tokenizer = load_tokenizer(folder) if choice else None
         if choice is None or tokenizer is None or choice.engine == "torch":

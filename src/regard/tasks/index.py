@@ -223,23 +223,36 @@ def _embedded(
     for start in range(0, len(texts), CHUNK):
         chunk = texts[start : start + CHUNK]
         key = sha256("\0".join([encoder.fingerprint, *chunk]).encode()).hexdigest()
-        kept = _kept(pending / f"{key}.npy", (len(chunk), encoder.width))
+        kept = _kept(pending, key, (len(chunk), encoder.width))
         if kept is None:
             kept = unit(encoder.embed(chunk))
             if len(texts) > CHUNK:
-                content = io.BytesIO()
-                np.save(content, kept, allow_pickle=False)
-                atomic.write_bytes(pending / f"{key}.npy", content.getvalue())
+                _keep(pending, key, kept)
         bar.advance(len(chunk))
         yield kept
 
 
-def _kept(path: Path, shape: tuple[int, int]) -> NDArray[np.float32] | None:
-    try:
-        kept: NDArray[np.float32] = np.load(path, allow_pickle=False)
-    except (OSError, ValueError):
-        return None
-    return kept if kept.shape == shape and kept.dtype == np.float32 else None
+def _keep(pending: Path, key: str, vectors: NDArray[np.float32]) -> None:
+    """Against a kill; the name has the checksum, so neither is there without the other."""
+    content = io.BytesIO()
+    np.save(content, vectors, allow_pickle=False)
+    data = content.getvalue()
+    atomic.write_bytes(pending / f"{key[:32]}-{sha256(data).hexdigest()}.npy", data)
+
+
+def _kept(pending: Path, key: str, shape: tuple[int, int]) -> NDArray[np.float32] | None:
+    """What was kept, if it is whole; else it is made again."""
+    for path in pending.glob(f"{key[:32]}-*.npy"):
+        try:
+            data = path.read_bytes()
+            if not path.stem.endswith(sha256(data).hexdigest()):
+                continue
+            kept: NDArray[np.float32] = np.load(io.BytesIO(data), allow_pickle=False)
+        except (OSError, ValueError):
+            continue
+        if kept.shape == shape and kept.dtype == np.float32:
+            return kept
+    return None
 
 
 def _rows(

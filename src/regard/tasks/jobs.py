@@ -12,7 +12,7 @@ from regard.tasks.further import parts_lines
 from regard.tasks.job import Job
 from regard.tasks.prepare import Corpus, load_prepared, prepare, survey
 from regard.tasks.recipe import Recipe
-from regard.tasks.run import Run
+from regard.tasks.run import Run, seal
 from regard.tasks.similar_data import SimilarData, load_pairs, prepare_pairs, survey_pairs
 from regard.tasks.similar_job import SimilarJob
 from regard.tasks.text_survey import survey_texts, survey_unlabelled
@@ -43,11 +43,15 @@ def survey_of(recipe: Recipe) -> Corpus | Texts:
 
 def prepared_job(run: Run, recipe: Recipe, found: Corpus | Texts) -> AnyJob:
     """Fill the run's data folder."""
+    job: AnyJob
     if isinstance(found, Corpus):
-        return TranslationJob(run, recipe, prepare(run, recipe, found))
-    if recipe.objective == "similar":
-        return SimilarJob(run, recipe, prepare_pairs(run, recipe, found))
-    return EncoderJob(run, recipe, prepare_texts(run, recipe, found))
+        job = TranslationJob(run, recipe, prepare(run, recipe, found))
+    elif recipe.objective == "similar":
+        job = SimilarJob(run, recipe, prepare_pairs(run, recipe, found))
+    else:
+        job = EncoderJob(run, recipe, prepare_texts(run, recipe, found))
+    seal(run)
+    return job
 
 
 def data_lines(job: AnyJob, recipe: Recipe, found: Corpus | Texts) -> list[str]:

@@ -31,7 +31,7 @@ from regard.tasks.home import best_step, home_of_run, parts_of_run, run_named
 from regard.tasks.logits import raw_logits
 from regard.tasks.named import folder_of
 from regard.tasks.published import Published, open_published
-from regard.tasks.run import Run
+from regard.tasks.run import Run, open_run
 from regard.tasks.score import Scored, score_texts
 from regard.tasks.settings import Settings
 from regard.tasks.translate import Translation, Translator
@@ -173,6 +173,7 @@ def load(
 
 def load_encoder(run: Run, device: str = "auto", asked: Asked = TORCH) -> Published:
     """The model of a run that trained an encoder, with the tasks of a published one."""
+    run = open_run(run.folder)
     spec = build(Spec, read_json(run.spec), str(run.spec))
     transformer = Transformer(spec, seed=None)
     load_into(transformer, _weights(run, transformer))

@@ -2,7 +2,9 @@
 
 import json
 import os
+from collections.abc import Iterable
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -24,17 +26,20 @@ class Log:
         A run that went back to a checkpoint has such steps twice; then the number of `records`, as
         the checkpoint remembers it, says where to cut.
         """
-        kept = read_log(path) if after_step else []
-        kept = kept[:records] if records else [r for r in kept if r["step"] <= after_step]
-        atomic.write_text(path, "".join(json.dumps(record) + "\n" for record in kept))
+        kept = records_until(path, after_step, records)
+        begun = _written(kept)
+        atomic.write_bytes(path, begun)
         self.records = len(kept)
+        self._sum = sha256(begun)
         self._waiting = b""
         self._file = path.open("ab", buffering=0)
         self._board = _summary_writer(tensorboard, after_step)
 
     def write(self, kind: str, step: int, **numbers: Any) -> None:
+        line = _written([{"kind": kind, "step": step, **numbers}])
         self.records += 1
-        self._waiting += json.dumps({"kind": kind, "step": step, **numbers}).encode() + b"\n"
+        self._sum.update(line)
+        self._waiting += line
         self._write_waiting()
         if self._board is not None:
             try:
@@ -43,6 +48,11 @@ class Log:
                         self._board.add_scalar(f"{kind}/{name}", value, step)
             except OSError:  # its thread met a full disk and is no more; log.jsonl has it all
                 self._board = None
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of all records, those that wait too."""
+        return self._sum.hexdigest()
 
     def sync(self) -> None:
         """Everything to the disk: before a checkpoint that counts on it."""
@@ -82,10 +92,40 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     records = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
-            records.append(json.loads(line))
+            record = json.loads(line)
         except ValueError:
             continue
+        if isinstance(record, dict) and {"kind", "step"} <= record.keys():
+            records.append(record)
     return records
+
+
+def records_until(path: Path, step: int, records: int = 0) -> list[dict[str, Any]]:
+    """Those of a log up to a step, or so many, which are kept when a run goes on from there."""
+    kept = read_log(path) if step else []
+    return kept[:records] if records else [r for r in kept if r["step"] <= step]
+
+
+def log_checksum(path: Path) -> str:
+    """SHA-256 of the records of a log."""
+    return sha256(_written(read_log(path))).hexdigest()
+
+
+def damage_to_log(path: Path, records: Iterable[dict[str, Any]], checksum: str) -> str:
+    """A sentence, if these records of a log have not the checksum that was stated.
+
+    Nothing that is trained rests on the log, so a run can go on without it.
+    """
+    if not checksum or sha256(_written(records)).hexdigest() == checksum:
+        return ""
+    return (
+        f"{path}: differs from its checksum: it was damaged or changed, and curves that are drawn "
+        "from it may be wrong; the weights do not depend on it"
+    )
+
+
+def _written(records: Iterable[dict[str, Any]]) -> bytes:
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
 
 
 def _summary_writer(folder: Path, after_step: int) -> Any:

@@ -160,6 +160,7 @@ def _vocabulary(recipe: Recipe, corpus: Corpus) -> Tokenizer:
 
 def load_prepared(run: Run) -> Prepared:
     """What `prepare` left in the run folder."""
+    run.check_data()
     rows = read_texts(run.data / "valid.jsonl")
     return Prepared(
         Tokenizer.load(run.tokenizer),
@@ -188,7 +189,7 @@ def read_texts(path: Path) -> list[dict[str, Any]]:
 
 def kept_entries(run: Run, name: str) -> list[Entry]:
     """The phrasebook's `test` or `notes` pairs of a run (kept with it: the grammar may change)."""
-    path = run.data / f"{name}.jsonl"
+    path = run.whole(f"{name}.jsonl")
     return [build(Entry, row, str(path)) for row in read_texts(path)]
 
 

@@ -126,7 +126,7 @@ def _copy_start(straight: Run, killed: Run) -> None:
     """The second run before its first step: prepared data and the way to compute are the same."""
     killed.folder.mkdir()
     encoder = [path for path in (straight.folder / ENCODER,) if path.is_file()]
-    for path in (straight.info, straight.recipe, straight.spec, *encoder):
+    for path in (straight.info, straight.recipe, straight.spec, straight.checksums, *encoder):
         shutil.copy(path, killed.folder / path.name)
     copy_around(straight.folder, killed.folder)  # the tokenizer
     shutil.copytree(straight.data, killed.data, copy_function=_link)

@@ -1,6 +1,7 @@
 """A run folder: everything one training makes, and where each thing lies in it.
 
 runs/demo/
+  checksums.json      of what is written once: the tokenizer's files, the texts of data/
   run.json            state (training, stopped, finished), threads, versions, what was chosen
   recipe.json         the recipe with every key, as used
   spec.json           the model's spec            tokenizer.json   the vocabulary
@@ -9,6 +10,9 @@ runs/demo/
   checkpoints/        checkpoint/native.py
   model.safetensors   the weights to use          model.json       where they come from
   loss.png            the loss curve
+
+Objects like run.json state their own checksum (checksums.py); data/train and checkpoints/ have
+those of their files; model.json has that of the weights, and run.json, in the end, that of the log.
 """
 
 import json
@@ -20,11 +24,18 @@ from typing import Any
 
 from regard import atomic, lock
 from regard.checkpoint.files import is_published, read_json
+from regard.checksums import NAME as CHECKSUMS
+from regard.checksums import check, note_once, read_checksums, sealed, sha256, write_checksums
 from regard.errors import CheckpointError, MisuseError
+from regard.tasks.around import files_around
 from regard.tasks.box import models_in_the_box
 from regard.tasks.named import near_short_name
 
 KNOWN_BY = ("run.json", "config.json")  # a run, a published model
+# What states its own checksum.
+SEALED = ("run.json", "recipe.json", "spec.json", "model.json", "encoder.json")
+DATA = "data/"
+UNPREPARED = "a training that was killed while it prepared its data; delete it and train again"
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,10 @@ class Run:
     @property
     def info(self) -> Path:
         return self.folder / "run.json"
+
+    @property
+    def checksums(self) -> Path:
+        return self.folder / CHECKSUMS
 
     @property
     def recipe(self) -> Path:
@@ -84,10 +99,40 @@ class Run:
         known = read_json(self.info) if self.info.exists() else {}
         write_json(self.info, {**known, **changes})
 
+    def whole(self, name: str) -> Path:
+        """A file of its data, known to be what was written if it is there."""
+        if (self.data / name).exists():
+            check(self.folder, [f"{DATA}{name}"])
+        return self.data / name
+
+    def check_data(self) -> None:
+        """Refuse data that was changed since; stores of ids are checked by their own `verify`."""
+        check(self.folder, [n for n in read_checksums(self.folder) or () if n.startswith(DATA)])
+
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """A JSON object, readable and atomic."""
-    atomic.write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    """A JSON object that states its own checksum, readable and atomic."""
+    atomic.write_text(path, json.dumps(sealed(value), indent=2, ensure_ascii=False) + "\n")
+
+
+def seal(run: Run) -> None:
+    """State the checksums of what has been prepared; the last of all that is written for that.
+
+    A run of an earlier version gets all that it lacks.
+    """
+    for name in SEALED:
+        path = run.folder / name
+        if path.is_file() and not run.checksums.exists():
+            write_json(path, read_json(path))
+    files = [*files_around(run.folder), *(f for f in run.data.rglob("*") if _is_text(f))]
+    sums = {file.relative_to(run.folder).as_posix(): sha256(file) for file in files}
+    write_checksums(run.folder, sums)
+
+
+def _is_text(file: Path) -> bool:
+    """Whether a file of the data is none of a store of ids, which states its own checksums."""
+    hidden = any(part.startswith(".") for part in (file.name, file.parent.name))
+    return file.is_file() and not hidden and not (file.parent / "store.json").exists()
 
 
 def new_run(folder: Path) -> Run:
@@ -121,9 +166,12 @@ def free_folder(parent: Path, name: str) -> Path:
 
 
 def open_run(folder: Path) -> Run:
-    """An existing run, or an error that names what is there instead."""
+    """An existing run whose small files are whole, or an error that names what is there instead."""
     run = Run(folder)
     if run.info.is_file():
+        _check_small_files(run)
+        if "state" not in run.read_info():  # the last thing that is written before the first step
+            raise CheckpointError(f"{folder}: {UNPREPARED}")
         return run
     if folder.is_file():
         raise MisuseError(f"{folder}: is a file, expected the folder of a run")
@@ -131,10 +179,9 @@ def open_run(folder: Path) -> Run:
         raise MisuseError(f"{folder}: a published model, expected a run, made by `regard train`")
     if folder.is_dir():
         begun = run.recipe.exists() or run.data.exists()
-        advice = "a training that was killed while it prepared its data; delete it and train again"
         raise CheckpointError(
             f"{folder}: neither a run (no run.json) nor a published model (no config.json)"
-            f"{f': {advice}' if begun else '; `regard doctor` says what it holds'}"
+            f"{f': {UNPREPARED}' if begun else '; `regard doctor` says what it holds'}"
         )
     if str(folder) in models_in_the_box():
         raise MisuseError(
@@ -146,3 +193,19 @@ def open_run(folder: Path) -> Run:
     trained = f"; `regard train` makes a run, the box has {', '.join(models_in_the_box())}"
     listed = near_short_name(folder) or listed or trained
     raise MisuseError(f"{folder}: no such folder{listed}")
+
+
+def _check_small_files(run: Run) -> None:
+    """All that a run is opened with; weights and data are looked at by those who read them."""
+    stated = read_checksums(run.folder)
+    if stated is None:
+        note_once(
+            run.folder,
+            f"{run.folder} was made before regard kept checksums, so damage to its files may go "
+            f"unnoticed; `regard train --resume {run.folder}` adds them.",
+        )
+    else:
+        check(run.folder, [name for name in stated if not name.startswith(DATA)])
+    for name in SEALED:
+        if (run.folder / name).is_file():
+            read_json(run.folder / name)

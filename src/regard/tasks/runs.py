@@ -14,7 +14,7 @@ from regard.config import build
 from regard.errors import MisuseError, RegardError
 from regard.model.spec import Spec, parameter_count
 from regard.tasks.curves import SCORES, data_in_words, points_of_log, score_key
-from regard.tasks.log import read_log
+from regard.tasks.log import damage_to_log, read_log
 from regard.tasks.recipe_sections import STEPS
 from regard.tasks.run import Run, only_one
 
@@ -67,7 +67,9 @@ def _row(run: Run) -> Row:
         state, steps, minutes = _state(run, str(info.get("state"))), *_aim(recipe["train"], info)
         step = _last_step(run, info)
         spec = build(Spec, read_json(run.spec), str(run.spec))
-        checks = [r for r in read_log(run.log) if r.get("kind") == "validation"]
+        records = read_log(run.log)
+        damage = damage_to_log(run.log, records, info.get("log_sha256", ""))
+        checks = [r for r in ([] if damage else records) if r.get("kind") == "validation"]
         key = score_key(checks, recipe["data"].get("labels") == "several")
         return Row(
             folder=str(run.folder),
@@ -82,6 +84,7 @@ def _row(run: Run) -> Row:
             parameters=parameter_count(spec),
             data=data_in_words(recipe["data"]),
             seconds=age,
+            problem=damage,
         )
     except (RegardError, KeyError, TypeError, AttributeError) as error:
         return Row(str(run.folder), "damaged", seconds=age, problem=str(error))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from regard.decode.engine import Engine
 from regard.errors import DataError, MisuseError, RegardError
 from regard.tasks.codec import Codec
-from regard.tasks.translate import Sentence, Translator
+from regard.tasks.translate import Sentence, Translator, no_number
 
 BATCH = 512  # pairs that are handed to the engine together
 
@@ -81,9 +81,13 @@ def _scored(
                 f"{limit:,} (end token included); divide it"
             )
         outputs.append(ids)
+    scores = engine.score(rows, outputs)
+    for n, log_ps in enumerate(scores, start=first_line):
+        if any(map(math.isnan, log_ps)):
+            raise no_number(n)
     return [
         Scored(*pair, tuple(codec.pieces([*ids, codec.frame.end])), tuple(log_ps))
-        for pair, ids, log_ps in zip(pairs, outputs, engine.score(rows, outputs), strict=True)
+        for pair, ids, log_ps in zip(pairs, outputs, scores, strict=True)
     ]
 
 

@@ -16,14 +16,13 @@ import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
-from hashlib import sha256 as hash_of
 from pathlib import Path
 from typing import Any
 
 from regard import atomic, lock
 from regard.careful import read_json
-from regard.checkpoint.files import sha256
-from regard.errors import CheckpointError, MisuseError
+from regard.checksums import is_whole, sealed, sha256, states_its_own, unsealed
+from regard.errors import CheckpointError, DamageError, MisuseError
 
 FORMAT = "regard index 1"
 MANIFEST = "manifest.json"
@@ -49,14 +48,9 @@ class Manifest:
     files: dict[str, list[Any]]  # name below the generation → size, SHA-256
 
 
-def _sum(values: dict[str, Any]) -> str:
-    return hash_of(json.dumps(values, sort_keys=True).encode()).hexdigest()
-
-
 def write_manifest(index: Path, manifest: Manifest) -> None:
     """Switch to a generation: the one moment in which an index changes."""
-    values = asdict(manifest)
-    text = json.dumps(values | {"checksum": _sum(values)}, indent=1) + "\n"
+    text = json.dumps(sealed(asdict(manifest)), indent=1) + "\n"
     atomic.write_text(index / MANIFEST, text)
 
 
@@ -77,15 +71,15 @@ def read_manifest(index: Path) -> Manifest:
             f"{path}: got {values['format']!r}, expected {FORMAT!r}; "
             "it was made by another version of regard: make it again with --rebuild"
         )
-    stated = values.pop("checksum", None)
-    if set(values) != {field.name for field in fields(Manifest)} or _sum(values) != stated:
+    plain = unsealed(values, path) if states_its_own(values) else {}
+    if set(plain) != {field.name for field in fields(Manifest)}:
         raise damaged(path)
-    return Manifest(**values)
+    return Manifest(**plain)
 
 
-def damaged(path: Path) -> CheckpointError:
+def damaged(path: Path) -> DamageError:
     """The error of a file that is not as it was written."""
-    return CheckpointError(
+    return DamageError(
         f"{path}: damaged, it differs from its checksum; copy the index again, or make it anew "
         "with `regard index … --rebuild`"
     )
@@ -94,7 +88,8 @@ def damaged(path: Path) -> CheckpointError:
 def open_generation(index: Path, check: bool = True) -> tuple[Manifest, Path]:
     """The manifest and the folder of its generation, every file of it looked at.
 
-    `check=False` compares sizes only, which takes no time whatever the size of the index.
+    Of a large one it is remembered for a day that it was whole (checksums.py). `check=False`
+    compares sizes only, which takes no time whatever the size of the index.
     """
     manifest = read_manifest(index)
     for _ in range(TRIES):
@@ -119,7 +114,7 @@ def _check(folder: Path, manifest: Manifest, check: bool) -> None:
         )
     for name, (size, digest) in manifest.files.items():
         path = folder / name
-        if path.stat().st_size != size or (check and sha256(path) != digest):
+        if path.stat().st_size != size or (check and not is_whole(path, digest)):
             raise damaged(path)
 
 

@@ -22,10 +22,12 @@ from regard.tasks.agreement import Checked, Clock, Make, compare, cut_short
 from regard.tasks.choice import (
     ENGINES,
     Choice,
+    Say,
     cores,
     digest,
     stamps,
     this_machine,
+    to_log,
     versions,
 )
 from regard.tasks.home import Home
@@ -38,7 +40,12 @@ SENTENCES = 300  # that it has at most
 SECONDS_MEASURING = 20.0  # then no further layouts; the usual one is always measured
 
 
-def settle(home: Home, before: Choice | None = None, clock: Clock = time.perf_counter) -> Choice:
+def settle(
+    home: Home,
+    before: Choice | None = None,
+    clock: Clock = time.perf_counter,
+    say: Say = to_log,
+) -> Choice:
     """Choose; `before` is a choice for these weights on another machine, whose precision stays."""
     from regard.decode.engines.torch import TorchEngine
 
@@ -50,7 +57,7 @@ def settle(home: Home, before: Choice | None = None, clock: Clock = time.perf_co
         return TorchEngine(model, home.codec.frame, home.rules, layout)
 
     def with_library(layout: Layout) -> Engine:
-        return converted_engine(home, weights, layout)
+        return converted_engine(home, weights, layout, say=say)
 
     checks: dict[str, Checked] = {}
     reason = ""
@@ -175,24 +182,31 @@ def _timed(
     return max(clock() - begun, 1e-6), tokens
 
 
-def converted_engine(home: Home, weights: str, layout: Layout, shortlist: bool = False) -> Engine:
-    """The ctranslate2 engine on the folder of its precision, which is made if it is not fresh."""
-    from regard.checkpoint.ctranslate2_info import SHORTLIST, is_fresh
+def converted_engine(
+    home: Home, weights: str, layout: Layout, shortlist: bool = False, say: Say = to_log
+) -> Engine:
+    """The ctranslate2 engine on the folder of its precision, which is made if it is not fresh.
+
+    A damaged file is told, and the folder made again from the weights, once.
+    """
+    from regard.checkpoint.ctranslate2_info import has_shortlist, is_fresh
     from regard.decode.engines.ctranslate2 import CTranslate2Engine
 
     folder = home.folder / ENGINES / f"ctranslate2-{layout.precision}"
-    if not is_fresh(folder, weights, layout.precision, home.rules.never):
-        _convert(home, folder, weights, layout.precision)
 
     def opened() -> Engine:
-        if shortlist and not (folder / SHORTLIST).is_file():
+        if not is_fresh(folder, weights, layout.precision, home.rules.never):
+            _convert(home, folder, weights, layout.precision)
+        if shortlist and not has_shortlist(folder):
             _learn_shortlist(home, folder)
         frame, rules = home.codec.frame, home.rules
         return CTranslate2Engine(folder, frame, rules, layout, home.limit, shortlist=shortlist)
 
     try:
         return opened()
-    except CheckpointError:  # a damaged file: it can be made again, once
+    except CheckpointError as error:
+        what = str(error).partition(";")[0]
+        say(f"{what}: the engine is made again from the weights.")
         _convert(home, folder, weights, layout.precision)
         return opened()
 

@@ -121,6 +121,7 @@ def prepare_pairs(run: Run, recipe: Recipe, texts: Texts) -> SimilarData:
 
 def load_pairs(run: Run) -> SimilarData:
     """What `prepare_pairs` left in the run folder."""
+    run.check_data()
     tokenizer = load_tokenizer(run.folder)
     if tokenizer is None:
         raise CheckpointError(f"{run.folder}: the files of its tokenizer are gone; copy it again")

@@ -136,6 +136,7 @@ class SimilarJob:
 
     def verify(self) -> None:
         self.data.train.verify()
+        self.data.valid.verify()
 
     def forget_old(self, checkpoints: Path, best_step: int) -> None:
         """There is nothing that grows."""

@@ -16,6 +16,7 @@ from regard.data.table import FORMATS, Table
 from regard.errors import DataError, MisuseError
 from regard.tasks.data_columns import data_of, role_of
 from regard.tasks.run import Run
+from regard.tasks.valid_json import valid_json
 
 Value = Any  # text, a number, None; in .jsonl whatever JSON holds
 MOST_CHARACTERS = 1_000_000  # of a text
@@ -96,7 +97,7 @@ def write_table(path: Path, names: Sequence[str], rows: Iterable[Sequence[Value]
     check_output(path)
     if path.suffix == ".jsonl":
         objects = (dict(zip(names, row, strict=True)) for row in rows)
-        lines = (json.dumps(row, ensure_ascii=False) for row in objects)
+        lines = (valid_json(row, gaps=True) for row in objects)
         atomic.write_text(path, "".join(f"{line}\n" for line in lines))
         return
     made = io.StringIO()

@@ -45,7 +45,7 @@ from regard.tasks.preflight import (
 from regard.tasks.prepare import Corpus, survey
 from regard.tasks.rates import in_words
 from regard.tasks.recipe import Recipe, make_recipe
-from regard.tasks.run import Run, free_folder, new_run, only_one, open_run, write_json
+from regard.tasks.run import Run, free_folder, new_run, only_one, open_run, seal, write_json
 from regard.tasks.short_of_memory import cannot_go_on
 from regard.tasks.static import check_dimensions
 from regard.tasks.stop import polite_stop
@@ -286,6 +286,8 @@ def _resumed(run: Run, request: Request, say: Say) -> Fit:
     recipe = make_recipe(tables, str(run.recipe))
     job = job_of(run, recipe)
     job.verify()  # a byte that changed on the disk would be trained on
+    if not run.checksums.exists():  # of an earlier version
+        seal(run)
     fit = Fit(run, recipe, job, device=run.read_info().get("device"))
     fit.resume(say, anew=request.inexact)
     if request.minutes is not None:  # so many more

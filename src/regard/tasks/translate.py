@@ -6,6 +6,7 @@ longest first; while one chunk is searched the next is encoded and the last one 
 that occurs again is searched once, unless outputs are drawn. Nothing here imports torch.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -14,7 +15,7 @@ from typing import Any
 from regard.decode.engine import Engine, Pending, Row
 from regard.decode.hypothesis import Hypothesis, Search
 from regard.draw.counted import counted
-from regard.errors import DataError, MisuseError, RegardError, nearest
+from regard.errors import CheckpointError, DataError, MisuseError, RegardError, nearest
 from regard.tasks.codec import Codec
 from regard.text.sentences import split_sentences
 
@@ -145,6 +146,8 @@ class Translator:
         for keys, hypotheses in self._searched(engine, order, asked, search, splits):
             texts = iter(self.codec.decode([h.ids for row in hypotheses for h in row]))
             for key, row in zip(keys, hypotheses, strict=True):
+                if not row or any(math.isnan(h.score) for h in row):
+                    raise no_number(asked[key].line)
                 found[key] = [
                     Translation(next(texts), h.score, h.log_probability, h.finished, h.ids)
                     for h in row
@@ -200,6 +203,14 @@ class Translator:
             return []
         known = {text: self.codec.encode_target(text) for text in {s.prefix for s in sentences}}
         return [known[sentence.prefix] if sentence.prefix else [] for sentence in sentences]
+
+
+def no_number(line: int) -> CheckpointError:
+    """The error of an answer whose score is NaN: the words that come with it mean nothing."""
+    return CheckpointError(
+        f"line {line}: the score of the answer is NaN, which is no number: the model's weights are "
+        "damaged or its numbers overflow; try --engine torch, and `regard doctor` on the model"
+    )
 
 
 def sentences_of(texts: Sequence[str], reading: Reading) -> list[Sentence]:

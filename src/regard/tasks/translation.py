@@ -76,6 +76,7 @@ class TranslationJob:
 
     def verify(self) -> None:
         self.data.train.verify()
+        self.data.valid.verify()
 
     def forget_old(self, checkpoints: Path, best_step: int) -> None:
         self._epochs.forget_old(checkpoints, best_step)

@@ -8,7 +8,6 @@ All three give back the very float32 numbers that the model made. The file is th
 whole: an error or a kill on the way leaves the one before, or none.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from jaxtyping import Float
 
 from regard import atomic
 from regard.errors import MisuseError
+from regard.tasks.valid_json import valid_json
 
 Vectors = Float[np.ndarray, "n D"]
 
@@ -122,7 +122,7 @@ def vector_file(path: Path, size: int) -> Iterator[Writer]:
 def as_json(text: str, vector: Float[np.ndarray, " D"]) -> str:
     """A text and its vector as one line; nine digits tell any two float32 apart."""
     row = {"text": text, "vector": [float(f"{x:.9g}") for x in vector.tolist()]}
-    return json.dumps(row, ensure_ascii=False)
+    return valid_json(row)
 
 
 def in_parts(lines: Iterable[list[str]], size: int) -> Iterator[list[str]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from regard import atomic
 from regard.checkpoint.native import read_json
+from regard.checksums import sealed
 from regard.errors import CheckpointError, MisuseError
 from regard.model.transformer import Transformer
 from regard.tasks.golden import FORMAT, TOLERANCE, Row, golden_of, versions
@@ -53,8 +54,8 @@ def verify(path: str | Path, golden: Path | None = None, write: bool = False) ->
 
 
 def write_golden(file: Path, golden: Row) -> None:
-    """golden.json, readable: lists of numbers stay on one line."""
-    lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in golden.items()]
+    """golden.json with its checksum, readable: lists of numbers stay on one line."""
+    lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in sealed(golden).items()]
     atomic.write_text(file, "{\n" + ",\n".join(lines) + "\n}\n")
 
 

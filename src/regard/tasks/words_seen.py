@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from regard import atomic
+from regard.checksums import check
 from regard.text.words import split_words
 
 FILE = "words.txt"
@@ -32,7 +33,10 @@ class WordsSeen:
     def of_run(cls, data: Path) -> "WordsSeen | None":
         """From the run's folder of data; None for a run that keeps no such list."""
         file = data / FILE
-        return cls(file.read_text(encoding="utf-8").split("\n")) if file.is_file() else None
+        if not file.is_file():
+            return None
+        check(data.parent, [f"{data.name}/{FILE}"])
+        return cls(file.read_text(encoding="utf-8").split("\n"))
 
     def new_in(self, text: str) -> list[str]:
         """The words of a text that were never trained on."""

@@ -26,6 +26,7 @@ class Progress:
     rate_cuts: int = 0  # how often it was cut
     validate_first: bool = False  # the validation of this step was interrupted
     logged: int = 0  # records of the log at this moment
+    log_sha256: str = ""  # … and their checksum
     most_cells: int | None = None  # of a part of a batch, where memory is short (train/crew.py)
     # What train/watch.py needs to remember:
     recent: tuple[float, ...] = ()  # losses of the last steps that were taken

@@ -28,6 +28,7 @@ from regard.checkpoint.ctranslate2_info import (
     read_info,
     read_pieces,
 )
+from regard.checksums import check
 from regard.decode.engine import Frame, Layout, Pending, Row
 from regard.decode.hypothesis import Hypothesis, Search
 from regard.decode.rules import NO_RULES, Rules
@@ -78,6 +79,7 @@ class CTranslate2Engine:
     ) -> None:
         self.layout = layout or Layout()
         self._frame, self._rules, self._shortlist = frame, rules, shortlist
+        check(folder)  # a damaged file may answer wrongly, or with NaN, without a word
         info = read_info(folder)
         self._room = info.positions  # of an output
         self._positions = min(positions or self._room, self._room)  # of a source

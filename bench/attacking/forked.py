@@ -1,0 +1,111 @@
+"""`regard …` in a process that is forked from this one: it starts at once, and can be killed."""
+
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+LIMIT = 180.0  # seconds; what takes longer hangs
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended: its exit code (-9: SIGKILL) and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def is_clean(self) -> bool:
+        """An end as a command should have: no traceback, no signal, no NaN."""
+        said = self.out + self.err
+        return self.code >= 0 and "Traceback" not in said and "NaN" not in self.out
+
+    @property
+    def last_words(self) -> str:
+        lines = [line for line in (self.err or self.out).splitlines() if line.strip()]
+        return f"exit {self.code}: {lines[-1].strip() if lines else 'not a word'}"
+
+
+def get_ready() -> None:
+    """Import once what every command imports; nothing is computed here, so a fork is safe."""
+    from regard.processor.survives import get_ready as ask_processor
+
+    ask_processor()
+    with suppress(ImportError):
+        import matplotlib.backends.backend_agg  # noqa: F401
+        from torch.utils import tensorboard  # noqa: F401
+    import regard.cli.main
+    import regard.tasks.settle
+    import regard.tasks.train  # noqa: F401
+
+    # One layout is enough: what is counted here is not speed.
+    regard.tasks.settle.layouts_for = lambda count: [(1, 1)]
+
+
+class Child:
+    """A command that runs."""
+
+    def __init__(self, arguments: Sequence[str], before: Callable[[], None] | None = None) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="said-"))
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            _become(arguments, self._folder, before)
+
+    def wait(self) -> Done:
+        """Its end; one that hangs is killed."""
+        end = time.monotonic() + LIMIT
+        while True:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                break
+            if time.monotonic() > end:
+                os.kill(self.pid, signal.SIGABRT)
+                _, status = os.waitpid(self.pid, 0)
+                break
+            time.sleep(0.005)
+        out, err = (
+            (self._folder / name).read_text(encoding="utf-8", errors="replace")
+            for name in ("out", "err")
+        )
+        return Done(os.waitstatus_to_exitcode(status), out, err)
+
+
+def run(*arguments: str, before: Callable[[], None] | None = None) -> Done:
+    """A command from beginning to end; `before` is called in its process."""
+    return Child(arguments, before).wait()
+
+
+def _become(arguments: Sequence[str], folder: Path, before: Callable[[], None] | None) -> None:
+    """Be that command, and never come back."""
+    code = 99
+    try:
+        for number, name in ((1, "out"), (2, "err")):
+            os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT, 0o600), number)
+        sys.stdout = open(1, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
+        if before is not None:
+            before()
+        sys.argv = ["regard", *arguments]
+        from regard.cli.main import main
+
+        main()
+        code = 0
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
