@@ -119,7 +119,7 @@ def command(
     if as_json:
         click.echo(json.dumps(numbers, ensure_ascii=False))
     else:
-        from rich.console import Console
+        from regard.draw.console import Console
 
         console = Console()
         console.print(_subtitle(found), style="bold", markup=False, highlight=False)

@@ -40,8 +40,7 @@ def command(
         }
         click.echo(json.dumps(numbers))
     else:
-        from rich.console import Console
-
+        from regard.draw.console import Console
         from regard.draw.positions import PositionReport
 
         Console().print(PositionReport(figures), highlight=False)

@@ -1,0 +1,25 @@
+"""The console of pictures and progress bars: rich's, through which no text speaks to a terminal.
+
+Colours and cursor movements come from rich, which keeps them apart from text; what stands in a text
+is made printable.
+"""
+
+from collections.abc import Iterable
+
+from rich import console
+from rich.segment import Segment
+
+from regard.printable import printable
+
+
+class Console(console.Console):
+    """Use it in place of rich's own."""
+
+    def render(
+        self,
+        renderable: console.RenderableType,
+        options: console.ConsoleOptions | None = None,
+    ) -> Iterable[Segment]:
+        """The parts of a picture, their texts printable."""
+        for part in super().render(renderable, options):
+            yield part if part.control else part._replace(text=printable(part.text))
