@@ -5,6 +5,7 @@ is made printable.
 """
 
 from collections.abc import Iterable
+from typing import IO
 
 from rich import console
 from rich.segment import Segment
@@ -14,6 +15,20 @@ from regard.printable import printable
 
 class Console(console.Console):
     """Use it in place of rich's own."""
+
+    @property
+    def file(self) -> IO[str]:
+        """Where it writes: below the stream that makes texts printable (cli/streams.py).
+
+        While a line is redrawn, rich puts a stream of its own above that one.
+        """
+        stream = super().file
+        plain: IO[str] = getattr(stream, "rich_proxied_file", stream)
+        return plain
+
+    @file.setter
+    def file(self, stream: IO[str]) -> None:
+        self._file = stream
 
     def render(
         self,

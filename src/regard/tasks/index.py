@@ -285,4 +285,5 @@ def _write_table(folder: Path, parts: Sequence[_Part]) -> None:
     np.save(folder / PASSAGES, np.array(rows, dtype=np.int64).reshape(-1, 5), allow_pickle=False)
     (folder / TEXTS).write_bytes(b"".join(texts))
     entries = [asdict(part.entry) for part in parts]
-    (folder / FILES).write_text(json.dumps(entries, ensure_ascii=False) + "\n", encoding="utf-8")
+    # In ASCII, which holds every name: one of bytes that are no text could not be written else.
+    (folder / FILES).write_text(json.dumps(entries) + "\n", encoding="ascii")
