@@ -85,3 +85,31 @@ def test_broken_toml_says_where(tmp_path: Path) -> None:
 def test_a_byte_order_mark_does_not_matter(tmp_path: Path) -> None:
     (tmp_path / "sheet.toml").write_bytes(b"\xef\xbb\xbfkey = 1\n")
     assert read_toml(tmp_path / "sheet.toml") == {"key": 1}
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (5000 * "9", "a whole number of more digits than are read"),
+        (100_000 * "[", "nested too deep"),
+    ],
+)
+def test_what_the_parser_cannot_read_is_named(tmp_path: Path, value: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=f"override 'a.x=.*{message}"):
+        override({}, [f"a.x={value}"])
+    (tmp_path / "x.toml").write_text(f"x = {value}\n")
+    with pytest.raises(ConfigError, match=f"x.toml: not valid TOML: {message}"):
+        read_toml(tmp_path / "x.toml")
+
+
+def test_a_file_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
+    with (tmp_path / "x.toml").open("wb") as file:
+        file.truncate(1 << 25)
+    with pytest.raises(ConfigError, match="x.toml: expected a TOML text file, got over"):
+        read_toml(tmp_path / "x.toml")
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+def test_line_ends_of_every_system(tmp_path: Path, ends: str) -> None:
+    (tmp_path / "x.toml").write_bytes(f"a = 1{ends}b = 2{ends}".encode())
+    assert read_toml(tmp_path / "x.toml") == {"a": 1, "b": 2}

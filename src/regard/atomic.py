@@ -3,19 +3,28 @@
 After a crash at any moment the old file is there, or the new one, never a mixture. A folder is
 never there half; one that replaces another of its name may be absent for the moment between the
 two renames. What a crash leaves behind begins with `.tmp-` and is removed by `sweep`.
+
+Only files are replaced. A link stays, and what it leads to is replaced; a device, a pipe or an open
+descriptor (/dev/null, /dev/stdout, `>(command)`) is written to. When there is no room, the error
+names the file that was asked for.
 """
 
 import errno
 import os
 import shutil
+import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 PREFIX = ".tmp-"
 WAITS = (0.01, 0.03, 0.1, 0.3, 1.0)  # seconds before a refused rename is tried again
+MOST_LINKS = 40  # that lead to one another: as many as Linux follows
+# What only writing ends with; the errors of a file object do not say of which file.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -26,21 +35,73 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
-    """A temporary file to fill, which becomes `path` when the block ends without an error."""
+    """A temporary file to fill, which becomes `path` when the block ends without an error.
+
+    What is no file, a device or a pipe, stays and gets the whole content at the end.
+    """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{PREFIX}{path.name}-{os.getpid()}")
-    try:
-        with temporary.open("wb") as file:
+    place = _followed(path)
+    if isinstance(place, int) or _is_no_file(place):
+        with _named(path), tempfile.TemporaryFile() as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        rename(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+            file.seek(0)
+            _pour(file, place)
+        return
+    temporary = place.with_name(f"{PREFIX}{place.name}-{os.getpid()}")
+    with _named(path, temporary):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with temporary.open("wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            rename(temporary, place)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync_folder(place.parent)
+
+
+def _followed(path: Path) -> Path | int:
+    """Where a chain of links ends: a path, with something there or not, or an open descriptor.
+
+    /dev/stdout is such a link too; what it leads to may be a file, but it is being written.
+    """
+    for _ in range(MOST_LINKS):
+        folder = path.parent.resolve()
+        if path.name.isdecimal() and str(folder) in ("/dev/fd", f"/proc/{os.getpid()}/fd"):
+            return int(path.name)
+        if not path.is_symlink():
+            return path
+        path = folder / path.readlink()
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+
+
+def _is_no_file(place: Path) -> bool:
+    """Whether there is a device, a pipe or a socket."""
+    return place.exists() and not place.is_file()
+
+
+def _pour(content: BinaryIO, place: Path | int) -> None:
+    """Write into what is no file; a named pipe waits for its reader, as in a shell."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()  # what was said before comes before
+    with open(os.dup(place) if isinstance(place, int) else place, "wb") as opened:
+        shutil.copyfileobj(content, opened)
+
+
+@contextmanager
+def _named(path: Path, temporary: Path | None = None) -> Iterator[None]:
+    """An error of writing names the path that was asked for, which is the one that a user knows."""
+    try:
+        yield
+    except OSError as error:
+        of_ours = temporary is not None and str(error.filename).startswith(str(temporary))
+        if of_ours or (error.filename is None and error.errno in NO_ROOM):
+            error.filename, error.filename2 = str(path), None
         raise
-    sync_folder(path.parent)
 
 
 def write_text(path: Path, content: str) -> None:
@@ -54,31 +115,35 @@ def new_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
 
     With `replace=False` one that another process made meanwhile stays, and ours is thrown away.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{PREFIX}{path.name}-{os.getpid()}")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir()
-    try:
-        yield temporary
-        for file in temporary.rglob("*"):
-            if file.is_dir():
-                sync_folder(file)
-                continue
-            sync_file(file)
-        sync_folder(temporary)
-        older = _doomed(path)  # of that name, for example from before a resume
-        if replace and path.exists():
-            rename(path, older)
-        try:
-            rename(temporary, path)
-        except OSError:
-            if replace or not path.is_dir():
-                raise
-            shutil.rmtree(temporary, ignore_errors=True)
-    except BaseException:
+    place = _followed(path)
+    if isinstance(place, int) or (place.exists() and not place.is_dir()):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    temporary = place.with_name(f"{PREFIX}{place.name}-{os.getpid()}")
+    with _named(path, temporary):
         shutil.rmtree(temporary, ignore_errors=True)
-        raise
-    sync_folder(path.parent)
+        temporary.mkdir()
+        try:
+            yield temporary
+            for file in temporary.rglob("*"):
+                if file.is_dir():
+                    sync_folder(file)
+                    continue
+                sync_file(file)
+            sync_folder(temporary)
+            older = _doomed(place)  # of that name, for example from before a resume
+            if replace and place.exists():
+                rename(place, older)
+            try:
+                rename(temporary, place)
+            except OSError:
+                if replace or not place.is_dir():
+                    raise
+                shutil.rmtree(temporary, ignore_errors=True)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        sync_folder(place.parent)
     shutil.rmtree(older, ignore_errors=True)
 
 
@@ -94,10 +159,19 @@ def _doomed(path: Path) -> Path:
     return path.with_name(f"{PREFIX}removed-{path.name}-{os.getpid()}")
 
 
-def sweep(folder: Path) -> None:
-    """Remove what an earlier crash left in `folder`."""
+def is_left_of(name: str, known: Collection[str]) -> bool:
+    """Whether a crash while one of the `known` names was written or removed has left this one."""
+    middle, _, process = name.removeprefix(PREFIX).rpartition("-")
+    is_ours = name.startswith(PREFIX) and process.isdecimal()
+    return is_ours and (middle in known or middle.removeprefix("removed-") in known)
+
+
+def sweep(folder: Path, known: Collection[str] | None = None) -> None:
+    """Remove what an earlier crash left in `folder`; of the `known` names only, where given."""
     if folder.is_dir():
         for leftover in folder.glob(f"{PREFIX}*"):
+            if known is not None and not is_left_of(leftover.name, known):
+                continue
             if leftover.is_dir():
                 shutil.rmtree(leftover, ignore_errors=True)
             else:

@@ -22,10 +22,13 @@ from regard.errors import CheckpointError
 MAX_PARTS = 400_000  # commas and brackets of a JSON text: each may cost 150 bytes of memory
 MAX_DEPTH = 32
 MAX_DIGITS = 19  # as many as a 64-bit number has
+MAX_BITS = 256  # of a number that is shown
 
 
 def shown(value: object, length: int = 80) -> str:
     """What a file says, as a short text for a message."""
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:  # Python refuses to write it down
+        return f"a whole number of {value.bit_length():,} bits"
     text = repr(value) if isinstance(value, str | int | float) else reprlib.repr(value)
     return text if len(text) <= length else text[: length - 1] + "…"
 

@@ -13,8 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
+from regard.careful import shown
 from regard.errors import ConfigError, nearest
 
+MAX_TOML = 1 << 24  # bytes
 T = TypeVar("T")
 
 
@@ -24,7 +26,11 @@ def read_toml(path: Path, number: Callable[[str], Any] = float) -> dict[str, Any
     `number` reads what is written with a decimal point; `Decimal` keeps it as it was written.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
+        with path.open("rb") as file:
+            data = file.read(MAX_TOML + 1)
+        if len(data) > MAX_TOML:
+            raise ConfigError(f"{path}: expected a TOML text file, got over {MAX_TOML:,} bytes")
+        text = data.decode("utf-8-sig")  # some editors begin a file with a mark
     except FileNotFoundError:
         beside = sorted(p.name for p in path.parent.glob("*.toml")) if path.parent.is_dir() else []
         hint = nearest(path.name, beside) if beside else "; there is no .toml file in that folder"
@@ -34,9 +40,21 @@ def read_toml(path: Path, number: Callable[[str], Any] = float) -> dict[str, Any
     except (UnicodeDecodeError, PermissionError) as error:
         raise ConfigError(f"{path}: expected a TOML text file, got {error}") from None
     try:
-        return tomllib.loads(text, parse_float=number)
-    except (ValueError, RecursionError) as error:  # beside TOML's own: a number of 5,000 digits
+        return _toml(text.replace("\r\n", "\n").replace("\r", "\n"), number)
+    except ValueError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
+
+
+def _toml(text: str, number: Callable[[str], Any] = float) -> dict[str, Any]:
+    """The tables of a TOML text, or a ValueError: TOMLDecodeError where it is no TOML."""
+    try:
+        return tomllib.loads(text, parse_float=number)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    except ValueError as error:
+        if "sys.set_int_max_str_digits" in str(error):  # Python's advice is for programmers
+            raise ValueError("a whole number of more digits than are read") from None
+        raise
 
 
 def override(tables: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
@@ -48,21 +66,26 @@ def override(tables: Mapping[str, Any], assignments: Sequence[str]) -> dict[str,
         dotted, equals, text = assignment.partition("=")
         if not equals or not dotted.strip():
             raise ConfigError(
-                f"override {assignment!r}: expected key=value, for example train.steps=2000"
+                f"override {shown(assignment)}: expected key=value, for example train.steps=2000"
             )
         *sections, key = dotted.strip().split(".")
         place = result
         for section in sections:
             place = place.setdefault(section, {})
             if not isinstance(place, dict):
-                raise ConfigError(f"override {assignment!r}: {section} is a value, not a section")
-        place[key] = _toml_value(text.strip())
+                raise ConfigError(
+                    f"override {shown(assignment)}: {shown(section)} is a value, not a section"
+                )
+        try:
+            place[key] = _toml_value(text.strip())
+        except ValueError as error:
+            raise ConfigError(f"override {shown(assignment)}: not valid TOML: {error}") from None
     return result
 
 
 def _toml_value(text: str) -> Any:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        return _toml(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
 
@@ -73,7 +96,7 @@ def build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
     for key in values:
         if key not in fields:
-            raise ConfigError(f"{where}: unknown key {key!r}{nearest(key, fields)}")
+            raise ConfigError(f"{where}: unknown key {shown(key)}{nearest(key, fields)}")
     kwargs = {key: _convert(hints[key], v, f"{where}: {key}") for key, v in values.items()}
     missing = [
         name
@@ -95,13 +118,13 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     origin = get_origin(hint)
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         if not isinstance(value, Mapping):
-            raise ConfigError(f"{where}: expected a section, got {value!r}")
+            raise ConfigError(f"{where}: expected a section, got {shown(value)}")
         return build(hint, value, where)
     if origin is Literal:
         choices = get_args(hint)
         if value not in choices:
             listed = ", ".join(repr(c) for c in choices)
-            raise ConfigError(f"{where}: got {value!r}, expected one of {listed}")
+            raise ConfigError(f"{where}: got {shown(value)}, expected one of {listed}")
         return value
     if origin in (types.UnionType, typing.Union):
         # The only unions are "this, or nothing"; TOML has no null, so "" stands for nothing.
@@ -109,7 +132,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
         return None if value is None or value == "" else _convert(something, value, where)
     if origin is tuple:
         if not isinstance(value, list | tuple):
-            raise ConfigError(f"{where}: expected a list, got {value!r}")
+            raise ConfigError(f"{where}: expected a list, got {shown(value)}")
         item = get_args(hint)[0]
         return tuple(_convert(item, v, f"{where}[{i}]") for i, v in enumerate(value))
     return _scalar(hint, value, where)
@@ -117,13 +140,17 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
 
 def _scalar(hint: Any, value: Any, where: str) -> Any:
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        if value.bit_length() > 1023:
+            raise ConfigError(f"{where}: got {shown(value)}, more than a number may have")
         return float(value)
     if hint is Path and isinstance(value, str):
+        if "\0" in value:
+            raise ConfigError(f"{where}: got {shown(value)}, expected a path; none holds a NUL")
         return Path(value)
     if isinstance(value, hint) and not (hint is int and isinstance(value, bool)):
         return value
     kind = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
-    raise ConfigError(f"{where}: expected {kind.get(hint, hint)}, got {value!r}")
+    raise ConfigError(f"{where}: expected {kind.get(hint, hint)}, got {shown(value)}")
 
 
 def to_tables(value: Any) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def _flock(path: Path) -> Callable[[], None] | None:
     """How to give the lock up again; None if another has it."""
     import fcntl
 
-    file = path.open("wb")
+    file = path.open("ab")  # a file of that name that somebody else wrote keeps its content
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BaseException as error:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from regard.tasks import index as index_module
 from regard.tasks.encoder import Encoder
 from regard.tasks.index import index_folder
 from regard.tasks.search import open_index
-from regard.tasks.search_store import read_manifest, writing
+from regard.tasks.search_store import read_manifest, write_down, write_manifest, writing
 
 
 @pytest.fixture(scope="module")
@@ -257,9 +258,141 @@ def test_who_has_an_index_open_keeps_its_answers(texts: Path, made: Path, model:
 
 
 def test_what_a_kill_left_behind_is_removed(texts: Path, made: Path, model: Any) -> None:
-    for name in ("generation-000007", "pending", ".tmp-generation-000008-1"):
+    left = ("generation-000007", "pending", ".tmp-generation-000007-1", ".tmp-removed-pending-2")
+    write_down(made, read_manifest(made), *left[:2])  # as an update does before it writes them
+    for name in left:
         (made / name).mkdir()
         (made / name / "x.npy").write_bytes(b"half")
     assert open_index(made, model).search("a cat", 1)
     assert not index_folder(texts, made, model).did_something
     assert sorted(p.name for p in made.iterdir()) == [".lock", "generation-000001", "manifest.json"]
+    assert read_manifest(made).written == ["generation-000001"]
+
+
+OWN = (
+    "pending",
+    "generation-plans",
+    "generation-000001",
+    "generation-000042",
+    "manifest.json",
+    "manifest.json.bak",
+    ".tmp-drafts",
+    ".tmp-generation-000001-77",
+    ".lock.md",
+)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != ".lock"
+    }
+
+
+@pytest.mark.parametrize("rebuild", [False, True])
+@pytest.mark.parametrize("name", OWN)
+def test_a_folder_of_the_users_own_is_refused_and_keeps_everything(
+    name: str, rebuild: bool, texts: Path, tmp_path: Path, model: Any
+) -> None:
+    place = tmp_path / "work"
+    for path in (place / name / "deep.txt", place / f"{name}-too.txt"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("years of work")
+    for folder in (place, place / name):
+        before = contents(folder)
+        with pytest.raises((MisuseError, CheckpointError)):
+            index_folder(texts, folder, model, rebuild=rebuild)
+        assert contents(folder) == before and not (folder / ".lock").exists()
+    (place / name / "deep.txt").unlink()  # and as a file
+    (place / name).rmdir()
+    (place / name).write_text('{"name": "my own app"}')
+    before = contents(place)
+    with pytest.raises((MisuseError, CheckpointError)):
+        index_folder(texts, place, model, rebuild=rebuild)
+    assert contents(place) == before
+
+
+@pytest.mark.parametrize("name", [name for name in OWN if name not in ("manifest.json",)])
+def test_what_a_user_puts_into_an_index_stays(
+    name: str, texts: Path, made: Path, model: Any
+) -> None:
+    name = name.replace("000001", "000003")
+    (made / name).mkdir()
+    (made / name / "deep.txt").write_text("years of work")
+    library.change(texts)
+    with pytest.raises(MisuseError, match="no part of an index"):
+        index_folder(texts, made, model)
+    assert (made / name / "deep.txt").read_text() == "years of work"
+    assert open_index(made, model).search("a cat", 1)  # as before
+
+
+def test_a_first_making_that_was_stopped_goes_on(
+    texts: Path, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = tmp_path / "index"
+    (tmp_path / "index").mkdir()  # empty is as good as new
+
+    def interrupted(self: Encoder, given: list[str]) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as change:
+        change.setattr(Encoder, "embed", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            index_folder(texts, index, root / "bert")
+    with pytest.raises(MisuseError, match="its first making was stopped; go on with"):
+        open_index(index)
+    assert index_folder(texts, index).did_something  # it knows the model
+    assert open_index(index).search("a cat", 1)
+    assert sorted(p.name for p in index.iterdir()) == [
+        ".lock",
+        "generation-000001",
+        "manifest.json",
+    ]
+
+
+def test_while_an_index_is_made_anew_the_old_one_answers(
+    texts: Path, made: Path, model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = library.answers(made, model)
+    seen = []
+    real = Encoder.embed
+
+    def embed(self: Encoder, given: list[str]) -> Any:
+        seen.append(open_index(made, model, check=False).manifest.generation)
+        return real(self, given)
+
+    monkeypatch.setattr(Encoder, "embed", embed)
+    index_folder(texts, made, model, rebuild=True)
+    assert seen == ["generation-000001"]
+    assert library.alike(library.answers(made, model), before)
+    assert read_manifest(made).written == ["generation-000002"]
+
+
+def test_a_damaged_manifest_is_made_anew_and_nothing_is_left(
+    texts: Path, made: Path, model: Any
+) -> None:
+    path = made / "manifest.json"
+    path.write_text(path.read_text().replace('"tokens": ', '"tokens": 1'))
+    with pytest.raises(CheckpointError, match="damaged.*--rebuild"):
+        index_folder(texts, made, model)
+    index_folder(texts, made, model, rebuild=True)
+    assert open_index(made, model).search("a cat", 1)
+    assert [path.name for path in made.glob("gen*")] == ["generation-000002"]
+
+
+@pytest.mark.parametrize("name", ["../texts", "..", "/etc", "generation-plans", 7, "texts"])
+def test_a_manifest_that_names_something_else_removes_nothing(
+    name: Any, texts: Path, made: Path, model: Any
+) -> None:
+    """Its checksum is right: who writes a manifest can compute one."""
+    manifest = read_manifest(made)
+    write_manifest(made, replace(manifest, written=[*manifest.written, name]))
+    library.change(texts)
+    before = contents(texts)
+    with pytest.raises(CheckpointError, match="damaged"):
+        index_folder(texts, made, model)
+    assert contents(texts) == before
+    write_manifest(made, replace(manifest, generation=name))
+    with pytest.raises(CheckpointError, match="damaged"):
+        open_index(made, model)

@@ -1,12 +1,13 @@
 """Recipes: every key is in that of the demo with its default, and typos are named."""
 
 import re
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from regard.config import read_toml
+from regard.config import override, read_toml
 from regard.datasets.find import with_sets
 from regard.datasets.table import named
 from regard.decode.hypothesis import Search
@@ -167,3 +168,101 @@ def test_a_recipe_of_an_earlier_version_ends_where_it_did() -> None:
 def test_a_cosine_without_a_warmup_rises_for_a_tenth_of_its_steps() -> None:
     tables = {**BASE, "train": {"schedule": "cosine", "steps": 300}}
     assert make_recipe(tables, "r").train.warmup == 30
+
+
+# As somebody types them after `train.steps=`: no key has a use for any of these.
+EXTREMES = (
+    "-1",
+    "18446744073709551616",  # 2^64
+    "1" + 4000 * "0",
+    5000 * "9",
+    "0x" + 5000 * "f",
+    "1e308",
+    "-1e308",
+    "1e999",
+    "nan",
+    "inf",
+    "-inf",
+    "true",
+    "2024-01-01",
+    '""',
+    '"\\u0000"',
+    '"' + 20_000 * "x" + '"',
+    20_000 * "y",
+    "[]",
+    "[1, [2, [3]]]",
+    20_000 * "[",
+    900 * "[" + 900 * "]",
+    "{}",
+    "{a = 1}",
+    20_000 * "{a = ",
+    "\n[train]\nsteps = 3",
+    "",
+)
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_no_value_of_any_key_ends_in_anything_but_a_named_error(
+    section: str, tmp_path: Path
+) -> None:
+    """Or it is accepted. For one key of each section also from a file, where the value is TOML."""
+    refused = 0
+    for field in fields(SECTIONS[section]):
+        for value in EXTREMES:
+            try:
+                make_recipe(override(BASE, [f"{section}.{field.name}={value}"]), "r.toml")
+            except ConfigError as error:
+                refused += 1
+                assert len(str(error)) < 2000
+    assert refused > len(EXTREMES)
+    for value in EXTREMES:
+        head = f"[{section}]" if section == "data" else f'[data]\nphrasebook = "de"\n[{section}]'
+        (tmp_path / "extreme.toml").write_text(f"{head}\n{field.name} = {value}\n")
+        with suppress(ConfigError):
+            make_recipe(read_toml(tmp_path / "extreme.toml"), "r.toml")
+
+
+NUMBERS = [
+    f"{section}.{f.name}"
+    for section, cls in SECTIONS.items()
+    for f in fields(cls)
+    if f.type in (int, float, int | None, float | None)
+]
+
+
+@pytest.mark.parametrize("key", NUMBERS)
+@pytest.mark.parametrize("value", ["100000000000000000000000", "-100000000000000000000000", "nan"])
+def test_every_number_has_bounds(key: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=key.partition(".")[2]):
+        make_recipe(override(BASE, [f"{key}={value}"]), "r.toml")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("train.seed", 2**63, "seed: got 9223372036854775808, expected at most 9,223,372,036,854"),
+        ("train.seed", 2**9000, "seed: got a whole number of 9,001 bits, expected at most"),
+        ("train.workers", 100_000, "workers: got 100000, expected at most 256"),
+        ("train.loaders", 100_000, "loaders: got 100000, expected at most 256"),
+        ("train.threads", 100_000, "threads: got 100000, expected at most 1,024"),
+        ("data.weight", 1e9, "weight: got 1000000000.0, expected at most 1,000"),
+        ("data.weight", float("inf"), "weight: got inf, expected at most 1,000"),
+        ("data.max_ratio", float("nan"), "max_ratio: got nan, expected 1 or more"),
+        ("train.minutes", float("inf"), "minutes: got inf, expected at most 10,000,000"),
+        ("decode.beam", 10**9, "beam: got 1000000000, expected at most 10,000"),
+        ("tokenizer.size", 0, "size: got 0, expected 1 or more"),
+        ("similar.high", float("inf"), "high: got inf, expected at most"),
+    ],
+)
+def test_a_number_out_of_bounds_says_what_got_and_expected(
+    key: str, value: float, message: str
+) -> None:
+    section, _, name = key.partition(".")
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        make_recipe({**BASE, section: {**BASE.get(section, {}), name: value}}, "r.toml")
+
+
+def test_further_corpora_have_bounds_too() -> None:
+    more = {"phrasebook": "de", "more": [{"source": "x.tsv", "weight": 10**6}]}
+    with pytest.raises(ConfigError, match=r"more\[0\]: weight: got 1000000.0, expected at most"):
+        make_recipe({"data": more}, "r.toml")

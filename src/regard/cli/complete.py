@@ -1,6 +1,5 @@
 """`regard complete`: go on with a text, token by token as it is made."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,7 @@ def command(
     """
     from regard.cli.lines import texts_of
     from regard.cli.opened import opened
+    from regard.cli.streams import echo_answer
     from regard.decode.sample import Sampling
 
     chosen = {name: value for name, value in options.items() if value is not None}
@@ -47,9 +47,7 @@ def command(
                 continue
             pieces = loaded.stream(text, **chosen)
             first = next(pieces, "")  # a prompt that does not fit is an error, and not printed
-            click.echo(text + first, nl=False)
-            sys.stdout.flush()
+            echo_answer(text + first, nl=False)
             for piece in pieces:
-                click.echo(piece, nl=False)
-                sys.stdout.flush()
+                echo_answer(piece, nl=False)
             click.echo()

@@ -104,9 +104,11 @@ def command(language: str, steps: int | None, folder: Path | None) -> None:
 def _run(title: str, *words: str) -> None:
     """One command, as if it had been typed."""
     from regard.cli.main import group
+    from regard.draw.console import Console
 
-    click.secho(f"\n{title}", bold=True)
-    click.secho(f"$ {_typed(words)}", dim=True)
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console.print(f"\n{title}", style="bold")
+    console.print(f"$ {_typed(words)}", style="dim")
     group.main(list(words), prog_name="regard", standalone_mode=False)
 
 

@@ -63,8 +63,7 @@ def evaluate_texts(
 
 
 def _print(name: str, scores: "TextScores") -> None:
-    from rich.console import Console
-
+    from regard.draw.console import Console
     from regard.draw.counted import counted
     from regard.tasks.evaluate_texts import worst
 

@@ -120,7 +120,7 @@ def command(
     if as_json:
         click.echo(valid_json(numbers))
     else:
-        from rich.console import Console
+        from regard.draw.console import Console
 
         console = Console()
         console.print(_subtitle(found), style="bold", markup=False, highlight=False)

@@ -95,9 +95,8 @@ def _numbers(account: "Account") -> dict[str, object]:
 
 
 def _show(account: "Account") -> None:
-    from rich.console import Console
-
     from regard.draw.attributions import attribution_table
+    from regard.draw.console import Console
 
     found = account.attribution
     quantity = "cosine" if account.answer == "match" else f"p({account.answer})"

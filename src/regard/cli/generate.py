@@ -53,6 +53,7 @@ def command(
     """
     from regard.cli.lines import check_there, one_line, texts_of
     from regard.cli.opened import opened
+    from regard.cli.streams import echo_answer
 
     chosen = {name: value for name, value in options.items() if value is not None}
     if file:
@@ -66,4 +67,4 @@ def command(
                 continue
             for one in found:
                 score = f"{one.score:8.4f}\t" if len(found) > 1 else ""
-                click.echo(score + one_line(one.text))
+                echo_answer(score + one_line(one.text))

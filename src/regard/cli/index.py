@@ -62,6 +62,7 @@ def command(
 
 def _lines(done: "Indexed") -> list[str]:
     from regard.draw.counted import counted
+    from regard.printable import printable_name
 
     said = [
         f"{counted(done.files, 'file')}, {counted(done.passages, 'passage')}",
@@ -80,4 +81,4 @@ def _lines(done: "Indexed") -> list[str]:
         more = ", …" if done.bad_lines > len(done.first_bad) else ""
         shown = ", ".join(done.first_bad) + more
         said.append(f"left out, not UTF-8 text: {counted(done.bad_lines, 'line')} ({shown})")
-    return ["".join(c if c.isprintable() else "?" for c in line) for line in said]
+    return [printable_name(line) for line in said]

@@ -70,7 +70,7 @@ def arriving(file: Path | None) -> Iterator[list[str]]:
         raise DataError(f"{name}: cannot be read: {error.strerror}") from None
     with stream:
         number, rest = 0, b""
-        while data := stream.read1(READ):
+        while data := _read(stream, name):
             *whole, rest = (rest + data).split(b"\n")
             if number == 0 and whole:
                 whole[0] = whole[0].removeprefix(codecs.BOM_UTF8)
@@ -81,6 +81,15 @@ def arriving(file: Path | None) -> Iterator[list[str]]:
             rest = rest.removeprefix(codecs.BOM_UTF8)
         if rest:
             yield [_decoded(rest, name, number + 1)]
+
+
+def _read(stream: "BufferedReader", name: str) -> bytes:
+    from regard.errors import DataError
+
+    try:
+        return stream.read1(READ)
+    except OSError as error:  # a folder, a disk that fails
+        raise DataError(f"{name}: cannot be read: {error.strerror}") from None
 
 
 def check_there(file: Path) -> None:

@@ -3,16 +3,15 @@
 So `regard --help` answers at once and without torch.
 """
 
-import codecs
 import os
 import sys
 from contextlib import suppress
 from importlib import import_module
-from io import TextIOWrapper
 
 import click
 
 from regard import __version__
+from regard.cli.streams import prepared
 from regard.errors import RegardError, nearest
 from regard.processor.caps import enter
 
@@ -96,24 +95,16 @@ def _leave_at_once() -> None:
     os._exit(130)
 
 
-def _write_every_character() -> None:
-    """Windows gives a pipe or a file an old code page, which has neither → nor Hindi: UTF-8 there.
-
-    A terminal of another kind shows what it can.
-    """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
-            if stream.isatty():
-                stream.reconfigure(errors="replace")
-            else:
-                stream.reconfigure(encoding="utf-8")
-
-
 def main() -> None:
     """The entry point: errors of ours end in one sentence and their exit code."""
-    _write_every_character()
+    with prepared():
+        _run()
+
+
+def _run() -> None:
     try:
         group(standalone_mode=False)
+        sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -122,6 +113,8 @@ def main() -> None:
     except RegardError as error:
         click.echo(f"regard: {error}", err=True)
         sys.exit(error.exit_code)
+    except BrokenPipeError:  # nobody reads any more, as after `| head -1`: nothing to say
+        sys.exit(1)
     except OSError as error:  # no space, no permission, a folder where a file should be
         click.echo(f"regard: {error.filename or 'file'}: {error.strerror or error}", err=True)
         sys.exit(1)

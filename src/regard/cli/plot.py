@@ -35,9 +35,8 @@ def command(
     the terminal. A run may still be training; one that was validated once has no curve of
     validations yet: its point is told in words.
     """
-    from rich.console import Console
-
     from regard.draw.comparison import comparison
+    from regard.draw.console import Console
     from regard.draw.line_chart import LineChart
     from regard.tasks.curves import in_one_picture, in_terminal, read_curves
 

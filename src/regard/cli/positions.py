@@ -41,8 +41,7 @@ def command(
         }
         click.echo(valid_json(numbers))
     else:
-        from rich.console import Console
-
+        from regard.draw.console import Console
         from regard.draw.positions import PositionReport
 
         Console().print(PositionReport(figures), highlight=False)

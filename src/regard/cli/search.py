@@ -69,7 +69,10 @@ def command(
 
 
 def _print(found: "list[Match]", folder: str) -> None:
-    from rich.console import Console
+    from rich.markup import escape
+
+    from regard.draw.console import Console
+    from regard.printable import printable_name
 
     console = Console(highlight=False, soft_wrap=True)
     for number, match in enumerate(found):
@@ -77,16 +80,11 @@ def _print(found: "list[Match]", folder: str) -> None:
             console.print()
         lines = f"{match.first}-{match.last}" if match.last > match.first else f"{match.first}"
         ranks = "".join(f"  {name} {rank}." for name, rank in match.ranks.items())
-        console.print(f"[bold]{_safe(match.file)}:{lines}[/]  {match.score:.4f}[dim]{ranks}[/]")
+        name = escape(printable_name(match.file))
+        console.print(f"[bold]{name}:{lines}[/]  {match.score:.4f}[dim]{ranks}[/]")
         for line in _marked(match, console.is_terminal).split("\n", allow_blank=False):
             if line.plain.strip():
                 console.print("    ", line, sep="")
-
-
-def _safe(name: str) -> str:
-    from rich.markup import escape
-
-    return escape("".join(c if c.isprintable() else "?" for c in name))
 
 
 def _marked(match: "Match", coloured: bool) -> "Text":
@@ -99,16 +97,11 @@ def _marked(match: "Match", coloured: bool) -> "Text":
     made, at = Text(), 0
     marks = next(pair for pair in MARKS if not {*pair} & {*match.text} or pair == MARKS[-1])
     for mark in match.highlights:
-        made.append(_shown(match.text[at : mark.start]))
-        word = _shown(match.text[mark.start : mark.end])
+        made.append(match.text[at : mark.start])
+        word = match.text[mark.start : mark.end]
         made.append(
             word if coloured else marks[0] + word + marks[1], "bold yellow" if coloured else ""
         )
         at = mark.end
-    made.append(_shown(match.text[at:]))
+    made.append(match.text[at:])
     return made
-
-
-def _shown(text: str) -> str:
-    """Without the control characters that would speak to a terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)

@@ -104,8 +104,8 @@ def _print_each(model: "Published", pairs: "Pairs", as_json: bool) -> None:
 def _print_agreement(model: "Published", name: str, pairs: "Pairs", as_json: bool) -> None:
     """Both correlations, and the mean cosine of low, middle and high scores as bars."""
     import numpy as np
-    from rich.console import Console
 
+    from regard.draw.console import Console
     from regard.draw.counted import counted
     from regard.draw.tables import bars
     from regard.tasks.similar import agreement, by_score

@@ -13,6 +13,7 @@ import click
 from regard.cli.engine_options import asked_of, engine_facts, engine_options
 from regard.cli.lines import arriving, check_there, one_line, rows_of
 from regard.cli.sections import SectionedCommand, section
+from regard.cli.streams import echo_answer
 from regard.tasks.valid_json import valid_json
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ def _say_notes(engines: "Engines", verbose: bool) -> None:
 
 
 def _write_text(source: str, found: "list[Translation]") -> None:
-    click.echo(one_line(found[0].text))
+    echo_answer(one_line(found[0].text))
 
 
 def _scored_writer(numbered: bool) -> Write:
@@ -224,14 +225,14 @@ def _scored_writer(numbered: bool) -> Write:
         number = next(numbers)
         for answer in found:
             line = f"{answer.score:8.4f}\t{one_line(answer.text)}"
-            click.echo(f"{number}\t{line}" if numbered else line)
+            echo_answer(f"{number}\t{line}" if numbered else line)
 
     return write
 
 
 def _write_pairs(source: str, found: "list[Translation]") -> None:
     for answer in found:
-        click.echo(f"{one_line(source)}\t{one_line(answer.text)}")
+        echo_answer(f"{one_line(source)}\t{one_line(answer.text)}")
 
 
 def _json_writer(engine: "Engine") -> Write:

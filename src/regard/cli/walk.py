@@ -163,8 +163,7 @@ def _write(
 
 
 def _show(sheet: "Worksheet", decimals: int, columns: int | None, pager: bool) -> None:
-    from rich.console import Console
-
+    from regard.draw.console import Console
     from regard.draw.worksheet_terminal import TerminalSheet
 
     console = Console()
@@ -176,6 +175,6 @@ def _show(sheet: "Worksheet", decimals: int, columns: int | None, pager: bool) -
         console.print(picture, crop=False)
     written = caught.get()
     if written.count("\n") < console.height:
-        click.echo(written, nl=False)
+        console.print(picture, crop=False)
     else:
         click.echo_via_pager(written)  # with less, click asks for -R, which keeps the colours

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from regard.careful import shown
 from regard.errors import ConfigError
 
 LengthNorm = Literal["paper", "power"]
@@ -15,6 +16,8 @@ LENGTH_NORMS: dict[str, Callable[[int, float], float]] = {
     "power": lambda n, alpha: float(n**alpha),  # alpha = 1 is the mean log-probability per token
 }
 
+# Far above every use; a beam holds so many outputs of each sentence in memory.
+MOST = {"beam": 10_000, "n_best": 10_000, "max_length": 16_000_000, "top_k": 2_000_000}
 OPTIONAL = ("max_length", "top_k", "top_p", "seed")  # options of a search that may be None
 
 
@@ -61,19 +64,21 @@ class Search:
         for name in ("beam", "n_best", "max_length", "top_k"):
             value = vars(self)[name]
             if value is not None and value < 1:
-                raise ConfigError(f"{name}: got {value}, expected 1 or more")
+                raise ConfigError(f"{name}: got {shown(value)}, expected 1 or more")
+            if value is not None and value > MOST[name]:
+                raise ConfigError(f"{name}: got {shown(value)}, expected at most {MOST[name]:,}")
         for name in ("min_length", "no_repeat_ngram", "coverage"):
             if not 0 <= vars(self)[name] < 1e6:  # NaN fails too
-                raise ConfigError(f"{name}: got {vars(self)[name]}, expected 0 or more")
+                expected = "less than 1,000,000" if vars(self)[name] > 0 else "0 or more"
+                raise ConfigError(f"{name}: got {shown(vars(self)[name])}, expected {expected}")
         if self.max_length is not None and self.min_length >= self.max_length:
             raise ConfigError(
                 f"min_length: got {self.min_length}, expected less than max_length "
                 f"{self.max_length}: the end token needs a place"
             )
         if not 0 < self.repetition_penalty <= 100:
-            raise ConfigError(
-                f"repetition_penalty: got {self.repetition_penalty}, expected more than 0"
-            )
+            got = shown(self.repetition_penalty)
+            raise ConfigError(f"repetition_penalty: got {got}, expected more than 0, at most 100")
         self._check_sampling()
         if self.n_best > self.beam and not self.draws:
             raise ConfigError(
@@ -81,7 +86,7 @@ class Search:
                 f"use a beam of {self.n_best}"
             )
         if not -10 <= self.alpha <= 10:  # NaN fails too
-            raise ConfigError(f"alpha: got {self.alpha}, expected a number from -10 to 10")
+            raise ConfigError(f"alpha: got {shown(self.alpha)}, expected a number from -10 to 10")
         for name, choices in (("length_norm", tuple(LENGTH_NORMS)), ("stop", get_args(Stop))):
             if vars(self)[name] not in choices:
                 listed = ", ".join(choices)
@@ -94,19 +99,21 @@ class Search:
             number = name in ("alpha", "coverage", "repetition_penalty", "temperature", "top_p")
             if isinstance(value, bool) or not isinstance(value, (int, float) if number else int):
                 expected = "a number" if number else "a whole number"
-                raise ConfigError(f"{name}: got {value!r}, expected {expected}")
+                raise ConfigError(f"{name}: got {shown(value)}, expected {expected}")
 
     def _check_sampling(self) -> None:
         if not 0 <= self.temperature <= 100:
-            raise ConfigError(f"temperature: got {self.temperature}, expected 0 to 100")
+            raise ConfigError(f"temperature: got {shown(self.temperature)}, expected 0 to 100")
         if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise ConfigError(f"top_p: got {self.top_p}, expected more than 0, at most 1")
+            raise ConfigError(f"top_p: got {shown(self.top_p)}, expected more than 0, at most 1")
         if self.seed is not None and not 0 <= self.seed < 2**63:
-            raise ConfigError(f"seed: got {self.seed}, expected 0 to 2^63 - 1")
+            raise ConfigError(f"seed: got {shown(self.seed)}, expected 0 to 2^63 - 1")
         if self.draws and self.beam > 1:
-            raise ConfigError(f"beam: got {self.beam}; a draw has none, give beam 1")
+            raise ConfigError(f"beam: got {shown(self.beam)}; a draw has none, give beam 1")
         if self.draws and self.coverage:
-            raise ConfigError(f"coverage: got {self.coverage}; a draw compares no outputs, give 0")
+            raise ConfigError(
+                f"coverage: got {shown(self.coverage)}; a draw compares no outputs, give 0"
+            )
         given = [name for name in ("top_k", "top_p", "seed") if vars(self)[name] is not None]
         if given and not self.draws:
             raise ConfigError(

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
 
-from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from regard.draw.console import Console
 from regard.draw.palette import TRAINING
 
 REDRAWS_PER_SECOND = 4

@@ -7,6 +7,7 @@ label smoothing ε) differ only in training, and ε is a key of the recipe, not 
 
 from typing import Any
 
+from regard.careful import shown
 from regard.config import build
 from regard.errors import ConfigError, nearest
 from regard.model.spec import Spec
@@ -51,5 +52,5 @@ PRESETS: dict[str, dict[str, Any]] = {
 def preset(name: str, vocabulary: int, **changes: Any) -> Spec:
     """The spec of a named size with a vocabulary, and with single fields changed, all checked."""
     if name not in PRESETS:
-        raise ConfigError(f"preset: unknown name {name!r}{nearest(name, PRESETS)}")
+        raise ConfigError(f"preset: unknown name {shown(name)}{nearest(name, PRESETS)}")
     return build(Spec, {"vocabulary": vocabulary, **PRESETS[name], **changes}, f"preset {name}")

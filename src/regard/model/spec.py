@@ -8,10 +8,10 @@ Letters used for shapes in the whole project (jaxtyping axes, checked while test
 A default is written here and nowhere else; the defaults are the paper's base model.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
+from regard.careful import shown
 from regard.errors import ConfigError
 
 # What a file may ask for before anything is allocated: far above every published model of the
@@ -34,6 +34,7 @@ BOUNDS = {
     "rotary_length": 16_000_000,
 }
 MAX_HEAD_SIZE = 65_536
+MAX_ROTARY = 1e15
 MAY_BE_NONE = (
     "vocabulary",
     "encoder_layers",
@@ -98,11 +99,11 @@ class Spec:
             value = vars(self)[name]
             least = 0 if name in MAY_BE_NONE else 1
             if not least <= value <= limit:
-                raise ConfigError(f"{name}: got {value}, expected {least} to {limit}")
+                raise ConfigError(f"{name}: got {shown(value)}, expected {least} to {limit}")
         for name in ("kv_heads", "head_size"):
             value = vars(self)[name]
             if value is not None and not 1 <= value <= MAX_HEAD_SIZE:
-                raise ConfigError(f"{name}: got {value}, expected 1 to {MAX_HEAD_SIZE}")
+                raise ConfigError(f"{name}: got {shown(value)}, expected 1 to {MAX_HEAD_SIZE}")
         if self.encoder_layers == self.decoder_layers == 0:
             raise ConfigError("encoder_layers and decoder_layers are both 0: there is no model")
         if self.head_size is None and self.d_model % self.heads:
@@ -145,8 +146,11 @@ class Spec:
 
     def _check_rotary(self) -> None:
         for name in ("rotary_base", "rotary_factor", "rotary_low", "rotary_high"):
-            if not 0 < vars(self)[name] < math.inf:
-                raise ConfigError(f"{name}: got {vars(self)[name]}, expected a number above 0")
+            if not 0 < vars(self)[name] <= MAX_ROTARY:
+                raise ConfigError(
+                    f"{name}: got {vars(self)[name]}, expected a number above 0, at most "
+                    f"{MAX_ROTARY:.0e}"
+                )
         if self.rotary_low >= self.rotary_high:
             raise ConfigError(
                 f"rotary_low: got {self.rotary_low}, expected less than rotary_high "

@@ -1,5 +1,7 @@
 """Names of the Hugging Face hub → folders of this machine: what is here already is used first."""
 
+import sys
+from contextlib import redirect_stderr
 from pathlib import Path
 
 from regard.careful import member, read_json
@@ -105,8 +107,11 @@ def _download(name: str, patterns: list[str], revision: str | None = None) -> Pa
         RepositoryNotFoundError,
     )
 
+    # The library's bars redraw their lines, which texts may not: they go to the stream below.
+    plain = getattr(sys.stderr, "rich_proxied_file", sys.stderr)
     try:
-        return Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
+        with redirect_stderr(plain):
+            return Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
     except GatedRepoError:
         raise CheckpointError(
             f"{name}: its owners give it on request only; ask on its page of the hub, then log in "

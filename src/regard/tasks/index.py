@@ -11,7 +11,7 @@ names, so an index that was updated is the one that would have been made at once
 import io
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -26,13 +26,13 @@ from regard.errors import DataError, MisuseError
 from regard.tasks.encoder import Encoder, open_encoder
 from regard.tasks.search_store import (
     FORMAT,
-    MANIFEST,
     PENDING,
     Manifest,
     describe,
     next_generation,
     open_generation,
     remove_old,
+    write_down,
     write_manifest,
     writing,
 )
@@ -93,9 +93,12 @@ def index_folder(
     """
     source, index = Path(folder), Path(output)
     before = survey(source, without=index)  # before anything slow: is there such a folder?
-    with writing(index):
-        old = None if rebuild or not (index / MANIFEST).exists() else open_generation(index)
-        if model is None and old is None:
+    with writing(index, rebuild) as there:
+        stopped = there.manifest is not None and not there.manifest.generation
+        old = None if rebuild or stopped or not there.manifest else open_generation(index)
+        if model is None and there.manifest and not rebuild:
+            model = there.manifest.model
+        if model is None:
             raise MisuseError("index: no model; name an encoder with --model")
         if old and old[0].folder != str(source.resolve()):
             raise MisuseError(
@@ -104,15 +107,15 @@ def index_folder(
             )
         kinds = sorted({*SUFFIXES, *_dotted(suffixes), *(old[0].suffixes if old else ())})
         found = survey(source, kinds, index) if kinds != sorted(SUFFIXES) else before
-        encoder = open_encoder(old[0].model if model is None and old else model, device)
+        encoder = open_encoder(model, device)
         if old:
             encoder.insist_on(old[0].fingerprint, index)
         budget = _budget(encoder, tokens or (old[0].tokens if old else None))
         facts = Manifest(
             FORMAT, "", str(source.resolve()), encoder.name, encoder.fingerprint, encoder.width,
-            budget, kinds, 0, {},
+            budget, kinds, 0, {}, there.written,
         )  # fmt: skip
-        return _update(index, facts, found, encoder, old)
+        return _update(index, facts, found, encoder, old, there.manifest)
 
 
 def _dotted(suffixes: Sequence[str]) -> list[str]:
@@ -132,8 +135,14 @@ def _budget(encoder: Encoder, asked: int | None) -> int:
 
 
 def _update(
-    index: Path, facts: Manifest, found: Survey, encoder: Encoder, old: tuple[Manifest, Path] | None
+    index: Path,
+    facts: Manifest,
+    found: Survey,
+    encoder: Encoder,
+    old: tuple[Manifest, Path] | None,
+    current: Manifest | None,
 ) -> Indexed:
+    """Make the index of `facts`, of which `old` is reused; `current` answers until it is there."""
     same = old is not None and old[0].tokens == facts.tokens
     table = Table(old[1], old[0].passages) if old and same else None
     known = {entry.name: (entry, row) for entry, row in table.placed()} if table else {}
@@ -145,21 +154,28 @@ def _update(
     if not done.passages:
         raise _nothing(facts, found)
     if table and not done.did_something and old and old[0].suffixes == facts.suffixes:
-        remove_old(index, old[0].generation)  # what a kill just after the switch has left
+        remove_old(index, old[0])  # what a kill just after the switch has left
         return done
     texts = [passage.text for part in parts for passage in part.passages]
     fresh = [p.text for part in parts if part.old_row is None for p in part.passages]
     name = next_generation(index)
+    answers = current if current and current.generation else facts
+    written = write_down(index, answers, name, PENDING)
     with progress_bar("embed", len(fresh)) as bar, atomic.new_folder(index / name) as folder:
         vectors = Vectors(old[1], old[0].passages, facts.width) if old and table else None
         made = _embedded(encoder, fresh, index / PENDING, bar)
         write_vectors(folder, len(texts), facts.width, _rows(parts, vectors, made))
         write_words(folder, texts)
         _write_table(folder, parts)
-    sums = describe(index / name)
-    values = vars(facts) | {"generation": name, "passages": len(texts), "files": sums}
-    write_manifest(index, Manifest(**values))
-    remove_old(index, name)
+    manifest = replace(
+        facts,
+        generation=name,
+        passages=len(texts),
+        files=describe(index / name),
+        written=written,
+    )
+    write_manifest(index, manifest)
+    remove_old(index, manifest)
     return done
 
 
@@ -282,4 +298,5 @@ def _write_table(folder: Path, parts: Sequence[_Part]) -> None:
     np.save(folder / PASSAGES, np.array(rows, dtype=np.int64).reshape(-1, 5), allow_pickle=False)
     (folder / TEXTS).write_bytes(b"".join(texts))
     entries = [asdict(part.entry) for part in parts]
-    (folder / FILES).write_text(json.dumps(entries, ensure_ascii=False) + "\n", encoding="utf-8")
+    # In ASCII, which holds every name: one of bytes that are no text could not be written else.
+    (folder / FILES).write_text(json.dumps(entries) + "\n", encoding="ascii")

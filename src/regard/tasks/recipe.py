@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from regard.careful import shown
 from regard.config import build
 from regard.decode.hypothesis import Search
 from regard.errors import ConfigError, nearest
@@ -64,12 +65,12 @@ def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
     objective = tables.get("objective", "translate")
     if objective not in OBJECTIVES:
         listed = ", ".join(f'"{name}"' for name in OBJECTIVES)
-        raise ConfigError(f"{where}: objective: got {objective!r}, expected one of {listed}")
+        raise ConfigError(f"{where}: objective: got {shown(objective)}, expected one of {listed}")
     for name, value in sections.items():
         if name not in _SECTIONS:
-            raise ConfigError(f"{where}: unknown key {name!r}{_home_of(name)}")
+            raise ConfigError(f"{where}: unknown key {shown(name)}{_home_of(name)}")
         if not isinstance(value, Mapping):
-            raise ConfigError(f"{where}: {name}: expected a section, got {value!r}")
+            raise ConfigError(f"{where}: {name}: expected a section, got {shown(value)}")
     built: dict[str, Any] = {
         name: build(cls, tables.get(name, {}), f"{where}: [{name}]")
         for name, cls in _SECTIONS.items()
@@ -149,7 +150,8 @@ def _home_of(key: str) -> str:
 def spec_of(model: Mapping[str, Any], vocabulary: int, where: str = "[model]") -> Spec:
     """`preset` and the fields that differ from it, as a spec."""
     changes = dict(model)
-    name = str(changes.pop("preset", "base"))
+    name = changes.pop("preset", "base")
+    name = name if isinstance(name, str) else shown(name)
     if "vocabulary" in changes:
         raise ConfigError(f"{where}: vocabulary follows from tokenizer.size; set it there")
     try:

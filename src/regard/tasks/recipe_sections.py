@@ -1,23 +1,63 @@
 """The sections of a recipe: every key with its default, and what a section refuses by itself."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from regard.careful import shown
 from regard.errors import ConfigError
+from regard.model.spec import BOUNDS
+
+# What a key may hold: far above every use, and far below what a typo would exhaust a machine with.
+# The least of some is not 0 but anything above it (_above_zero).
+MOST_SEED = 2**63 - 1  # the largest that torch, NumPy and JSON all take
+MOST_STEPS = 10**12
+MOST = 10**9  # of what is no count
+DATA = {
+    "validation": (1, 10**9),
+    "max_tokens": (1, 10**6),
+    "max_characters": (1, 10**8),
+    "max_ratio": (1, MOST),
+}
+MOST_WEIGHT = 1000  # times that an epoch shows a corpus
+TRAIN: dict[str, tuple[float, float]] = {
+    "steps": (1, MOST_STEPS),
+    "minutes": (0, 10**7),  # 19 years
+    "token_budget": (1, 10**8),
+    "accumulate": (1, 10**5),
+    "warmup": (0, MOST_STEPS),
+    "factor": (0, MOST),
+    "rate": (0, MOST),
+    "floor": (0, MOST),
+    "plateau_patience": (1, 10**9),
+    "clip": (0, MOST),
+    "validate_every": (0, MOST_STEPS),
+    "bleu_sentences": (0, 10**9),
+    "patience": (0, 10**9),
+    "average": (1, 1000),  # checkpoints, which are all kept
+    "seed": (0, MOST_SEED),
+    "threads": (0, 1024),
+    "workers": (0, 256),  # processes, each with a model of its own
+    "loaders": (0, 256),  # threads, each with two batches that wait
+    "memory": (0, 10**9),  # MB
+}
 
 
-def _at_least(section: object, least: int, names: Sequence[str]) -> None:
-    for name in names:
+def _within(section: object, bounds: Mapping[str, tuple[float, float]]) -> None:
+    """Each of these keys, if it is given, lies between its bounds."""
+    for name, (least, most) in bounds.items():
         value = vars(section)[name]
-        if not value >= least:  # NaN fails too
-            raise ConfigError(f"{name}: got {value}, expected {least} or more")
+        if value is None or least <= value <= most:
+            continue
+        expected = f"at most {most:,}" if value > most else f"{least} or more"
+        raise ConfigError(f"{name}: got {shown(value)}, expected {expected}")  # NaN is here too
 
 
-def _above_zero(name: str, value: float) -> None:
-    if not 0 < value < float("inf"):
-        raise ConfigError(f"{name}: got {value}, expected a number above 0")
+def _above_zero(name: str, value: float, most: float = MOST) -> None:
+    if not 0 < value <= most:
+        expected = f"at most {most:,}" if value > most else "a number above 0"
+        raise ConfigError(f"{name}: got {value}, expected {expected}")
 
 
 @dataclass(frozen=True)
@@ -31,7 +71,7 @@ class More:
     set: str = ""  # the data set that these files are of
 
     def __post_init__(self) -> None:
-        _above_zero("weight", self.weight)
+        _above_zero("weight", self.weight, MOST_WEIGHT)
 
 
 @dataclass(frozen=True)
@@ -62,8 +102,8 @@ class DataSection:
     max_ratio: float = 9.0
 
     def __post_init__(self) -> None:
-        _at_least(self, 1, ("validation", "max_tokens", "max_characters", "max_ratio"))
-        _above_zero("weight", self.weight)
+        _within(self, DATA)
+        _above_zero("weight", self.weight, MOST_WEIGHT)
         if not self.texts and bool(self.phrasebook) == bool(self.source):
             raise ConfigError("expected either phrasebook or source (with target), not both")
         if self.texts and (self.phrasebook or self.source):
@@ -85,6 +125,7 @@ class TokenizerSection:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
+        _within(self, {"size": (1, BOUNDS["vocabulary"])})
         if not 0 <= self.dropout < 1:
             raise ConfigError(f"dropout: got {self.dropout}, expected 0 ≤ p < 1")
         if self.dropout and self.kind != "bytes":
@@ -134,16 +175,7 @@ class TrainSection:
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
 
     def __post_init__(self) -> None:
-        if self.steps is not None:
-            _at_least(self, 1, ("steps",))
-        _at_least(self, 1, ("token_budget", "accumulate", "average"))
-        _at_least(
-            self, 0, ("factor", "clip", "bleu_sentences", "patience", "seed", "threads", "workers")
-        )
-        _at_least(self, 0, ("loaders", "warmup", "validate_every"))
-        for name in ("minutes", "memory"):
-            if vars(self)[name] is not None:
-                _at_least(self, 0, (name,))
+        _within(self, TRAIN)
         self._check_schedule()
         if not 0 <= self.ema < 1:
             raise ConfigError(f"ema: got {self.ema}, expected 0 ≤ decay < 1")
@@ -158,8 +190,6 @@ class TrainSection:
         return STEPS if self.steps is None and self.minutes is None else self.steps
 
     def _check_schedule(self) -> None:
-        _at_least(self, 0, ("rate", "floor"))
-        _at_least(self, 1, ("plateau_patience",))
         if not 0 < self.plateau_factor < 1:
             raise ConfigError(f"plateau_factor: got {self.plateau_factor}, expected 0 < factor < 1")
         if self.schedule != "noam" and self.floor > self.rate:
@@ -181,6 +211,7 @@ class SimilarSection:
     scale: float = 20.0
 
     def __post_init__(self) -> None:
+        _within(self, {"low": (-MOST, MOST), "high": (-MOST, MOST)})
         _above_zero("scale", self.scale)
         if not self.low < self.high:
             raise ConfigError(f"high: got {self.high:g}, expected more than low ({self.low:g})")
@@ -197,7 +228,7 @@ class DistilSection:
 
     def __post_init__(self) -> None:
         _above_zero("temperature", self.temperature)
-        _at_least(self, 0, ("labels", "soft", "hidden"))
+        _within(self, {"labels": (0, MOST), "soft": (0, MOST), "hidden": (0, MOST)})
         if not self.labels + self.soft + self.hidden:
             raise ConfigError("labels, soft and hidden are all 0: there is nothing to learn from")
 
@@ -214,7 +245,7 @@ class LoraSection:
     )
 
     def __post_init__(self) -> None:
-        _at_least(self, 0, ("rank",))
+        _within(self, {"rank": (0, BOUNDS["d_model"])})
         _above_zero("alpha", self.alpha)
         if not self.maps:
             raise ConfigError('maps: got none, expected one or more, e.g. ["query", "value"]')

@@ -1,7 +1,7 @@
 """An index on disk: generations, of which a small manifest names the one that holds.
 
     INDEX/manifest.json          which generation; the model and its fingerprint; a checksum and the
-                                 size of each file; last its own checksum
+                                 size of each file; what else regard wrote; last its own checksum
     INDEX/generation-000002/     vectors.npy codes.faiss words/ passages.npy texts.txt files.json
     INDEX/pending/               vectors of an update that was not finished, to go on from
 
@@ -9,25 +9,34 @@ An update writes a whole new generation beside the old one, makes it safe (fsync
 manifest by a rename. Killed at any moment before, the old index answers; after, the new one. Only
 then is the old generation removed. A process that has it open keeps its files; one that is just
 opening it starts again with the new manifest.
+
+A name is written down in the manifest before anything is written under it, and only names that are
+written down are ever removed: a folder that is not empty and has no manifest is somebody else's,
+and so is a name in an index that its manifest does not know.
 """
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 from regard import atomic, lock
-from regard.careful import read_json
+from regard.atomic import is_left_of
+from regard.careful import read_json, shown
 from regard.checksums import is_whole, sealed, sha256, states_its_own, unsealed
 from regard.errors import CheckpointError, DamageError, MisuseError
 
-FORMAT = "regard index 1"
+KIND = "regard index"
+FORMAT = f"{KIND} 1"
 MANIFEST = "manifest.json"
 PENDING = "pending"
 GENERATION = "generation-"
+LOCK = ".lock"
+OURS = re.compile(rf"{GENERATION}[0-9]{{6,18}}|{PENDING}")  # what a manifest may name
 MAX_MANIFEST = 1 << 20
 TRIES = 5
 
@@ -37,7 +46,7 @@ class Manifest:
     """What an index says of itself."""
 
     format: str
-    generation: str
+    generation: str  # "": the first one is not finished
     folder: str  # whose files these are
     model: str  # a folder or a name of the hub
     fingerprint: str  # of the model's weights, words and pooling
@@ -46,6 +55,7 @@ class Manifest:
     suffixes: list[str]
     passages: int
     files: dict[str, list[Any]]  # name below the generation → size, SHA-256
+    written: list[str]  # every name beside the manifest that is regard's, to be removed one day
 
 
 def write_manifest(index: Path, manifest: Manifest) -> None:
@@ -66,15 +76,33 @@ def read_manifest(index: Path) -> Manifest:
             f"{index}: {what}, expected an index; make one with `regard index FOLDER`"
         )
     values = read_json(path, MAX_MANIFEST)
-    if values.get("format") != FORMAT and str(values.get("format")).startswith("regard index"):
+    if not str(values.get("format")).startswith(KIND):
         raise CheckpointError(
-            f"{path}: got {values['format']!r}, expected {FORMAT!r}; "
+            f"{path}: not of an index, or damaged: got the format {shown(values.get('format'))}, "
+            f"expected {FORMAT!r}; choose another folder, or copy the index again"
+        )
+    if values["format"] != FORMAT:
+        raise CheckpointError(
+            f"{path}: got {shown(values['format'])}, expected {FORMAT!r}; "
             "it was made by another version of regard: make it again with --rebuild"
         )
     plain = unsealed(values, path) if states_its_own(values) else {}
-    if set(plain) != {field.name for field in fields(Manifest)}:
+    # The first indexes did not write their names down: these are the ones that they had.
+    plain.setdefault("written", [plain.get("generation"), PENDING])
+    if not _is_whole(plain):
         raise damaged(path)
     return Manifest(**plain)
+
+
+def _is_whole(values: dict[str, Any]) -> bool:
+    """Whether every field is there, of its type, and names nothing outside of the index."""
+    kinds: dict[str, Any] = {f.name: f.type for f in fields(Manifest)}
+    if values.keys() != kinds.keys() or not all(
+        isinstance(values[name], get_origin(kind) or kind) for name, kind in kinds.items()
+    ):
+        return False
+    names = [*values["written"], *filter(None, [values["generation"]])]
+    return all(isinstance(name, str) and OURS.fullmatch(name) for name in names)
 
 
 def damaged(path: Path) -> DamageError:
@@ -92,6 +120,11 @@ def open_generation(index: Path, check: bool = True) -> tuple[Manifest, Path]:
     compares sizes only, which takes no time whatever the size of the index.
     """
     manifest = read_manifest(index)
+    if not manifest.generation:
+        raise MisuseError(
+            f"{index}: its first making was stopped; go on with `regard index {manifest.folder} "
+            f"--output {index}`"
+        )
     for _ in range(TRIES):
         folder = index / manifest.generation
         try:
@@ -130,38 +163,60 @@ def describe(folder: Path) -> dict[str, list[Any]]:
     }
 
 
+@dataclass(frozen=True)
+class Found:
+    """What lies in the folder of an index."""
+
+    manifest: Manifest | None  # None: there is none, or a damaged one that is to be made anew
+    written: list[str]  # names that are regard's
+
+
 @contextmanager
-def writing(index: Path) -> Iterator[None]:
+def writing(index: Path, rebuild: bool = False) -> Iterator[Found]:
     """Be the only one who changes an index, in a folder that is one or becomes one."""
-    _insist_on_index(index)
+    if index.exists() and not index.is_dir():
+        raise MisuseError(f"{index}: is a file, expected the folder of an index, or a new one")
+    _look(index, rebuild)  # before a lock is put there
     is_new = not index.exists()
     index.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         try:
-            stack.enter_context(lock.held(index / ".lock"))
+            stack.enter_context(lock.held(index / LOCK))
         except lock.Taken:
             raise MisuseError(f"{index}: another process is writing this index") from None
-        atomic.sweep(index)
+        found = _look(index, rebuild)
+        atomic.sweep(index, [MANIFEST, *found.written])
         try:
-            yield
+            yield found
         except BaseException:
-            if is_new and {path.name for path in index.iterdir()} == {".lock"}:
+            if is_new and {path.name for path in index.iterdir()} == {LOCK}:
                 # Nothing came of it. Windows keeps the lock's file, which is open.
                 shutil.rmtree(index, ignore_errors=True)
             raise
 
 
-def _insist_on_index(index: Path) -> None:
-    """Refuse to write among files that are no index."""
-    if index.exists() and not index.is_dir():
-        raise MisuseError(f"{index}: is a file, expected the folder of an index, or a new one")
-    ours = (MANIFEST, PENDING, ".lock", GENERATION, atomic.PREFIX)
-    strange = [p.name for p in index.glob("*") if not p.name.startswith(ours)]
-    if strange:
-        raise MisuseError(
-            f"{index}: holds {sorted(strange)[0]}, which is no part of an index; "
-            "choose an empty or a new folder with --output"
-        )
+def _look(index: Path, rebuild: bool) -> Found:
+    """What is there, if all of it is an index; else an error that names the first stranger."""
+    found = Found(None, [])
+    if (index / MANIFEST).exists():
+        try:
+            manifest = read_manifest(index)
+            found = Found(manifest, manifest.written)
+        except CheckpointError:
+            # Of a damaged one, the names can still be read; of somebody else's manifest, none.
+            with (index / MANIFEST).open("rb") as file:
+                content = file.read(MAX_MANIFEST).decode("utf-8", "replace")
+            if not rebuild or KIND not in content:
+                raise
+            found = Found(None, re.findall(f'"({OURS.pattern})"', content))
+    ours = [MANIFEST, *found.written]
+    for path in sorted(index.glob("*")):
+        if path.name not in (LOCK, *ours) and not is_left_of(path.name, ours):
+            raise MisuseError(
+                f"{index}: holds {path.name}, which is no part of an index; "
+                "choose an empty or a new folder with --output"
+            )
+    return found
 
 
 def next_generation(index: Path) -> str:
@@ -170,10 +225,24 @@ def next_generation(index: Path) -> str:
     return f"{GENERATION}{max((int(n) for n in numbers if n.isdigit()), default=0) + 1:06d}"
 
 
-def remove_old(index: Path, current: str) -> None:
-    """Remove what the manifest does not name, and what an unfinished update kept."""
-    for path in index.glob(f"{GENERATION}*"):
-        if path.name != current:
+def write_down(index: Path, manifest: Manifest, *names: str) -> list[str]:
+    """Name what will be written, so that a later update knows it for its own; all such names."""
+    written = [*dict.fromkeys([*manifest.written, *names])]
+    write_manifest(index, replace(manifest, written=written))
+    return written
+
+
+def remove_old(index: Path, manifest: Manifest) -> None:
+    """Remove what the manifest names and does not need: old generations, what was kept meanwhile.
+
+    What cannot be removed stays written down.
+    """
+    old = [name for name in manifest.written if name != manifest.generation]
+    for name in old:
+        if (index / name).is_dir():
             with suppress(PermissionError):  # Windows: a reader has it open; the next update tries
-                atomic.remove_folder(path)
-    shutil.rmtree(index / PENDING, ignore_errors=True)
+                atomic.remove_folder(index / name)
+    if old:
+        there = [path.name for path in index.iterdir()]
+        stay = [n for n in manifest.written if any(p == n or is_left_of(p, [n]) for p in there)]
+        write_manifest(index, replace(manifest, written=stay))

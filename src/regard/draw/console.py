@@ -1,0 +1,40 @@
+"""The console of pictures and progress bars: rich's, through which no text speaks to a terminal.
+
+Colours and cursor movements come from rich, which keeps them apart from text; what stands in a text
+is made printable.
+"""
+
+from collections.abc import Iterable
+from typing import IO
+
+from rich import console
+from rich.segment import Segment
+
+from regard.printable import printable
+
+
+class Console(console.Console):
+    """Use it in place of rich's own."""
+
+    @property
+    def file(self) -> IO[str]:
+        """Where it writes: below the stream that makes texts printable (cli/streams.py).
+
+        While a line is redrawn, rich puts a stream of its own above that one.
+        """
+        stream = super().file
+        plain: IO[str] = getattr(stream, "rich_proxied_file", stream)
+        return plain
+
+    @file.setter
+    def file(self, stream: IO[str]) -> None:
+        self._file = stream
+
+    def render(
+        self,
+        renderable: console.RenderableType,
+        options: console.ConsoleOptions | None = None,
+    ) -> Iterable[Segment]:
+        """The parts of a picture, their texts printable."""
+        for part in super().render(renderable, options):
+            yield part if part.control else part._replace(text=printable(part.text))

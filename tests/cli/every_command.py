@@ -1,0 +1,84 @@
+"""One call of every command, on tiny models and texts, in a folder of its own."""
+
+from pathlib import Path
+
+import tasks.folders as folders
+import tasks.library as library
+import toy
+
+MODELS = ("run", "bert", "fill", "classes", "tags", "gpt2", "t5", "vit")
+TABLE = "text,label\nthe cat sat,glad\na bad dog,sad\n"
+CALLS = {
+    "demo": "demo --help",
+    "models": "models",
+    "train": "train --source a.en --target a.de --run new train.steps=2 train.validate_every=2 "
+    + " ".join(toy.SMALL),
+    "recipe": "recipe demo",
+    "data": "data",
+    "runs": "runs .",
+    "plot": "plot run --svg plot.svg",
+    "translate": "translate run --engine torch --file few.en",
+    "score": "score run --source few.en --target few.de",
+    "complete": "complete gpt2 the --max-tokens 3",
+    "fill": "fill fill the[MASK]sat",
+    "generate": "generate t5 the --max-length 3",
+    "classify": "classify classes --file table.csv --output labelled.csv",
+    "tag": "tag tags --file few.en",
+    "see": "see vit image.png",
+    "embed": "embed bert --file few.en --output vectors.npy",
+    "index": "index texts --model bert --output index",
+    "search": "search made.index cat --mode hybrid",
+    "similar": "similar bert cat dog",
+    "convert": "convert bert native --to native",
+    "doctor": "doctor bert",
+    "verify": "verify bert --write --golden golden.json",
+    "evaluate": "evaluate run --source few.en --reference few.de --output out.de",
+    "explain": "explain run red --svg explain.svg",
+    "positions": "positions --svg positions.svg",
+    "walk": "walk run red --html walk.html",
+    "phrasebook": "phrasebook --write pairs",
+}
+
+
+def make(root: Path, toy_run: Path) -> Path:
+    """The models; `root` gets a folder for each."""
+    from PIL import Image
+
+    from regard.tasks.index import index_folder
+
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "run").symlink_to(toy_run)
+    folders.bert(root / "bert", "")
+    folders.bert(root / "fill", "MaskedLM")
+    folders.bert(root / "classes", "SequenceClassification", id2label=folders.LABELS)
+    folders.bert(root / "tags", "TokenClassification", id2label=folders.LABELS)
+    folders.gpt2(root / "gpt2")
+    folders.t5(root / "t5")
+    folders.vit(root / "vit")
+    Image.linear_gradient("L").save(root / "image.png")
+    index_folder(library.write(root / "texts"), root / "made.index", root / "bert")
+    return root
+
+
+def place(folder: Path, root: Path) -> Path:
+    """A folder to call from: texts of its own, links to the rest."""
+    folder.mkdir(parents=True)
+    for name in (*MODELS, "image.png", "texts", "made.index"):
+        (folder / name).symlink_to((root / name).resolve())
+    toy.write(folder, 120)
+    for name in ("a.en", "a.de"):
+        lines = (folder / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        (folder / name.replace("a.", "few.")).write_text("".join(lines[:3]), encoding="utf-8")
+    (folder / "table.csv").write_text(TABLE, encoding="utf-8")
+    return folder
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    """What a command left in its folder, by name; nothing of what holds times or places."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        varies = name.startswith("new/") and not name.endswith(".safetensors")
+        if path.is_file() and "/tensorboard/" not in name:
+            found[name] = b"" if varies or name == "index/manifest.json" else path.read_bytes()
+    return found
