@@ -27,6 +27,16 @@ from pathlib import Path
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch: a fork inherits no threads
 
 
+def use_own_cache(folder: Path) -> None:
+    """What is damaged in it is not the user's; it knows what the user's knows of the processor."""
+    from regard.places import cache_folder
+
+    folder.mkdir()
+    for known in cache_folder().glob("processor-*.json"):
+        shutil.copy(known, folder)
+    os.environ["REGARD_CACHE"] = str(folder)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kills", type=int, default=60)
@@ -37,7 +47,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the numbers here")
     given = parser.parse_args()
     place = Path(tempfile.mkdtemp(prefix="attacks-", dir=given.folder))
-    os.environ["REGARD_CACHE"] = str(place / "cache")  # what is damaged is not the user's
+    use_own_cache(place / "cache")
     from attacking.counted import Tally
     from attacking.damages import damages
     from attacking.forked import get_ready

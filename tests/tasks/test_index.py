@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import regard
 import tasks.folders as folders
 import tasks.library as library
+from regard.cli.main import group
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.tasks import index as index_module
 from regard.tasks.encoder import Encoder
@@ -396,3 +398,84 @@ def test_a_manifest_that_names_something_else_removes_nothing(
     write_manifest(made, replace(manifest, generation=name))
     with pytest.raises(CheckpointError, match="damaged"):
         open_index(made, model)
+
+
+def many(folder: Path, count: int) -> Path:
+    for number in range(count):
+        name = f"{number:04d}.txt"
+        library.write(folder, {name: f"the {'red' if number % 2 else 'blue'} cat sat\n"})
+    return folder
+
+
+def replaced(path: Path, kind: str) -> None:
+    """What another program does to a file meanwhile."""
+    path.unlink()
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "link":
+        path.symlink_to("/etc/passwd")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and links")
+@pytest.mark.parametrize("kind", ["deleted", "folder", "pipe", "link"])
+def test_one_file_that_goes_meanwhile_is_skipped_and_counted(
+    kind: str, tmp_path: Path, model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = many(tmp_path / "many", 40)
+    real = index_module.cut
+
+    def cut(data: bytes, *rest: Any) -> Any:
+        if (texts / "0030.txt").is_file() and not (texts / "0030.txt").is_symlink():
+            replaced(texts / "0030.txt", kind)
+        return real(data, *rest)
+
+    monkeypatch.setattr(index_module, "cut", cut)
+    done = index_folder(texts, tmp_path / "index", model)
+    assert (done.files, done.passages, done.new) == (39, 39, 39)
+    assert list(done.unread) == ["0030.txt"] and done.unread["0030.txt"]
+    assert len(open_index(tmp_path / "index", model).table.entries) == 39
+    told = CliRunner().invoke(group, ["index", str(texts), "--output", str(tmp_path / "index")])
+    assert "39 files, 39 passages" in told.stdout  # and now it is simply not there
+
+
+def test_what_was_skipped_is_said(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = many(tmp_path / "many", 3)
+    real = index_module.content
+
+    def content(path: Path) -> bytes:
+        if path.name == "0001.txt":
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(index_module, "content", content)
+    words = ["index", str(texts), "--output", str(tmp_path / "index"), "--model"]
+    told = CliRunner().invoke(group, [*words, str(root / "bert")])
+    assert "skipped: 1 file that could not be read (0001.txt: Permission denied)" in told.stdout
+    assert told.exit_code == 0
+    (texts / "0000.txt").unlink()
+    (texts / "0002.txt").unlink()
+    with pytest.raises(DataError, match=r"that can be read \(0001.txt: Permission denied\)"):
+        index_folder(texts, tmp_path / "index")
+
+
+def test_a_folder_that_goes_as_a_whole_is_an_error_and_the_index_stays(
+    tmp_path: Path, model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a disk is taken away: the old index must not lose what it knows."""
+    texts = many(tmp_path / "many", 5)
+    index_folder(texts, tmp_path / "index", model)
+    real = index_module.content
+
+    def content(path: Path) -> bytes:
+        if texts.is_dir():
+            texts.rename(tmp_path / "away")
+        return real(path)
+
+    monkeypatch.setattr(index_module, "content", content)
+    with pytest.raises(DataError, match="no such folder any more"):
+        index_folder(texts, tmp_path / "index", model)
+    assert len(open_index(tmp_path / "index", model).table.entries) == 5

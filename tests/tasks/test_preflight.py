@@ -102,6 +102,17 @@ def test_the_advice_follows_from_what_is_too_large(
 
 
 @pytest.mark.end_to_end
+@pytest.mark.parametrize("key", ["workers", "threads"])
+def test_workers_that_memory_has_no_room_for_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    """Each is a process with a program of its own; the model is not what is too large."""
+    monkeypatch.setattr("regard.train.memory_limit.free_memory", lambda: 4 * 10**9)
+    with pytest.raises(MisuseError, match=rf"memory: .*; lower train.{key} \(200\)"):
+        train(request(tmp_path, f"train.{key}=200"), lambda line: None)
+
+
+@pytest.mark.end_to_end
 def test_a_full_disk_is_refused_and_can_be_forced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,6 +77,10 @@ def _lines(done: "Indexed") -> list[str]:
         )
     if done.too_long:
         said.append(f"skipped: {counted(len(done.too_long), 'file')} too long ({done.too_long[0]})")
+    if done.unread:
+        name, reason = next(iter(done.unread.items()))
+        many = counted(len(done.unread), "file")
+        said.append(f"skipped: {many} that could not be read ({name}: {reason})")
     if done.bad_lines:
         more = ", …" if done.bad_lines > len(done.first_bad) else ""
         shown = ", ".join(done.first_bad) + more

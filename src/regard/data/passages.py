@@ -11,7 +11,9 @@ by their suffix.
 """
 
 import codecs
+import errno
 import os
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -52,6 +54,7 @@ class Survey:
     files: dict[str, Path] = field(default_factory=dict)  # name below the folder → path, in order
     other: Counter[str] = field(default_factory=Counter)  # suffix → files of other kinds
     too_long: list[str] = field(default_factory=list)
+    unread: dict[str, str] = field(default_factory=dict)  # file or folder → why
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,15 @@ def survey(folder: Path, suffixes: Sequence[str] = SUFFIXES, without: Path | Non
         raise MisuseError(f"{folder}: no such folder; expected a folder of text files")
     found = Survey()
     passed_by = without.resolve() if without else None
-    for root, folders, names in os.walk(folder, onerror=_unreadable):
+
+    def skip(error: OSError) -> None:
+        """Gone or locked meanwhile: one of many is passed by, the folder itself is needed."""
+        path = Path(str(error.filename))
+        if path == folder:
+            raise DataError(f"{folder}: cannot be read: {error.strerror}") from None
+        found.unread[path.relative_to(folder).as_posix()] = error.strerror or str(error)
+
+    for root, folders, names in os.walk(folder, onerror=skip):
         here = Path(root)
         folders[:] = [
             name
@@ -85,18 +96,37 @@ def survey(folder: Path, suffixes: Sequence[str] = SUFFIXES, without: Path | Non
             path = here / name
             if name.startswith(".") or path.is_symlink() or not path.is_file():
                 continue
+            name = path.relative_to(folder).as_posix()
             if path.suffix.lower() not in suffixes:
                 found.other[path.suffix.lower() or "no suffix"] += 1
-            elif path.stat().st_size > MAX_FILE:
-                found.too_long.append(path.relative_to(folder).as_posix())
+                continue
+            try:
+                is_long = path.stat().st_size > MAX_FILE
+            except OSError as error:
+                skip(error)
+                continue
+            if is_long:
+                found.too_long.append(name)
             else:
-                found.files[path.relative_to(folder).as_posix()] = path
+                found.files[name] = path
     found.files = dict(sorted(found.files.items()))
     return found
 
 
-def _unreadable(error: OSError) -> None:
-    raise DataError(f"{error.filename}: cannot be read: {error.strerror}") from None
+def content(path: Path) -> bytes:
+    """The bytes of a file that was there a moment ago; an OSError if it is none any more.
+
+    It is opened without waiting, for a pipe of that name would wait for ever.
+    """
+    with open(path, "rb", opener=_at_once) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a file any more", str(path))
+        return file.read()
+
+
+def _at_once(path: str, flags: int) -> int:
+    """No waiting, no following of links: Windows has neither word for it."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
 
 
 def cut(data: bytes, count: Callable[[str], int], budget: int) -> Cut:

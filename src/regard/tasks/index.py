@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard import atomic
-from regard.data.passages import SUFFIXES, Passage, Survey, cut, survey
+from regard.data.passages import SUFFIXES, Passage, Survey, content, cut, survey
 from regard.draw.progress import WorkProgress, progress_bar
 from regard.errors import DataError, MisuseError
 from regard.tasks.encoder import Encoder, open_encoder
@@ -59,6 +59,7 @@ class Indexed:
     first_bad: list[str] = field(default_factory=list)  # file:line
     other: dict[str, int] = field(default_factory=dict)  # suffix → files that were skipped
     too_long: list[str] = field(default_factory=list)
+    unread: dict[str, str] = field(default_factory=dict)  # file or folder that was skipped → why
 
     @property
     def did_something(self) -> bool:
@@ -146,10 +147,14 @@ def _update(
     same = old is not None and old[0].tokens == facts.tokens
     table = Table(old[1], old[0].passages) if old and same else None
     known = {entry.name: (entry, row) for entry, row in table.placed()} if table else {}
-    parts = [
-        _part(name, path, known.get(name), table, encoder, facts.tokens)
-        for name, path in found.files.items()
-    ]
+    parts = []
+    for name, path in found.files.items():
+        try:
+            parts.append(_part(name, path, known.get(name), table, encoder, facts.tokens))
+        except OSError as error:  # one of many was deleted, locked or replaced meanwhile
+            found.unread[name] = error.strerror or str(error)
+    if found.unread and not Path(facts.folder).is_dir():  # or all of them were, with their folder
+        raise DataError(f"{facts.folder}: cannot be read: no such folder any more")
     done = _counted(parts, known, found, table is None and old is not None)
     if not done.passages:
         raise _nothing(facts, found)
@@ -188,10 +193,7 @@ def _part(
     tokens: int,
 ) -> _Part:
     """A file, cut anew unless its content is the one that the index knows."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+    data = content(path)
     digest = sha256(data).hexdigest()
     if known and table and known[0].sha256 == digest:
         entry, row = known
@@ -220,6 +222,7 @@ def _counted(
         first_bad=[f"{name}:{line}" for name, lines in bad for line in lines[1:]][:SHOWN],
         other=dict(found.other.most_common()),
         too_long=found.too_long,
+        unread=found.unread,
     )
 
 
@@ -227,6 +230,9 @@ def _nothing(facts: Manifest, found: Survey) -> DataError:
     other = ", ".join(f"{suffix} {n}" for suffix, n in found.other.most_common(5))
     there = f"; there are files of other kinds ({other}): add one with --suffix" if other else ""
     what = "text files, but no text in them" if found.files else "no text file"
+    if found.unread:
+        name, reason = next(iter(found.unread.items()))
+        what += f" that can be read ({name}: {reason})"
     return DataError(
         f"{facts.folder}: {what}; expected files that end in {', '.join(facts.suffixes)}{there}"
     )

@@ -9,7 +9,7 @@ data       padding, pieces that training never shows, what looks wrong (data/sus
 import math
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +116,11 @@ def check_fits(spec: Spec, recipe: Recipe, shape: Shape, folder: Path) -> None:
             else f"lower train.token_budget ({train.token_budget:,}) and raise train.accumulate as "
             "much; `regard train --find-batch` finds the largest that fits"
         )
+        alone = room(train.memory)
+        one = need_of(recipe, spec, shape, replace(compute, workers=1))
+        if (train.workers or train.threads) > 1 and alone is not None and one.total <= alone:
+            key = "workers" if train.workers else "threads"
+            advice = f"lower train.{key} ({compute.workers:,}), each takes memory of its own"
         raise MisuseError(
             f"memory: training needs about {size(need.total)} beside what is in use, "
             f"{size(have)} can be had; {advice}; --force tries all the same"

@@ -25,7 +25,7 @@ TRAIN: dict[str, tuple[float, float]] = {
     "steps": (1, MOST_STEPS),
     "minutes": (0, 10**7),  # 19 years
     "token_budget": (1, 10**8),
-    "accumulate": (1, 10**5),
+    "accumulate": (1, 10_000),
     "warmup": (0, MOST_STEPS),
     "factor": (0, MOST),
     "rate": (0, MOST),
