@@ -76,7 +76,7 @@ def command(language: str, steps: int | None, folder: Path | None) -> None:
     An earlier demo is never overwritten: the next one goes to runs/demo-2. A model that is trained
     already needs no waiting: regard translate demo-de "How are you?"
     """
-    from regard.tasks.run import free_folder
+    from regard.tasks.claim import free_folder
 
     tour = TOURS[language]
     wanted = folder or RUNS / tour.recipe

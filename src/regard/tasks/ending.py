@@ -8,6 +8,8 @@ from regard.errors import MisuseError
 from regard.tasks.recipe_sections import TrainSection
 from regard.train.state import Progress
 
+ASKED = "asked to stop"
+
 
 @dataclass(frozen=True)
 class Outcome:

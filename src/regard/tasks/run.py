@@ -12,19 +12,24 @@ runs/demo/
 """
 
 import json
+import os
+import shlex
+import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from regard import atomic, lock
 from regard.checkpoint.files import is_published, read_json
-from regard.errors import CheckpointError, MisuseError
+from regard.errors import CheckpointError, MisuseError, RegardError
 from regard.tasks.box import models_in_the_box
 from regard.tasks.named import near_short_name
 
 KNOWN_BY = ("run.json", "config.json")  # a run, a published model
+LOCK = ".lock"
+PREPARING = "preparing"  # the state of a run before its first step (tasks/claim.py)
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,28 @@ class Run:
     def read_info(self) -> dict[str, Any]:
         return read_json(self.info)
 
+    def is_preparing(self) -> bool:
+        """Whether it says that its data is being prepared, and has nothing to show for itself."""
+        results = (self.checkpoints, self.weights, self.log)
+        if not self.info.is_file() or any(path.exists() for path in results):
+            return False
+        with suppress(CheckpointError):
+            return self.read_info().get("state") == PREPARING
+        return False
+
+    def is_held(self) -> bool:
+        """Whether another process trains it; so it seems, too, where this one may not write."""
+        try:
+            with lock.held(self.folder / LOCK):
+                return False
+        except (lock.Taken, OSError):
+            return True
+
+    def begun_with(self) -> str:
+        """What was typed after `regard train`, but for the folder; earlier versions do not say."""
+        words = self.read_info().get("begun_with")
+        return shlex.join(map(str, words)) if isinstance(words, list) else "…"
+
     def update_info(self, **changes: Any) -> None:
         known = read_json(self.info) if self.info.exists() else {}
         write_json(self.info, {**known, **changes})
@@ -90,39 +117,28 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
     atomic.write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
-def new_run(folder: Path) -> Run:
-    """A run in an empty or absent folder."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        is_run = Run(folder).info.is_file()
-        go_on = f"continue it with `regard train --resume {folder}`" if is_run else "delete it"
-        raise MisuseError(f"{folder}: already there; {go_on}, or choose another folder with --run")
-    folder.mkdir(parents=True, exist_ok=True)
-    return Run(folder)
-
-
 @contextmanager
 def only_one(run: Run) -> Iterator[None]:
     """Hold the run's lock: two trainings in one folder would destroy each other's checkpoints."""
     with ExitStack() as stack:
         try:
-            stack.enter_context(lock.held(run.folder / ".lock"))
+            stack.enter_context(lock.held(run.folder / LOCK))
         except lock.Taken:
             raise MisuseError(f"{run.folder}: another process is training this run") from None
         yield
 
 
-def free_folder(parent: Path, name: str) -> Path:
-    """`parent/name`, or `parent/name-2`, `-3` … if that is taken."""
-    number, folder = 1, parent / name
-    while folder.exists():
-        number += 1
-        folder = parent / f"{name}-{number}"
-    return folder
+def typed(folder: Path) -> str:
+    """A folder as a person would type it in a command, with the quotes that it needs."""
+    name = str(folder)
+    return subprocess.list2cmdline([name]) if os.name == "nt" else shlex.quote(name)
 
 
 def open_run(folder: Path) -> Run:
     """An existing run, or an error that names what is there instead."""
     run = Run(folder)
+    if run.is_preparing():
+        raise _unprepared(run)
     if run.info.is_file():
         return run
     if folder.is_file():
@@ -146,3 +162,17 @@ def open_run(folder: Path) -> Run:
     trained = f"; `regard train` makes a run, the box has {', '.join(models_in_the_box())}"
     listed = near_short_name(folder) or listed or trained
     raise MisuseError(f"{folder}: no such folder{listed}")
+
+
+def _unprepared(run: Run) -> RegardError:
+    """A run that has not had its first step: what it waits for, or how to begin it again."""
+    if run.is_held():
+        return MisuseError(
+            f"{run.folder}: another process prepares the data of this run; there is nothing to use "
+            "or to go on with before its first step"
+        )
+    return CheckpointError(
+        f"{run.folder}: a training that was killed while it prepared its data, before its first "
+        f"step; nothing else is lost. `regard train {run.begun_with()} --run {typed(run.folder)}` begins it "
+        "again in the same folder"
+    )

@@ -16,7 +16,7 @@ from regard.model.spec import Spec, parameter_count
 from regard.tasks.curves import SCORES, data_in_words, points_of_log, score_key
 from regard.tasks.log import read_log
 from regard.tasks.recipe_sections import STEPS
-from regard.tasks.run import Run, only_one
+from regard.tasks.run import PREPARING, Run
 
 DEPTH = 3  # folders within folders that are looked into
 
@@ -111,13 +111,7 @@ def _ended(info: dict[str, Any], step: int, steps: int | None, minutes: float | 
 
 def _state(run: Run, said: str) -> str:
     """What the run says of itself, unless nobody trains it any more."""
-    if said != "training":
-        return said
-    try:
-        with only_one(run):
-            return "cut off"
-    except (MisuseError, OSError):  # held by its training; or not ours to write to
-        return said
+    return said if said not in ("training", PREPARING) or run.is_held() else "cut off"
 
 
 def _last_step(run: Run, info: dict[str, Any]) -> int:
