@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 PREFIX = ".tmp-"
+FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))  # disk, limit, quota
 WAITS = (0.01, 0.03, 0.1, 0.3, 1.0)  # seconds before a refused rename is tried again
 
 
@@ -32,11 +33,12 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{PREFIX}{path.name}-{os.getpid()}")
     try:
-        with temporary.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        rename(temporary, path)
+        with named_when_full(path, temporary):
+            with temporary.open("wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            rename(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -57,15 +59,16 @@ def new_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{PREFIX}{path.name}-{os.getpid()}")
     shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir()
     try:
-        yield temporary
-        for file in temporary.rglob("*"):
-            if file.is_dir():
-                sync_folder(file)
-                continue
-            sync_file(file)
-        sync_folder(temporary)
+        with named_when_full(path, temporary):
+            temporary.mkdir()
+            yield temporary
+            for file in temporary.rglob("*"):
+                if file.is_dir():
+                    sync_folder(file)
+                    continue
+                sync_file(file)
+            sync_folder(temporary)
         older = _doomed(path)  # of that name, for example from before a resume
         if replace and path.exists():
             rename(path, older)
@@ -80,6 +83,25 @@ def new_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
         raise
     sync_folder(path.parent)
     shutil.rmtree(older, ignore_errors=True)
+
+
+@contextmanager
+def named_when_full(path: Path, temporary: Path | None = None) -> Iterator[None]:
+    """Inside, no room on the disk is an error that names `path`; the system does not say for what.
+
+    A file in the folder `temporary` is named as it would be called in the end.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in FULL:
+            told = str(error.filename or "")
+            if temporary is not None and told.startswith(str(temporary)):
+                error.filename = str(path) + told.removeprefix(str(temporary))
+            elif not told.startswith(str(path)):
+                error.filename = str(path)
+            error.filename2 = None
+        raise
 
 
 def remove_folder(path: Path) -> None:

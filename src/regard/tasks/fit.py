@@ -215,12 +215,18 @@ class Fit:
                     self._save(log, bar)
                 if asked and reason is None:
                     break
-        unsaved = self.keeper.unsaved
+        outcome = Outcome(
+            self.progress.step,
+            reason or ASKED,
+            unsaved=self.keeper.unsaved,
+            unlogged=log.unwritten,
+            board_failed=log.board_failed,
+        )
         if reason is None or self.progress.validate_first:
             self.keeper.note(state="stopped")
-            return Outcome(self.progress.step, ASKED, stop.signal, unsaved)
+            return replace(outcome, reason=ASKED, signal=stop.signal)
         self.keeper.note(ended=ended_by(self.recipe.train, self.progress))
-        return Outcome(self.progress.step, reason, None, unsaved)
+        return outcome
 
     def _look_at_the_clock(self) -> None:
         self.progress.seconds = monotonic() - self._started
@@ -351,6 +357,8 @@ class Fit:
     def _save(self, log: Log, bar: TrainingProgress) -> None:
         """A checkpoint; of the older ones, those that finish() may need are kept."""
         log.sync()
+        if log.unwritten:
+            bar.say(f"ERROR: step {self.progress.step:,}: {log.unwritten}; they wait in memory")
         self.progress.logged = log.records
         every = self.recipe.train.validate_every
         if not every or self.progress.step % every == 0:

@@ -173,6 +173,6 @@ def _unprepared(run: Run) -> RegardError:
         )
     return CheckpointError(
         f"{run.folder}: a training that was killed while it prepared its data, before its first "
-        f"step; nothing else is lost. `regard train {run.begun_with()} --run {typed(run.folder)}` begins it "
-        "again in the same folder"
+        f"step; nothing else is lost. `regard train {run.begun_with()} --run {typed(run.folder)}` "
+        "begins it again in the same folder"
     )

@@ -123,9 +123,8 @@ def _train(fit: Fit, say: Say) -> Outcome:
     with polite_stop() as stop:
         with told_how_to_go_on(fit.run, say), fit.memory_limit():
             outcome = fit.train(stop, lambda done: _bar(fit, done))
-            if outcome.unsaved:
-                step = f"the checkpoint of step {outcome.step:,}"
-                say(f"ERROR: {step} is not saved: {outcome.unsaved}.")
+            for line in _unwritten(outcome, fit.run):
+                say(line)
             if outcome.signal is None:
                 say(f"Training ended: {outcome.reason}.")
                 outcome = _finished(fit, outcome, stop, say)
@@ -138,6 +137,16 @@ def _train(fit: Fit, say: Say) -> Outcome:
     say(f"Stopped after step {outcome.step:,}{choosing}{saved}.")
     say(f"Go on with: regard train --resume {typed(fit.run.folder)}")
     return outcome
+
+
+def _unwritten(outcome: Outcome, run: Run) -> Iterator[str]:
+    """What the disk had no room for, file by file."""
+    if outcome.unsaved:
+        yield f"ERROR: the checkpoint of step {outcome.step:,} is not saved: {outcome.unsaved}."
+    if outcome.unlogged:
+        yield f"ERROR: {outcome.unlogged}."
+    if outcome.board_failed:
+        yield f"Warning: {outcome.board_failed}; {run.log.name} has the same numbers."
 
 
 def _finished(fit: Fit, outcome: Outcome, stop: StopRequest, say: Say) -> Outcome:
