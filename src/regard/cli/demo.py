@@ -4,6 +4,7 @@ What it runs is printed before it runs, so that the demo is also the shortest ma
 """
 
 import shlex
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,7 +86,12 @@ def command(language: str, steps: int | None, folder: Path | None) -> None:
         click.echo(f"{wanted} is there already and stays as it is; this demo goes to {run}.")
     name, picture = str(run), str(run / tour.picture)
     shorter = [] if steps is None else [f"train.steps={steps}"]
-    _run("Train", "train", tour.recipe, *shorter, "--run", name)
+    try:
+        _run("Train", "train", tour.recipe, *shorter, "--run", name)
+    except BaseException:
+        with suppress(OSError):  # nothing came of it; what did is not removed so
+            run.rmdir()
+        raise
     _run("Measure", "evaluate", name, "--slices")
     _run("Translate", "translate", name, "--pairs", *tour.sentences)
     view = [] if tour.view == "heatmap" else ["--as", tour.view]

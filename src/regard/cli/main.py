@@ -99,14 +99,18 @@ def _leave_at_once() -> None:
 def _write_every_character() -> None:
     """Windows gives a pipe or a file an old code page, which has neither → nor Hindi: UTF-8 there.
 
-    A terminal of another kind shows what it can.
+    A terminal of another kind shows what it can. The name of a file may hold bytes that are no
+    text: they are spelled out, and no sentence about it fails.
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
+        if not isinstance(stream, TextIOWrapper):
+            continue
+        if codecs.lookup(stream.encoding).name != "utf-8":
             if stream.isatty():
                 stream.reconfigure(errors="replace")
-            else:
-                stream.reconfigure(encoding="utf-8")
+                continue
+            stream.reconfigure(encoding="utf-8")
+        stream.reconfigure(errors="backslashreplace")
 
 
 def main() -> None:

@@ -77,6 +77,7 @@ def is_abandoned(run: Run) -> bool:
 @contextmanager
 def _held(folder: Path, words: Sequence[str]) -> Iterator[Claim]:
     run = Run(folder)
+    _refuse_if_used(run)  # before a file of ours lies among somebody's own
     with ExitStack() as stack:
         try:
             held = _locked(folder, stack)
@@ -84,8 +85,8 @@ def _held(folder: Path, words: Sequence[str]) -> Iterator[Claim]:
             raise MisuseError(
                 f"{folder}: another process is training there; choose another folder with --run"
             ) from None
+        _refuse_if_used(run)  # by whoever had the lock until now
         claim = Claim(run, taken_over=run.is_preparing())
-        _refuse_if_used(run)
         try:
             forget(run)
             begun = {"state": PREPARING, "regard": __version__, "begun_with": list(words)}
@@ -110,17 +111,11 @@ def _locked(folder: Path, stack: ExitStack) -> lock.Held:
 
 def _refuse_if_used(run: Run) -> None:
     """Anything but the beginnings of a preparation stays as it is."""
-    left = [path for path in run.folder.iterdir() if not _is_no_content(path)]
-    if left and not run.is_preparing():
-        resume = f"continue it with `regard train --resume {typed(run.folder)}`"
-        go_on = resume if run.info.is_file() else "delete it"
-        raise MisuseError(
-            f"{run.folder}: already there; {go_on}, or choose another folder with --run"
-        )
-
-
-def _is_no_content(path: Path) -> bool:
-    return path.name == LOCK or path.name.startswith(atomic.PREFIX)
+    if run.is_preparing() or run.is_blank():
+        return
+    resume = f"continue it with `regard train --resume {typed(run.folder)}`"
+    go_on = resume if run.info.is_file() else "delete it"
+    raise MisuseError(f"{run.folder}: already there; {go_on}, or choose another folder with --run")
 
 
 def forget(run: Run) -> None:

@@ -301,6 +301,7 @@ class Fit:
         except Stopped:
             self.keeper.note(state="stopped")
             raise
+        self.keeper.check_place()
         write_final(self.run, candidates[chosen.name], chosen)
         self.run.update_info(state="finished", step=self.progress.step)
         return chosen.sentence()

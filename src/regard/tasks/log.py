@@ -108,7 +108,10 @@ class Log:
         try:
             return SummaryWriter(place, purge_step=after_step + 1 if after_step else None)
         except OSError as error:  # a full disk
-            return self._drop_board(error)
+            self._drop_board(error)
+        except UnicodeError:  # TensorBoard insists on names that are text
+            self._board_failed = "the name of the folder is not UTF-8"
+        return None
 
     def _drop_board(self, error: OSError) -> None:
         self._board = None

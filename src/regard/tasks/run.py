@@ -11,7 +11,6 @@ runs/demo/
   loss.png            the loss curve
 """
 
-import json
 import os
 import shlex
 import subprocess
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from regard import atomic, lock
-from regard.checkpoint.files import is_published, read_json
+from regard.checkpoint.files import is_published, json_text, read_json
 from regard.errors import CheckpointError, MisuseError, RegardError
 from regard.tasks.box import models_in_the_box
 from regard.tasks.named import near_short_name
@@ -94,6 +93,13 @@ class Run:
             return self.read_info().get("state") == PREPARING
         return False
 
+    def is_blank(self) -> bool:
+        """Whether there is nothing in it but a lock, and what a crash left half."""
+        with suppress(FileNotFoundError):
+            names = (path.name for path in self.folder.iterdir())
+            return all(name == LOCK or name.startswith(atomic.PREFIX) for name in names)
+        return True
+
     def is_held(self) -> bool:
         """Whether another process trains it; so it seems, too, where this one may not write."""
         try:
@@ -114,7 +120,7 @@ class Run:
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """A JSON object, readable and atomic."""
-    atomic.write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    atomic.write_text(path, json_text(value) + "\n")
 
 
 @contextmanager
@@ -145,6 +151,11 @@ def open_run(folder: Path) -> Run:
         raise MisuseError(f"{folder}: is a file, expected the folder of a run")
     if is_published(folder):
         raise MisuseError(f"{folder}: a published model, expected a run, made by `regard train`")
+    if folder.is_dir() and run.is_blank() and (folder / LOCK).exists():
+        raise CheckpointError(
+            f"{folder}: a training that was killed before it could write anything; the same "
+            f"`regard train … --run {typed(folder)}` begins it again"
+        )
     if folder.is_dir():
         begun = run.recipe.exists() or run.data.exists()
         advice = "a training that was killed while it prepared its data; delete it and train again"

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from regard.atomic import FULL
 from regard.checkpoint.native import read_json
 from regard.config import override, read_toml, to_tables
 from regard.datasets.find import with_sets
@@ -156,9 +157,10 @@ def _finished(fit: Fit, outcome: Outcome, stop: StopRequest, say: Say) -> Outcom
     except Stopped:
         return replace(outcome, signal=stop.signal)
     except OSError as error:
+        cure = "free some space" if error.errno in FULL else "mend that"
         raise TrainingError(
             f"{error.filename or fit.run.folder}: the final weights could not be written: "
-            f"{error.strerror or error}; free some space, then `regard train --resume "
+            f"{error.strerror or error}; {cure}, then `regard train --resume "
             f"{typed(fit.run.folder)}` writes them"
         ) from None
     return outcome
