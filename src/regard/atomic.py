@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 PREFIX = ".tmp-"
+FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))  # disk, limit, quota
 WAITS = (0.01, 0.03, 0.1, 0.3, 1.0)  # seconds before a refused rename is tried again
 MOST_LINKS = 40  # that lead to one another: as many as Linux follows
-# What only writing ends with; the errors of a file object do not say of which file.
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -43,13 +42,13 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     place = _followed(path)
     if isinstance(place, int) or _is_no_file(place):
-        with _named(path), tempfile.TemporaryFile() as file:
+        with named_when_full(path), tempfile.TemporaryFile() as file:
             yield file
             file.seek(0)
             _pour(file, place)
         return
     temporary = place.with_name(f"{PREFIX}{place.name}-{os.getpid()}")
-    with _named(path, temporary):
+    with named_when_full(path, temporary):
         place.parent.mkdir(parents=True, exist_ok=True)
         try:
             with temporary.open("wb") as file:
@@ -92,18 +91,6 @@ def _pour(content: BinaryIO, place: Path | int) -> None:
         shutil.copyfileobj(content, opened)
 
 
-@contextmanager
-def _named(path: Path, temporary: Path | None = None) -> Iterator[None]:
-    """An error of writing names the path that was asked for, which is the one that a user knows."""
-    try:
-        yield
-    except OSError as error:
-        of_ours = temporary is not None and str(error.filename).startswith(str(temporary))
-        if of_ours or (error.filename is None and error.errno in NO_ROOM):
-            error.filename, error.filename2 = str(path), None
-        raise
-
-
 def write_text(path: Path, content: str) -> None:
     """`write_bytes` of UTF-8 text."""
     write_bytes(path, content.encode("utf-8"))
@@ -120,7 +107,7 @@ def new_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
     place.parent.mkdir(parents=True, exist_ok=True)
     temporary = place.with_name(f"{PREFIX}{place.name}-{os.getpid()}")
-    with _named(path, temporary):
+    with named_when_full(path, temporary):
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir()
         try:
@@ -145,6 +132,23 @@ def new_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
             raise
         sync_folder(place.parent)
     shutil.rmtree(older, ignore_errors=True)
+
+
+@contextmanager
+def named_when_full(path: Path, temporary: Path | None = None) -> Iterator[None]:
+    """Inside, an error of writing names `path`, the one that a user knows.
+
+    A file in the folder `temporary` is named as it would be called in the end.
+    """
+    try:
+        yield
+    except OSError as error:
+        told = str(error.filename or "")
+        if temporary is not None and told.startswith(str(temporary)):
+            error.filename, error.filename2 = str(path) + told.removeprefix(str(temporary)), None
+        elif error.errno in (*FULL, errno.EROFS) and not told.startswith(str(path)):
+            error.filename, error.filename2 = str(path), None
+        raise
 
 
 def remove_folder(path: Path) -> None:

@@ -2,13 +2,15 @@
 
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from regard.cli.demo import _typed
+from regard.cli.demo import TOURS, _typed
 from regard.cli.main import group
+from regard.errors import MisuseError
 
 
 @pytest.mark.end_to_end
@@ -31,6 +33,16 @@ def test_a_short_demo_goes_the_whole_way_and_names_commands_that_work(
     for command in commands:
         pasted = CliRunner().invoke(group, shlex.split(command)[1:], catch_exceptions=False)
         assert pasted.exit_code == 0, command
+
+
+def test_a_demo_that_fails_gives_its_folder_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(TOURS, "de", replace(TOURS["de"], recipe="nothing"))
+    done = CliRunner().invoke(group, ["demo"])
+    assert isinstance(done.exception, MisuseError)
+    assert not any((tmp_path / "runs").iterdir())
 
 
 @pytest.mark.parametrize(

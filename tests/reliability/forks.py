@@ -32,7 +32,10 @@ class Faults:
     """What goes wrong, and what is told."""
 
     gate: str = ""  # path of the two pipes
-    gate_at: tuple[str, ...] = ()  # "step": each step; "save": each save; "disk": all it does then
+    # "step", "save", "validation": before each; "vocabulary", "average": before it is learned,
+    # taken; and all that is done to the disk by a save: "disk", by what comes before the first
+    # step: "prepare", by the choice of the final weights: "finish"
+    gate_at: tuple[str, ...] = ()
     examples: str = ""  # file that gets the examples of every step
     nan: tuple[int, ...] = ()  # steps with a loss that is no number
     infinite: tuple[int, ...] = ()  # steps with an infinite gradient
@@ -41,6 +44,7 @@ class Faults:
     slow_validation: float = 0.0  # seconds
     ignore_hangup: bool = False  # as under nohup
     broken_output: bool = False  # every write to the terminal fails
+    clock: tuple[float, ...] = ()  # seconds by which it is wrong, at each look at it in turn
 
 
 @dataclass
@@ -196,8 +200,11 @@ def _train(order: dict[str, Any]) -> None:
 def _install(faults: Faults) -> None:
     gate = _Gate(faults.gate) if faults.gate else None
     _watch_steps(faults, gate)
-    if gate is not None and {"save", "disk"} & set(faults.gate_at):
-        _watch_saving(gate, "disk" in faults.gate_at)
+    if gate is not None:
+        _watch_moments(gate, set(faults.gate_at))
+        _watch_disk(gate, set(faults.gate_at))
+    if faults.clock:
+        _set_clock(faults.clock)
     if faults.ignore_hangup:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if faults.broken_output:
@@ -260,24 +267,67 @@ def _watch_steps(faults: Faults, gate: _Gate | None) -> None:
     Crew.gradients = watched  # type: ignore[method-assign]
 
 
-def _watch_saving(gate: _Gate, disk: bool) -> None:
-    """A word before each save; with `disk` also before and after all that it does to the disk."""
+def _watch_moments(gate: _Gate, at: set[str]) -> None:
+    """A word before each of these."""
+    from regard.checkpoint import native
+    from regard.tasks.fit import Fit
+    from regard.tasks.keep import Keeper
+    from regard.text.tokenizer import Tokenizer
+
+    def told(work: Callable[..., Any], word: Callable[..., str]) -> Callable[..., Any]:
+        def watched(*given: Any, **named: Any) -> Any:
+            gate(word(*given))
+            return work(*given, **named)
+
+        return watched
+
+    if at & {"save", "disk"}:
+        name = lambda keeper, content, progress, *_: f"save {progress.step}"  # noqa: E731
+        Keeper.save = told(Keeper.save, name)  # type: ignore[method-assign]
+    if "validation" in at:
+        name = lambda fit, *_: f"validation {fit.progress.step}"  # noqa: E731
+        Fit._validation = told(Fit._validation, name)  # type: ignore[method-assign]
+    if "average" in at:
+        native.average_weights = told(native.average_weights, lambda *_: "average")
+    if "vocabulary" in at:
+        learn = told(Tokenizer.train, lambda *_: "vocabulary")
+        Tokenizer.train = learn  # type: ignore[method-assign, assignment]
+
+
+def _watch_disk(gate: _Gate, at: set[str]) -> None:
+    """A word before and after all that is done to the disk meanwhile."""
     import shutil
 
+    from regard.tasks.fit import Fit
     from regard.tasks.keep import Keeper
 
-    save = Keeper.save
-    inside = False
+    inside = int("prepare" in at)
 
-    def watched_save(self: Keeper, content: Any, progress: Any, *rest: Any) -> None:
-        nonlocal inside
-        gate(f"save {progress.step}")
-        inside = True
-        save(self, content, progress, *rest)
-        inside = False
+    def during(work: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(*given: Any, **named: Any) -> Any:
+            nonlocal inside
+            inside += 1
+            try:
+                return work(*given, **named)
+            finally:
+                inside -= 1
 
-    Keeper.save = watched_save  # type: ignore[method-assign]
-    if not disk:
+        return watched
+
+    if "disk" in at:
+        Keeper.save = during(Keeper.save)  # type: ignore[method-assign]
+    if "prepare" in at:
+        steps = Fit.train
+
+        def past_preparation(*given: Any) -> Any:
+            nonlocal inside
+            inside -= 1
+            return steps(*given)
+
+        Fit.train = past_preparation  # type: ignore[method-assign, assignment]
+    if "finish" in at:
+        Fit.finish = during(Fit.finish)  # type: ignore[method-assign]
+    if not at & {"disk", "prepare", "finish"}:
         return
 
     def around(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
@@ -292,7 +342,11 @@ def _watch_saving(gate: _Gate, disk: bool) -> None:
 
         return watched
 
+    at_once = Path.write_bytes
+
     def in_pieces(path: Path, data: bytes) -> int:
+        if not inside:
+            return at_once(path, data)
         with path.open("wb", buffering=0) as file:
             for i in range(PIECES):
                 piece = data[len(data) * i // PIECES : len(data) * (i + 1) // PIECES]
@@ -306,6 +360,14 @@ def _watch_saving(gate: _Gate, disk: bool) -> None:
     Path.rename = around("rename", Path.rename)  # type: ignore[method-assign]
     Path.replace = around("replace", Path.replace)  # type: ignore[method-assign]
     Path.write_bytes = in_pieces  # type: ignore[method-assign, assignment]
+
+
+def _set_clock(wrong: tuple[float, ...]) -> None:
+    """The time of day jumps ahead and back; seconds are still counted as they pass."""
+    from itertools import cycle
+
+    jumps, right = cycle(wrong), time.time
+    time.time = lambda: right() + next(jumps)
 
 
 def _named(thing: object) -> str:

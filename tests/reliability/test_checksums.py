@@ -36,7 +36,6 @@ from regard.tasks.convert import convert
 from regard.tasks.engines import PREPARING, Asked, Engines
 from regard.tasks.home import open_home
 from regard.tasks.index import index_folder
-from regard.tasks.run import Run
 from regard.tasks.train import Request, train
 from tasks import test_classify_training as classifiers
 
@@ -448,15 +447,6 @@ def test_an_edit_on_purpose_can_be_accepted(run: Path, tmp_path: Path) -> None:
         regard.load(copy, "cpu")
     (copy / CHECKSUMS).unlink()
     assert regard.load(copy, "cpu").search.beam > 10
-
-
-def test_a_run_that_was_killed_before_its_first_step_says_so(run: Path, tmp_path: Path) -> None:
-    """run.json appears before the recipe does; without a state it is not begun."""
-    half = Run(tmp_path / "half")
-    shutil.copytree(run, half.folder, ignore=shutil.ignore_patterns("recipe.json", "run.json"))
-    half.update_info(compute={"workers": 1})
-    code, _, said = asked("train", "--resume", str(half.folder))
-    assert code == 1 and "killed while it prepared its data" in said
 
 
 def test_nan_is_never_an_answer(run: Path) -> None:

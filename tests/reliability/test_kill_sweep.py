@@ -103,3 +103,101 @@ def test_the_order_of_a_write_survives_a_power_cut(trainings: Trainings, tmp_pat
     assert parent > named[0]
     info = [i for i, word in enumerate(words) if "replace" in word and "run.json" in word]
     assert info and min(info) > parent
+
+
+def told(trainings: Trainings, place: Path, *at: str) -> list[str]:
+    """All words of a training that nothing happens to."""
+    place.mkdir()
+    child = trainings.start(*toys.new(place), gate_at=list(at))
+    words = list(child.words())
+    assert child.wait().code == 0
+    return words
+
+
+def killed_at(trainings: Trainings, arguments: list[str], number: int, *at: str) -> None:
+    """Train until the word of that number, and kill there."""
+    child = trainings.start(*arguments, gate_at=list(at))
+    for seen, _word in enumerate(child.words()):
+        if seen == number:
+            child.kill()
+            break
+    assert child.wait().code == -9, "the run ended before it could be killed"
+
+
+def spread(kills: int, words: list[str]) -> list[int]:
+    """So many of their numbers, from the first to the last."""
+    kills = min(kills, len(words))
+    return sorted({round(i * (len(words) - 1) / (kills - 1)) for i in range(kills)})
+
+
+BEGUN = (
+    "run: no such folder",
+    "run: a training that was killed before it could write anything",
+    "run: a training that was killed while it prepared its data",
+)
+
+
+@pytest.mark.parametrize(
+    "kills", [pytest.param(3), pytest.param(1000, marks=pytest.mark.long)], ids=str
+)
+def test_killed_anywhere_in_the_preparation(
+    trainings: Trainings,
+    tmp_path: Path,
+    straight: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
+    kills: int,
+) -> None:
+    """Before the first step nothing can be resumed, and the same command begins again."""
+    at = ("prepare", "vocabulary")
+    words = told(trainings, tmp_path / "look", *at)
+    numbers = spread(kills, words)
+    resumed = 0
+    for number in numbers:
+        place = tmp_path / str(number)
+        place.mkdir()
+        killed_at(trainings, toys.new(place), number, *at)
+        done = trainings.run(*toys.again(place))
+        if done.code == 0:
+            resumed += 1
+        else:
+            assert any(clause in done.output for clause in BEGUN), done.output
+            done = trainings.run(*toys.new(place))
+            assert done.code == 0, done.output
+        assert not list((place / "run").rglob(".tmp-*"))
+        found = toys.digest(place)
+        assert found == {name: straight[name] for name in found}, words[number]
+    with capsys.disabled():
+        print(
+            f"\nSIGKILL at {len(numbers)} moments of {len(words)} of the preparation: {resumed} "
+            f"resumed, {len(numbers) - resumed} begun again in the same folder, all the same bits"
+        )
+
+
+@pytest.mark.parametrize(
+    "kills", [pytest.param(3), pytest.param(1000, marks=pytest.mark.long)], ids=str
+)
+def test_killed_in_validations_averages_and_the_choice_of_final_weights(
+    trainings: Trainings,
+    tmp_path: Path,
+    straight: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
+    kills: int,
+) -> None:
+    at = ("validation", "average", "finish")
+    words = told(trainings, tmp_path / "look", *at)
+    assert {"average", "validation 7", "validation 60"} <= set(words)
+    numbers = spread(kills, words)
+    for number in numbers:
+        place = tmp_path / str(number)
+        place.mkdir()
+        killed_at(trainings, toys.new(place), number, *at)
+        done = trainings.run(*toys.again(place))
+        assert done.code == 0, done.output
+        assert not list((place / "run").rglob(".tmp-*"))
+        found = toys.digest(place)
+        assert found == {name: straight[name] for name in found}, words[number]
+    with capsys.disabled():
+        print(
+            f"\nSIGKILL at {len(numbers)} moments of {len(words)} of validations and of the choice "
+            "of final weights: all resumed exactly"
+        )

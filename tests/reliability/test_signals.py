@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from regard.checkpoint.native import folder_name, steps_saved, verify
+from regard.tasks.load import load
+from regard.tasks.run import Run
 from reliability import toys
 from reliability.forks import Trainings
 
@@ -163,6 +165,67 @@ def test_a_terminal_that_is_gone_does_not_end_the_training(
     done = child.wait()
     assert done.code == 128 + signal.SIGHUP, done.output
     assert steps_saved(tmp_path / "run/checkpoints")[-1] == 20
+    assert trainings.run(*toys.again(tmp_path)).code == 0
+    found = toys.digest(tmp_path)
+    assert found == {name: straight[name] for name in found}
+
+
+@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT], ids=lambda one: one.name)
+def test_while_the_final_weights_are_chosen(
+    trainings: Trainings, tmp_path: Path, straight: dict[str, str], first: signal.Signals
+) -> None:
+    """It says what is saved and how to go on; a resumed run chooses again, and the same."""
+    arguments, resumed = toys.new(tmp_path), False
+    for number in (first, signal.SIGUSR1):
+        child = trainings.start(*arguments, gate_at=["validation"])
+        wanted = 2 if resumed else 3  # the last step's, if it is made; the best; the average
+        for word in child.words():
+            wanted -= word == f"validation {toys.STEPS}"
+            if not wanted:
+                child.kill(number)
+                break
+        done = child.wait()
+        assert done.code == 128 + number, done.output
+        assert "Stopped after step 60, while the final weights were chosen" in done.output
+        assert f"Go on with: regard train --resume {tmp_path / 'run'}" in done.output
+        run = Run(tmp_path / "run")
+        assert run.read_info()["state"] == "stopped" and not run.weights.exists()
+        assert load(run.folder, "cpu").tasks == ("translate",)  # with the best checkpoint
+        arguments, resumed = toys.again(tmp_path), True
+    assert trainings.run(*arguments).code == 0
+    found = toys.digest(tmp_path)
+    assert found == {name: straight[name] for name in found}
+
+
+def test_while_the_final_weights_are_written_it_is_too_late(
+    trainings: Trainings, tmp_path: Path, straight: dict[str, str]
+) -> None:
+    """The writing takes a moment: the run ends as it would have."""
+    child = trainings.start(*toys.new(tmp_path), gate_at=["finish"])
+    for word in child.words():
+        if word.startswith("before replace") and "model.safetensors" in word:
+            child.kill(signal.SIGTERM)
+            break
+    done = child.wait()
+    assert done.code == 0 and "Final weights:" in done.output, done.output
+    found = toys.digest(tmp_path)
+    assert found == {name: straight[name] for name in found}
+
+
+def test_a_second_ctrl_c_while_the_final_weights_are_written(
+    trainings: Trainings, tmp_path: Path, straight: dict[str, str]
+) -> None:
+    child = trainings.start(*toys.new(tmp_path), gate_at=["finish"])
+    for word in child.words():
+        if word.startswith("before replace") and "model.safetensors" in word:
+            for _ in range(2):
+                child.kill(signal.SIGINT)
+                time.sleep(0.05)
+            break
+    done = child.wait()
+    assert done.code == 130, done.output
+    assert "Stopped at once: step 60 is saved" in done.output
+    assert f"Go on with: regard train --resume {tmp_path / 'run'}" in done.output
     assert trainings.run(*toys.again(tmp_path)).code == 0
     found = toys.digest(tmp_path)
     assert found == {name: straight[name] for name in found}

@@ -12,6 +12,7 @@ SHORT = (
     f"train.validate_every={EVERY}",
     "train.average=3",
     "train.bleu_sentences=0",
+    "train.precision=fp32",  # which is faster is a question of what else the machine does
 )
 
 

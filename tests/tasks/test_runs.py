@@ -119,6 +119,114 @@ def test_states_and_order(toy_run: Path, tmp_path: Path) -> None:
     assert len(listed) == 4 and {"folder", "state", "loss", "parameters"} <= set(listed[0])
 
 
+DAMAGE: dict[str, tuple[str, bytes | None, str]] = {
+    "run.json is no JSON": ("run.json", b"{", "run.json: not valid JSON"),
+    "run.json is empty": ("run.json", b"", "run.json: not valid JSON"),
+    "run.json is no text": ("run.json", b"\xff\x00", "run.json: not valid JSON"),
+    "run.json is too deep": ("run.json", b"[" * 100_000, "run.json: not valid JSON"),
+    "run.json is a list": ("run.json", b"[]", "run.json: expected a JSON object"),
+    "a state that is none": ("run.json", b'{"state": 5}', "run.json: its state is 5"),
+    "a step that is none": (
+        "run.json",
+        b'{"state": "finished", "step": "x"}',
+        "run.json: its step is 'x'",
+    ),
+    "run.json is gone": ("run.json", None, "run.json: cannot be read: No such file"),
+    "recipe.json is gone": ("recipe.json", None, "recipe.json: cannot be read: No such file"),
+    "no tables": ("recipe.json", b"{}", "recipe.json: holds no tables [train] and [data]"),
+    "steps that are none": (
+        "recipe.json",
+        b'{"data": {}, "train": {"steps": "x"}}',
+        "recipe.json: train.steps is 'x', expected a number",
+    ),
+    "spec.json is gone": ("spec.json", None, "spec.json: cannot be read: No such file"),
+    "spec.json is no spec": ("spec.json", b'{"d_model": "x"}', "spec.json"),
+    "a log that is no text": ("log.jsonl", b"\xff\n\xfe\n", "log.jsonl: 1 line is no record"),
+    "a log of numbers": ("log.jsonl", b"5\n[]\n{}\n", "log.jsonl: 2 lines are no records"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damage_is_a_row_that_says_what_is_wrong(toy_run: Path, tmp_path: Path, kind: str) -> None:
+    """And the others are listed as ever."""
+    for name in ("whole", "broken"):
+        shutil.copytree(toy_run, tmp_path / name)
+    name, content, problem = DAMAGE[kind]
+    file = tmp_path / "broken" / name
+    file.unlink() if content is None else file.write_bytes(content)
+    listed = {
+        Path(row["folder"]).name: row for row in json.loads(invoke("runs", str(tmp_path), "--json"))
+    }
+    assert (listed["whole"]["state"], listed["whole"]["problem"]) == ("finished", "")
+    assert listed["broken"]["state"] == "damaged"
+    assert problem in listed["broken"]["problem"] and str(file) in listed["broken"]["problem"]
+    table = invoke("runs", str(tmp_path)).splitlines()
+    (row,) = [line for line in table if line.startswith(str(tmp_path / "broken"))]
+    assert " damaged " in row and problem in row and len(table) == 3
+
+
+@pytest.mark.parametrize("name", ["run.json", "log.jsonl", "recipe.json"])
+def test_a_file_that_cannot_be_read_is_damage(toy_run: Path, tmp_path: Path, name: str) -> None:
+    """A folder of that name stands for all the ways in which the system refuses."""
+    run = tmp_path / "run"
+    shutil.copytree(toy_run, run)
+    (run / name).unlink()
+    (run / name).mkdir()
+    (row,) = list_runs(tmp_path)
+    assert row.state == "damaged"
+    assert row.problem.startswith(f"{run / name}: cannot be read: ")
+
+
+def test_a_log_with_a_broken_line_still_tells_the_rest(toy_run: Path, tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    shutil.copytree(toy_run, run.folder)
+    (before,) = list_runs(tmp_path)
+    lines = run.log.read_bytes().splitlines(keepends=True)
+    run.log.write_bytes(b"".join([lines[0], b"\0" * 512 + b"\n", *lines[1:]]))
+    (row,) = list_runs(tmp_path)
+    assert row.problem == f"{run.log}: 1 line is no record; the others are read"
+    assert (row.step, row.loss, row.score) == (before.step, before.loss, before.score)
+    run.log.write_bytes(b"".join([*lines, b'{"kind": "tr']))  # cut by a crash: no damage
+    assert list_runs(tmp_path)[0].state == "finished"
+
+
+def test_odd_values_in_any_place_hide_no_list(toy_run: Path, tmp_path: Path) -> None:
+    for name in ("whole", "odd"):
+        ignored = shutil.ignore_patterns("checkpoints", "data", "tensorboard")
+        shutil.copytree(toy_run, tmp_path / name, ignore=ignored)
+    tried = 0
+    for name in ("run.json", "recipe.json", "spec.json"):
+        file = tmp_path / "odd" / name
+        content = json.loads(file.read_text())
+        tables = [key for key, value in content.items() if isinstance(value, dict)]
+        inner = [(table, key) for table in tables for key in content[table]]
+        for place in [*((key,) for key in content), *inner]:
+            for odd in ("x\n\ud800", 10**400):
+                changed = json.loads(json.dumps(content))
+                holder = changed if len(place) == 1 else changed[place[0]]
+                holder[place[-1]] = odd
+                file.write_text(json.dumps(changed))
+                if isinstance(odd, str):
+                    assert len(json.loads(invoke("runs", str(tmp_path), "--json"))) == 2
+                else:
+                    assert len(invoke("runs", str(tmp_path)).splitlines()) == 3
+                tried += 1
+        file.write_text(json.dumps(content))
+    assert tried > 200
+
+
+def test_a_clock_that_was_wrong_changes_no_order(toy_run: Path, tmp_path: Path) -> None:
+    """Written in the future, as the clock is now: it comes first, and is as new as can be."""
+    for name, days in {"before": -1, "ahead": 3, "far": 400}.items():
+        shutil.copytree(toy_run, tmp_path / name)
+        when = time.time() + days * 86_400
+        for file in ("run.json", "log.jsonl"):
+            os.utime(tmp_path / name / file, (when, when))
+    rows = list_runs(tmp_path)
+    assert [Path(row.folder).name for row in rows] == ["far", "ahead", "before"]
+    assert [row.seconds for row in rows[:2]] == [0.0, 0.0]
+
+
 def test_a_run_that_was_killed_is_cut_off(tmp_path: Path) -> None:
     source, target = toy.write(tmp_path, 200)
     files = ["--source", str(source), "--target", str(target), "--run", str(tmp_path / "run")]

@@ -9,9 +9,10 @@ import torch
 import toy
 from regard.checkpoint.native import load_weights, steps_saved
 from regard.errors import CheckpointError, ConfigError, DataError, MisuseError
+from regard.tasks.claim import free_folder
 from regard.tasks.load import load
 from regard.tasks.log import read_log
-from regard.tasks.run import Run, free_folder, only_one, open_run
+from regard.tasks.run import Run, only_one, open_run
 from regard.tasks.train import Request, train
 
 pytestmark = pytest.mark.end_to_end

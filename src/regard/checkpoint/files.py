@@ -31,6 +31,16 @@ def steps_saved(root: Path) -> list[int]:
     return sorted(int(number) for number in found if number.isdigit())
 
 
+def json_text(value: Any) -> str:
+    """JSON for people: letters as they are; all in ASCII if a file's name in it is no text."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # a byte of a name that is not UTF-8, as Python hands it on
+        return json.dumps(value, indent=2)
+    return text
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object of ours, or an error that names the file.
 
@@ -40,7 +50,7 @@ def read_json(path: Path) -> dict[str, Any]:
         value = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: not valid JSON: {error}") from None
     if not isinstance(value, dict):
         raise CheckpointError(f"{path}: expected a JSON object, got {type(value).__name__}")

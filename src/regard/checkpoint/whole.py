@@ -9,7 +9,7 @@ from pathlib import Path
 from torch import Tensor
 
 from regard.checkpoint.native import Checkpoint, folder_name, load_checkpoint, verify
-from regard.errors import CheckpointError, DamageError
+from regard.errors import DamageError
 
 ASIDE = "damaged-"
 
@@ -35,10 +35,9 @@ def newest_whole(
             say(f"  That checkpoint now lies in {aside}; taking the one of step {step:,}.")
         return step, found
     if damaged:
-        raise CheckpointError(
-            f"{root}: none of the {len(damaged)} checkpoints is whole ({damaged[0][1]}); copy the "
-            "run again from where it is whole, or train anew; nothing was changed"
-        )
+        one = len(damaged) == 1
+        which = "its one checkpoint is not" if one else f"none of the {len(damaged)} checkpoints is"
+        raise DamageError(f"{root}: {which} whole ({damaged[0][1]}); nothing was changed")
     return None
 
 

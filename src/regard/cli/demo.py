@@ -4,6 +4,7 @@ What it runs is printed before it runs, so that the demo is also the shortest ma
 """
 
 import shlex
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,7 +77,7 @@ def command(language: str, steps: int | None, folder: Path | None) -> None:
     An earlier demo is never overwritten: the next one goes to runs/demo-2. A model that is trained
     already needs no waiting: regard translate demo-de "How are you?"
     """
-    from regard.tasks.run import free_folder
+    from regard.tasks.claim import free_folder
 
     tour = TOURS[language]
     wanted = folder or RUNS / tour.recipe
@@ -85,7 +86,12 @@ def command(language: str, steps: int | None, folder: Path | None) -> None:
         click.echo(f"{wanted} is there already and stays as it is; this demo goes to {run}.")
     name, picture = str(run), str(run / tour.picture)
     shorter = [] if steps is None else [f"train.steps={steps}"]
-    _run("Train", "train", tour.recipe, *shorter, "--run", name)
+    try:
+        _run("Train", "train", tour.recipe, *shorter, "--run", name)
+    except BaseException:
+        with suppress(OSError):  # nothing came of it; what did is not removed so
+            run.rmdir()
+        raise
     _run("Measure", "evaluate", name, "--slices")
     _run("Translate", "translate", name, "--pairs", *tour.sentences)
     view = [] if tour.view == "heatmap" else ["--as", tour.view]

@@ -24,8 +24,9 @@ Examples:
 def command(folder: Path, as_json: bool) -> None:
     """List the runs below FOLDER (runs/), the newest first.
 
-    A run is training, stopped (it was asked to), cut off (it was killed), finished or damaged;
-    stopped ones and those cut off go on with `regard train --resume`.
+    A run is preparing its data, training, stopped (it was asked to), cut off (it was killed),
+    finished, failed (its loss was no number) or damaged; then its row says what is wrong. Stopped
+    ones and those cut off go on with `regard train --resume`.
     """
     from regard.tasks.runs import list_runs
 
@@ -39,9 +40,6 @@ def command(folder: Path, as_json: bool) -> None:
         widths = [max(len(line[i]) for line in table) for i in range(len(HEAD))]
         for line in table:
             click.echo("  ".join(_placed(*cell) for cell in zip(line, widths, RIGHT, strict=True)))
-        for row in rows:
-            if row.problem:
-                click.echo(f"{row.folder}: {row.problem}", err=True)
 
 
 HEAD = ("run", "state", "step", "of", "best loss", "score", "weights", "written", "data")
@@ -69,11 +67,12 @@ def _placed(text: str, width: int, right: bool) -> str:
 
 
 def _cells(row: "Row") -> tuple[str, ...]:
+    from regard.draw.labels import visible
     from regard.tasks.runs import age_in_words
 
     age = age_in_words(row.seconds)
     return (
-        row.folder,
+        visible(row.folder),
         row.state,
         f"{row.step:,}",
         _aim(row),
@@ -81,5 +80,5 @@ def _cells(row: "Row") -> tuple[str, ...]:
         _score(row),
         "" if row.parameters is None else f"{row.parameters / 1e6:.2f}M",
         age if age == "now" else f"{age} ago",
-        row.data,
+        visible(row.problem or row.data),
     )

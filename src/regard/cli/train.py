@@ -147,7 +147,7 @@ def _train(asked: "Request") -> None:
     outcome = train(asked, say=_say)
     if outcome.signal is not None:
         raise SystemExit(128 + signal.Signals(outcome.signal).value)
-    if outcome.unsaved:
+    if outcome.unsaved or outcome.unlogged:
         raise SystemExit(1)
 
 

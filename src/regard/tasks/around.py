@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from regard import atomic
 from regard.careful import member
 
 # Files that are copied as they are: text in and out, settings, how sentences become one vector.
@@ -32,4 +33,5 @@ def copy_around(source: Path, target: Path) -> None:
         place = target / file.relative_to(source)
         place.parent.mkdir(exist_ok=True)
         if not place.exists():
-            shutil.copyfile(file, place)
+            with atomic.named_when_full(place):  # else it is the source that is named
+                shutil.copyfile(file, place)

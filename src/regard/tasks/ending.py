@@ -8,18 +8,22 @@ from regard.errors import MisuseError
 from regard.tasks.recipe_sections import TrainSection
 from regard.train.state import Progress
 
+ASKED = "asked to stop"
+
 
 @dataclass(frozen=True)
 class Outcome:
     """How training ended: `reason` is a clause for a person; `signal` is set if it was asked to.
 
-    `unsaved` says why the last checkpoint could not be written.
+    The others say, each for its file, why something could not be written; most are empty.
     """
 
     step: int
     reason: str
-    signal: int | None
-    unsaved: str = ""
+    signal: int | None = None
+    unsaved: str = ""  # the last checkpoint
+    unlogged: str = ""  # records of log.jsonl
+    board_failed: str = ""  # what TensorBoard reads
 
 
 def ended(train: TrainSection, progress: Progress) -> str | None:

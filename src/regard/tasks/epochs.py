@@ -18,7 +18,7 @@ from regard.data.ahead import ahead
 from regard.data.batch import Batch, make_batch
 from regard.data.buckets import BatchOrder, PlannedBatch
 from regard.data.store import Ids, PairStore, write_store
-from regard.errors import ConfigError, DamageError
+from regard.errors import ConfigError, DamageError, TrainingError
 from regard.tasks.prepare import Prepared
 from regard.tasks.recipe import Recipe
 from regard.text.tokenizer import Tokenizer
@@ -64,6 +64,11 @@ class Epochs:
             store = PairStore.open(folder)
             store.verify()
             return store
+        if not self.folder.is_dir():  # or its name would be made again, for somebody else's run
+            raise TrainingError(
+                f"{self.folder}: the folder of this run was moved or deleted while it trained; "
+                "move it back, or resume it where it is"
+            )
         return write_store(folder, self._drawn(self._cutter), self.data.train.vocabulary)
 
     def _drawn(self, cutter: Tokenizer) -> Iterator[tuple[list[int], list[int]]]:

@@ -5,7 +5,7 @@ written here leaves a run that works and can be resumed.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from torch import Tensor
 
@@ -53,27 +53,41 @@ def lower_is_better(found: Validated, train: TrainSection) -> float:
     return -found.score if by_score and found.score is not None else found.loss
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """The candidate that validation finds best."""
+
+    name: str
+    found: Validated
+
+    def sentence(self) -> str:
+        return f"Final weights: {self.name}; {self.found.sentence()}"
+
+
 def choose_final(
     model: Transformer,
     candidates: Candidates,
     validation: Callable[[], Validated],
-    run: Run,
     train: TrainSection,
-) -> str:
-    """Write the candidate that validation finds best; the sentence that says which it is."""
+) -> Chosen:
+    """Validate each candidate; the best one is in the model afterwards. Nothing is written."""
     scored: dict[str, Validated] = {}
     for name, weights in candidates.items():
         load_into(model, weights)
         scored[name] = validation()
     chosen = min(scored, key=lambda name: lower_is_better(scored[name], train))
     load_into(model, candidates[chosen])
-    native.save_weights(run.weights, candidates[chosen])
+    return Chosen(chosen, scored[chosen])
+
+
+def write_final(run: Run, weights: dict[str, Tensor], chosen: Chosen) -> None:
+    """The weights, and beside them where they come from."""
+    native.save_weights(run.weights, weights)
     write_json(
         run.weights_info,
         {
-            "from": chosen,
-            **asdict(scored[chosen]),  # type: ignore[call-overload]
+            "from": chosen.name,
+            **asdict(chosen.found),  # type: ignore[call-overload]
             "sha256": native.sha256(run.weights),
         },
     )
-    return f"Final weights: {chosen}; {scored[chosen].sentence()}"

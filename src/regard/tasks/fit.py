@@ -19,12 +19,13 @@ from regard.checkpoint.whole import newest_whole
 from regard.config import build, to_tables
 from regard.data.text_batch import AnyBatch
 from regard.draw.progress import TrainingProgress
+from regard.errors import CheckpointError, DamageError
 from regard.model.device import choose_device
 from regard.model.lora import Lora
 from regard.model.transformer import Transformer
 from regard.tasks import rates
-from regard.tasks.ending import Outcome, ended, ended_by, over
-from regard.tasks.final import choose_final, final_candidates, lower_is_better
+from regard.tasks.ending import ASKED, Outcome, ended, ended_by, over
+from regard.tasks.final import choose_final, final_candidates, lower_is_better, write_final
 from regard.tasks.job import Began, Job, Validated
 from regard.tasks.keep import Keeper
 from regard.tasks.load import load_into
@@ -32,6 +33,7 @@ from regard.tasks.log import Log, damage_to_log, log_checksum, records_until
 from regard.tasks.pace import choose_compute, measured
 from regard.tasks.preflight import steps_within
 from regard.tasks.recipe import Recipe
+from regard.tasks.remains import what_can_be_done
 from regard.tasks.report import Reporter
 from regard.tasks.run import Run, write_json
 from regard.tasks.short_of_memory import ShortOfMemory
@@ -136,11 +138,17 @@ class Fit:
         for folder in (self.run.checkpoints, self.run.folder, self.run.data):
             atomic.sweep(folder)
         self.adapt()
+        try:
+            is_taken_up = self._take_up(native.steps_saved(self.run.checkpoints), say)
+        except DamageError as error:
+            raise CheckpointError(f"{error}. {what_can_be_done(self.run)}") from None
         if anew:
+            begun = replace(self.progress)
             self._choose_compute()
+            self.progress = begun
         else:
             self.compute = build(Compute, self.run.read_info()["compute"], str(self.run.info))
-        if not self._take_up(native.steps_saved(self.run.checkpoints), say):
+        if not is_taken_up:
             # stopped before its first checkpoint: it begins again
             self.began = self.job.start_weights(self.model)
             self.adapt()
@@ -211,12 +219,18 @@ class Fit:
                     self._save(log, bar)
                 if asked and reason is None:
                     break
-        unsaved = self.keeper.unsaved
+        outcome = Outcome(
+            self.progress.step,
+            reason or ASKED,
+            unsaved=self.keeper.unsaved,
+            unlogged=log.unwritten,
+            board_failed=log.board_failed,
+        )
         if reason is None or self.progress.validate_first:
             self.keeper.note(state="stopped")
-            return Outcome(self.progress.step, "asked to stop", stop.signal, unsaved)
+            return replace(outcome, reason=ASKED, signal=stop.signal)
         self.keeper.note(ended=ended_by(self.recipe.train, self.progress))
-        return Outcome(self.progress.step, reason, None, unsaved)
+        return outcome
 
     def _look_at_the_clock(self) -> None:
         self.progress.seconds = monotonic() - self._started
@@ -276,15 +290,26 @@ class Fit:
         )
         return True
 
-    def finish(self, say: Callable[[str], None]) -> str:
-        """Choose the final weights; the sentence that says which."""
+    def finish(self, stop: StopRequest, say: Callable[[str], None]) -> str:
+        """Choose the final weights; the sentence that says which.
+
+        A request to stop ends the choice (`Stopped`): a resumed run makes it again, and comes to
+        the same. It no longer ends the writing, which takes a moment.
+        """
         train = self.recipe.train
-        candidates = final_candidates(self.model, self.progress, self.keeper, train, say)
-        candidates |= self.ema.candidate(self._weights())
-        sentence = choose_final(self.model, candidates, self._validation, self.run, train)
+        try:
+            with stop.at_once():
+                candidates = final_candidates(self.model, self.progress, self.keeper, train, say)
+                candidates |= self.ema.candidate(self._weights())
+                chosen = choose_final(self.model, candidates, self._validation, train)
+        except Stopped:
+            self.keeper.note(state="stopped")
+            raise
+        self.keeper.check_place()
+        write_final(self.run, candidates[chosen.name], chosen)
         log = log_checksum(self.run.log)
         self.run.update_info(state="finished", step=self.progress.step, log_sha256=log)
-        return sentence
+        return chosen.sentence()
 
     def _weights(self) -> dict[str, Tensor]:
         return dict(self.model.named_parameters())
@@ -338,6 +363,8 @@ class Fit:
     def _save(self, log: Log, bar: TrainingProgress) -> None:
         """A checkpoint; of the older ones, those that finish() may need are kept."""
         log.sync()
+        if log.unwritten:
+            bar.say(f"ERROR: step {self.progress.step:,}: {log.unwritten}; they wait in memory")
         self.progress.logged, self.progress.log_sha256 = log.records, log.checksum
         every = self.recipe.train.validate_every
         if not every or self.progress.step % every == 0:

@@ -27,7 +27,7 @@ from regard.tasks.codec import Codec, own_codec, published_codec
 from regard.tasks.encoder_file import OFFERS, objective_of
 from regard.tasks.named import folder_of, located
 from regard.tasks.recipe import make_recipe
-from regard.tasks.run import Run, open_run
+from regard.tasks.run import Run, open_run, typed
 from regard.tasks.settings import Settings, read_settings
 from regard.text.published import PublishedTokenizer, load_tokenizer
 from regard.text.tokenizer import Tokenizer
@@ -118,9 +118,11 @@ def best_step(run: Run) -> int | None:
     if info.get("state") == "finished":
         return None
     steps = steps_saved(run.checkpoints)
+    if not steps and run.weights.is_file() and run.weights_info.is_file():
+        return None  # it had ended and went on; what came after that is gone
     if not steps:
         raise CheckpointError(
-            f"{run.folder}: no weights yet; go on with `regard train --resume {run.folder}`"
+            f"{run.folder}: no weights yet; go on with `regard train --resume {typed(run.folder)}`"
         )
     best = info.get("best_step")
     return best if isinstance(best, int) and best in steps else steps[-1]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from regard.checkpoint.files import steps_saved
-from regard.tasks.run import Run
+from regard.tasks.run import Run, typed
 
 
 @contextmanager
@@ -16,5 +16,5 @@ def told_how_to_go_on(run: Run, say: Callable[[str], None]) -> Iterator[None]:
         steps = steps_saved(run.checkpoints)
         kept = f"step {steps[-1]:,} is saved" if steps else "no checkpoint was written yet"
         say(f"Stopped at once: {kept}, what came after it is done again.")
-        say(f"Go on with: regard train --resume {run.folder}")
+        say(f"Go on with: regard train --resume {typed(run.folder)}")
         raise

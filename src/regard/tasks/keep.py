@@ -4,6 +4,7 @@ Of the older ones stay those that the end may average, the best, and always one 
 if the last is damaged, the run goes on from there.
 """
 
+import errno
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from regard.tasks.recipe_sections import TrainSection
 from regard.tasks.run import Run
 from regard.train.state import Progress
 
+Identity = tuple[int, int]  # of a folder, whatever its name is
 FEWEST = 2  # regular checkpoints that are kept
 
 
@@ -26,6 +28,7 @@ class Keeper:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.unsaved = ""
+        self._place = _identity(run.folder)
 
     @property
     def root(self) -> Path:
@@ -45,6 +48,7 @@ class Keeper:
             self._failed(step, f"{broken[0]} holds NaN or infinity", say)
             return
         try:
+            self.check_place()
             native.save_checkpoint(self.root, step, content)
             self.run.update_info(step=step, best_step=progress.best_step)
         except OSError as error:
@@ -55,9 +59,19 @@ class Keeper:
         for old in set(native.steps_saved(self.root)) - {*regular, progress.best_step, step}:
             atomic.remove_folder(self.root / native.folder_name(old))
 
+    def check_place(self) -> None:
+        """Refuse to write where the run's folder is no longer, or is another one by now.
+
+        Its name would be made again, or be that of somebody else's run.
+        """
+        if self._place is None or _identity(self.run.folder) != self._place:
+            gone = "the folder of this run was moved or deleted while it trained"
+            raise FileNotFoundError(errno.ENOENT, gone, str(self.run.folder))
+
     def note(self, **changes: object) -> None:
         """Into run.json, if the disk has room; nothing depends on it."""
         with suppress(OSError):
+            self.check_place()
             self.run.update_info(**changes)
 
     def _failed(self, step: int, why: str, say: Callable[[str], None]) -> None:
@@ -78,3 +92,11 @@ class Keeper:
         if not train.validate_every:
             return saved
         return [s for s in saved if s % train.validate_every == 0 or s == train.last_step]
+
+
+def _identity(folder: Path) -> Identity | None:
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -31,7 +31,7 @@ from regard.tasks.home import best_step, home_of_run, parts_of_run, run_named
 from regard.tasks.logits import raw_logits
 from regard.tasks.named import folder_of
 from regard.tasks.published import Published, open_published
-from regard.tasks.run import Run, open_run
+from regard.tasks.run import Run, open_run, typed
 from regard.tasks.score import Scored, score_texts
 from regard.tasks.settings import Settings
 from regard.tasks.translate import Translation, Translator
@@ -198,10 +198,18 @@ def _weights(run: Run, transformer: Transformer) -> dict[str, Tensor]:
     step = best_step(run)
     if step is not None:
         return _of_checkpoint(run, step, expected)
+    return _final(run, expected)
+
+
+def _final(run: Run, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
     if sha256(run.weights) != read_json(run.weights_info).get("sha256"):
+        again = (
+            f"`regard train --resume {typed(run.folder)}` makes it again from the checkpoints, or "
+            if steps_saved(run.checkpoints)
+            else ""
+        )
         raise CheckpointError(
-            f"{run.weights}: differs from its checksum; `regard train --resume {run.folder}` makes "
-            "it again from the checkpoints, or copy the run again"
+            f"{run.weights}: differs from its checksum; {again}copy the run again"
         )
     return read_tensors(run.weights, expected)
 
@@ -217,6 +225,9 @@ def _of_checkpoint(run: Run, step: int, expected: Mapping[str, Tensor]) -> dict[
         if other != step:
             print(f"Warning: using the checkpoint of step {other:,} instead.", file=sys.stderr)
         return weights
+    if run.weights.is_file() and run.weights_info.is_file():  # it had ended, and went on
+        print("Warning: using the final weights of before instead.", file=sys.stderr)
+        return _final(run, expected)
     raise CheckpointError(f"{run.checkpoints}: no checkpoint is whole; copy the run again")
 
 

@@ -2,14 +2,14 @@
 
 import json
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from regard import atomic
+from regard.draw.counted import counted
 
 
 class Log:
@@ -26,14 +26,17 @@ class Log:
         A run that went back to a checkpoint has such steps twice; then the number of `records`, as
         the checkpoint remembers it, says where to cut.
         """
+        self._path, self._tensorboard = path, tensorboard
         kept = records_until(path, after_step, records)
         begun = _written(kept)
         atomic.write_bytes(path, begun)
         self.records = len(kept)
         self._sum = sha256(begun)
         self._waiting = b""
+        self._why = ""  # the last write failed
+        self._board_failed = ""
         self._file = path.open("ab", buffering=0)
-        self._board = _summary_writer(tensorboard, after_step)
+        self._board = self._summary_writer(after_step)
 
     def write(self, kind: str, step: int, **numbers: Any) -> None:
         line = _written([{"kind": kind, "step": step, **numbers}])
@@ -46,8 +49,8 @@ class Log:
                 for name, value in numbers.items():
                     if isinstance(value, float | int):
                         self._board.add_scalar(f"{kind}/{name}", value, step)
-            except OSError:  # its thread met a full disk and is no more; log.jsonl has it all
-                self._board = None
+            except OSError as error:  # its thread met a full disk and is no more
+                self._drop_board(error)
 
     @property
     def checksum(self) -> str:
@@ -57,15 +60,31 @@ class Log:
     def sync(self) -> None:
         """Everything to the disk: before a checkpoint that counts on it."""
         self._write_waiting()
-        with suppress(OSError):
+        try:
             os.fsync(self._file.fileno())
+        except OSError as error:
+            self._why = error.strerror or str(error)
+
+    @property
+    def unwritten(self) -> str:
+        """What is not on the disk, and why; empty if all is."""
+        waiting = self._waiting.count(b"\n")
+        if not waiting:
+            return ""
+        return f"{self._path}: {counted(waiting, 'record')} could not be written: {self._why}"
+
+    @property
+    def board_failed(self) -> str:
+        """Why TensorBoard's files end early; log.jsonl has it all."""
+        return f"{self._tensorboard}: {self._board_failed}" if self._board_failed else ""
 
     def _write_waiting(self) -> None:
         """A full disk takes a part of a line or nothing; the rest waits."""
         while self._waiting:
             try:
                 written = self._file.write(self._waiting)
-            except OSError:
+            except OSError as error:
+                self._why = error.strerror or str(error)
                 return
             self._waiting = self._waiting[written or 0 :]
 
@@ -81,29 +100,56 @@ class Log:
         self._write_waiting()
         self._file.close()
         if self._board is not None:
-            with suppress(OSError):
+            try:
                 self._board.close()
+            except OSError as failed:
+                self._drop_board(failed)
+
+    def _summary_writer(self, after_step: int) -> Any:
+        """TensorBoard's writer, or None where the extra `train` is not installed."""
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            return None
+        place = str(self._tensorboard)
+        try:
+            return SummaryWriter(place, purge_step=after_step + 1 if after_step else None)
+        except OSError as error:  # a full disk
+            self._drop_board(error)
+        except UnicodeError:  # TensorBoard insists on names that are text
+            self._board_failed = "the name of the folder is not UTF-8"
+        return None
+
+    def _drop_board(self, error: OSError) -> None:
+        self._board = None
+        self._board_failed = error.strerror or str(error)
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """The records of a log; a last line cut by a crash is left out."""
+    """The records of a log; a last line cut by a crash, and whatever is no record, is left out."""
+    return _records(_lines(path))
+
+
+def broken_lines(path: Path) -> int:
+    """How many lines of a log are no records, but for a last one that a crash cut."""
+    lines = _lines(path)
+    whole = lines if not lines or _read(lines[-1]) is not None else lines[:-1]
+    return len(whole) - len(_records(whole))
+
+
+def _lines(path: Path) -> list[str]:
     if not path.exists():
         return []
-    records = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(record, dict) and {"kind", "step"} <= record.keys():
-            records.append(record)
-    return records
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return [line for line in text.split("\n") if line]
 
 
 def records_until(path: Path, step: int, records: int = 0) -> list[dict[str, Any]]:
-    """Those of a log up to a step, or so many, which are kept when a run goes on from there."""
-    kept = read_log(path) if step else []
-    return kept[:records] if records else [r for r in kept if r["step"] <= step]
+    """Those up to a step, or of so many lines, which are kept when a run goes on from there."""
+    lines = _lines(path) if step else []
+    if records:
+        return _records(lines[:records])
+    return [record for record in _records(lines) if record["step"] <= step]
 
 
 def log_checksum(path: Path) -> str:
@@ -128,13 +174,16 @@ def _written(records: Iterable[dict[str, Any]]) -> bytes:
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
 
 
-def _summary_writer(folder: Path, after_step: int) -> Any:
-    """TensorBoard's writer, or None where the extra `train` is not installed."""
+def _records(lines: Sequence[str]) -> list[dict[str, Any]]:
+    return [record for record in map(_read, lines) if record is not None]
+
+
+def _read(line: str) -> dict[str, Any] | None:
+    """A record; None if the line is something else."""
     try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
         return None
-    try:
-        return SummaryWriter(str(folder), purge_step=after_step + 1 if after_step else None)
-    except OSError:  # a full disk
+    if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
         return None
+    return record if type(record.get("step")) is int else None

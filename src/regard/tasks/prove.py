@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from regard.checkpoint.files import folder_name, read_json, sha256, steps_saved
@@ -85,7 +85,8 @@ def prove(request: Request, say: Callable[[str], None]) -> Proof:
 
 def _proof(request: Request, straight: Run, killed: Run, say: Callable[[str], None]) -> Proof:
     with progress_bar("the straight run", None):
-        _train([*_asked(request), *SHORT, *request.assignments, "--run", str(straight.folder)])
+        short = replace(request, assignments=(*SHORT, *request.assignments))
+        _train([*short.words(), "--run", str(straight.folder)])
     train = read_json(straight.recipe)["train"]
     say(
         f"A short run: {train['steps']} steps, a checkpoint every {train['validate_every']}, "
@@ -102,12 +103,6 @@ def _proof(request: Request, straight: Run, killed: Run, say: Callable[[str], No
         _train(["--resume", str(killed.folder)])
     proof.sums.update(_sums(straight, killed, train["steps"]))
     return proof
-
-
-def _asked(request: Request) -> list[str]:
-    files = [("--source", request.source), ("--target", request.target)]
-    recipe = [str(request.recipe)] if request.recipe else []
-    return recipe + [word for name, path in files if path for word in (name, str(path))]
 
 
 def _command(arguments: Sequence[str]) -> list[str]:

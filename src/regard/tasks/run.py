@@ -15,18 +15,20 @@ Objects like run.json state their own checksum (checksums.py); data/train and ch
 those of their files; model.json has that of the weights, and run.json, in the end, that of the log.
 """
 
-import json
+import os
+import shlex
+import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from regard import atomic, lock
-from regard.checkpoint.files import is_published, read_json
+from regard.checkpoint.files import is_published, json_text, read_json
 from regard.checksums import NAME as CHECKSUMS
 from regard.checksums import check, note_once, read_checksums, sealed, sha256, write_checksums
-from regard.errors import CheckpointError, MisuseError
+from regard.errors import CheckpointError, MisuseError, RegardError
 from regard.tasks.around import files_around
 from regard.tasks.box import models_in_the_box
 from regard.tasks.named import near_short_name
@@ -35,7 +37,8 @@ KNOWN_BY = ("run.json", "config.json")  # a run, a published model
 # What states its own checksum.
 SEALED = ("run.json", "recipe.json", "spec.json", "model.json", "encoder.json")
 DATA = "data/"
-UNPREPARED = "a training that was killed while it prepared its data; delete it and train again"
+LOCK = ".lock"
+PREPARING = "preparing"  # the state of a run before its first step (tasks/claim.py)
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,35 @@ class Run:
     def read_info(self) -> dict[str, Any]:
         return read_json(self.info)
 
+    def is_preparing(self) -> bool:
+        """Whether it says that its data is being prepared, and has nothing to show for itself."""
+        results = (self.checkpoints, self.weights, self.log)
+        if not self.info.is_file() or any(path.exists() for path in results):
+            return False
+        with suppress(CheckpointError):
+            return self.read_info().get("state") == PREPARING
+        return False
+
+    def is_blank(self) -> bool:
+        """Whether there is nothing in it but a lock, and what a crash left half."""
+        with suppress(FileNotFoundError):
+            names = (path.name for path in self.folder.iterdir())
+            return all(name == LOCK or name.startswith(atomic.PREFIX) for name in names)
+        return True
+
+    def is_held(self) -> bool:
+        """Whether another process trains it; so it seems, too, where this one may not write."""
+        try:
+            with lock.held(self.folder / LOCK):
+                return False
+        except (lock.Taken, OSError):
+            return True
+
+    def begun_with(self) -> str:
+        """What was typed after `regard train`, but for the folder; earlier versions do not say."""
+        words = self.read_info().get("begun_with")
+        return shlex.join(map(str, words)) if isinstance(words, list) else "…"
+
     def update_info(self, **changes: Any) -> None:
         known = read_json(self.info) if self.info.exists() else {}
         write_json(self.info, {**known, **changes})
@@ -112,7 +144,7 @@ class Run:
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """A JSON object that states its own checksum, readable and atomic."""
-    atomic.write_text(path, json.dumps(sealed(value), indent=2, ensure_ascii=False) + "\n")
+    atomic.write_text(path, json_text(sealed(value)) + "\n")
 
 
 def seal(run: Run) -> None:
@@ -135,53 +167,46 @@ def _is_text(file: Path) -> bool:
     return file.is_file() and not hidden and not (file.parent / "store.json").exists()
 
 
-def new_run(folder: Path) -> Run:
-    """A run in an empty or absent folder."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        is_run = Run(folder).info.is_file()
-        go_on = f"continue it with `regard train --resume {folder}`" if is_run else "delete it"
-        raise MisuseError(f"{folder}: already there; {go_on}, or choose another folder with --run")
-    folder.mkdir(parents=True, exist_ok=True)
-    return Run(folder)
-
-
 @contextmanager
 def only_one(run: Run) -> Iterator[None]:
     """Hold the run's lock: two trainings in one folder would destroy each other's checkpoints."""
     with ExitStack() as stack:
         try:
-            stack.enter_context(lock.held(run.folder / ".lock"))
+            stack.enter_context(lock.held(run.folder / LOCK))
         except lock.Taken:
             raise MisuseError(f"{run.folder}: another process is training this run") from None
         yield
 
 
-def free_folder(parent: Path, name: str) -> Path:
-    """`parent/name`, or `parent/name-2`, `-3` … if that is taken."""
-    number, folder = 1, parent / name
-    while folder.exists():
-        number += 1
-        folder = parent / f"{name}-{number}"
-    return folder
+def typed(folder: Path) -> str:
+    """A folder as a person would type it in a command, with the quotes that it needs."""
+    name = str(folder)
+    return subprocess.list2cmdline([name]) if os.name == "nt" else shlex.quote(name)
 
 
 def open_run(folder: Path) -> Run:
     """An existing run whose small files are whole, or an error that names what is there instead."""
     run = Run(folder)
+    if run.is_preparing():
+        raise _unprepared(run)
     if run.info.is_file():
         _check_small_files(run)
-        if "state" not in run.read_info():  # the last thing that is written before the first step
-            raise CheckpointError(f"{folder}: {UNPREPARED}")
         return run
     if folder.is_file():
         raise MisuseError(f"{folder}: is a file, expected the folder of a run")
     if is_published(folder):
         raise MisuseError(f"{folder}: a published model, expected a run, made by `regard train`")
+    if folder.is_dir() and run.is_blank() and (folder / LOCK).exists():
+        raise CheckpointError(
+            f"{folder}: a training that was killed before it could write anything; the same "
+            f"`regard train … --run {typed(folder)}` begins it again"
+        )
     if folder.is_dir():
         begun = run.recipe.exists() or run.data.exists()
+        advice = "a training that was killed while it prepared its data; delete it and train again"
         raise CheckpointError(
             f"{folder}: neither a run (no run.json) nor a published model (no config.json)"
-            f"{f': {UNPREPARED}' if begun else '; `regard doctor` says what it holds'}"
+            f"{f': {advice}' if begun else '; `regard doctor` says what it holds'}"
         )
     if str(folder) in models_in_the_box():
         raise MisuseError(
@@ -202,10 +227,24 @@ def _check_small_files(run: Run) -> None:
         note_once(
             run.folder,
             f"{run.folder} was made before regard kept checksums, so damage to its files may go "
-            f"unnoticed; `regard train --resume {run.folder}` adds them.",
+            f"unnoticed; `regard train --resume {typed(run.folder)}` adds them.",
         )
     else:
         check(run.folder, [name for name in stated if not name.startswith(DATA)])
     for name in SEALED:
         if (run.folder / name).is_file():
             read_json(run.folder / name)
+
+
+def _unprepared(run: Run) -> RegardError:
+    """A run that has not had its first step: what it waits for, or how to begin it again."""
+    if run.is_held():
+        return MisuseError(
+            f"{run.folder}: another process prepares the data of this run; there is nothing to use "
+            "or to go on with before its first step"
+        )
+    return CheckpointError(
+        f"{run.folder}: a training that was killed while it prepared its data, before its first "
+        f"step; nothing else is lost. `regard train {run.begun_with()} --run {typed(run.folder)}` "
+        "begins it again in the same folder"
+    )

@@ -3,21 +3,25 @@
 A run that says "training" while nobody holds its lock was cut off: killed, or out of power.
 """
 
+import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from regard.checkpoint.files import read_json
 from regard.config import build
-from regard.errors import MisuseError, RegardError
+from regard.errors import CheckpointError, MisuseError, RegardError
 from regard.model.spec import Spec, parameter_count
 from regard.tasks.curves import SCORES, data_in_words, points_of_log, score_key
-from regard.tasks.log import damage_to_log, read_log
+from regard.tasks.log import broken_lines, damage_to_log, read_log
 from regard.tasks.recipe_sections import STEPS
-from regard.tasks.run import Run, only_one
+from regard.tasks.run import PREPARING, Run
 
+FOUND_BY = ("run.json", "recipe.json")  # either may be gone
+STATES = (PREPARING, "training", "stopped", "failed", "finished")  # that a run gives itself
 DEPTH = 3  # folders within folders that are looked into
 
 
@@ -26,7 +30,7 @@ class Row:
     """One run; None where it does not say."""
 
     folder: str
-    state: str  # training, cut off, stopped, finished, damaged
+    state: str  # preparing, training, cut off, stopped, finished, failed, damaged
     step: int = 0
     steps: int | None = None  # to reach; None where minutes alone end the run
     minutes: float | None = None  # of training, all together
@@ -39,55 +43,123 @@ class Row:
     parameters: int | None = None
     data: str = ""
     seconds: float = 0.0  # since it last wrote something
-    problem: str = ""
+    problem: str = ""  # what is wrong with it, if it is damaged
 
 
 def list_runs(folder: Path) -> list[Row]:
-    """The runs below a folder, or the folder's own; those that wrote last come first."""
+    """The runs below a folder, or the folder's own; those that wrote last come first.
+
+    A run with a file that cannot be used is a row too, which says what is wrong with it.
+    """
     if not folder.is_dir():
         hint = "; `regard train` makes runs in runs/" if folder == Path("runs") else ""
         raise MisuseError(f"{folder}: no such folder{hint}")
-    return sorted((_row(run) for run in _found(folder)), key=lambda row: row.seconds)
+    now = time.time()
+    found = sorted(((_written(run), run) for run in _found(folder)), key=lambda one: -one[0])
+    return [_row(run, max(0.0, now - written)) for written, run in found]
 
 
 def _found(folder: Path) -> Iterator[Run]:
     seen = set()
     for depth in range(DEPTH + 1):
-        for info in folder.glob("/".join(["*"] * depth + ["run.json"])):
-            if info.parent not in seen:
-                seen.add(info.parent)
-                yield Run(info.parent)
+        for name in FOUND_BY:
+            for file in folder.glob("/".join(["*"] * depth + [name])):
+                if file.parent not in seen:
+                    seen.add(file.parent)
+                    yield Run(file.parent)
 
 
-def _row(run: Run) -> Row:
-    written = [path.stat().st_mtime for path in (run.info, run.log) if path.exists()]
-    age = max(0.0, time.time() - max(written))
+def _written(run: Run) -> float:
+    """When its files were last written to, as the clock was then."""
+    times = [run.folder.stat().st_mtime]
+    for path in (run.info, run.log):
+        with suppress(OSError):
+            times.append(path.stat().st_mtime)
+    return max(times[1:], default=times[0])
+
+
+def _row(run: Run, age: float) -> Row:
+    row = Row(str(run.folder), "damaged", seconds=age)
     try:
-        info, recipe = run.read_info(), read_json(run.recipe)
-        state, steps, minutes = _state(run, str(info.get("state"))), *_aim(recipe["train"], info)
-        step = _last_step(run, info)
-        spec = build(Spec, read_json(run.spec), str(run.spec))
-        records = read_log(run.log)
-        damage = damage_to_log(run.log, records, info.get("log_sha256", ""))
-        checks = [r for r in ([] if damage else records) if r.get("kind") == "validation"]
-        key = score_key(checks, recipe["data"].get("labels") == "several")
-        return Row(
-            folder=str(run.folder),
-            state=state,
-            step=step,
-            steps=steps,
-            minutes=minutes,
-            ended=_ended(info, step, steps, minutes) if state == "finished" else "",
-            loss=min((r["loss"] for r in checks), default=None),
-            score=max((value for _, value in points_of_log(checks, key)), default=None),
-            score_name=SCORES.get(key, ""),
-            parameters=parameter_count(spec),
-            data=data_in_words(recipe["data"]),
-            seconds=age,
-            problem=damage,
-        )
-    except (RegardError, KeyError, TypeError, AttributeError) as error:
-        return Row(str(run.folder), "damaged", seconds=age, problem=str(error))
+        row = _of_info(run, row, run.read_info())
+        if not run.is_preparing():
+            row = _of_log(run, _of_recipe(run, row))
+            if row.state == "finished":
+                row = replace(row, ended=_ended(run.read_info(), row))
+    except (RegardError, OSError) as error:
+        return replace(row, state="damaged", problem=_sentence(error))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        problem = f"{run.folder}: its files do not fit together: {type(error).__name__}: {error}"
+        return replace(row, state="damaged", problem=problem)
+    return row
+
+
+def _sentence(error: RegardError | OSError) -> str:
+    """An error of the system says its file last, and its number first."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: cannot be read: {error.strerror}"
+    return str(error)
+
+
+def _of_info(run: Run, row: Row, info: dict[str, Any]) -> Row:
+    """State and step, from run.json."""
+    said, step = info.get("state"), info.get("step", 0)
+    if said not in STATES:
+        raise CheckpointError(f"{run.info}: its state is {said!r}, expected {' or '.join(STATES)}")
+    if type(step) is not int:
+        raise CheckpointError(f"{run.info}: its step is {step!r}, expected a whole number")
+    return replace(row, state=_state(run, said), step=step)
+
+
+def _of_recipe(run: Run, row: Row) -> Row:
+    """What it was asked for, and on what data; how large the model is."""
+    recipe = read_json(run.recipe)
+    train, data = (recipe.get(section) for section in ("train", "data"))
+    if not isinstance(train, dict) or not isinstance(data, dict):
+        raise CheckpointError(f"{run.recipe}: holds no tables [train] and [data]")
+    steps, minutes = _aim(train, run.read_info())
+    for name, value in {"steps": steps, "minutes": minutes}.items():
+        if value is not None and not _is_number(value):
+            raise CheckpointError(f"{run.recipe}: train.{name} is {value!r}, expected a number")
+    spec = build(Spec, read_json(run.spec), str(run.spec))
+    return replace(
+        row,
+        steps=steps,
+        minutes=minutes,
+        data=data_in_words(data),
+        parameters=parameter_count(spec),
+    )
+
+
+def _of_log(run: Run, row: Row) -> Row:
+    """The last step while it trains; the best loss and score, unless the log was changed."""
+    records = read_log(run.log)
+    damage = damage_to_log(run.log, records, str(run.read_info().get("log_sha256", "")))
+    checks = [r for r in ([] if damage else records) if r["kind"] == "validation"]
+    several = read_json(run.recipe)["data"].get("labels") == "several"
+    key = score_key(checks, several)
+    losses, scores = (
+        [value for _, value in points_of_log(checks, name) if _is_number(value)]
+        for name in ("loss", key)
+    )
+    is_going = row.state in ("training", "cut off")
+    last = records[-1]["step"] if records and is_going else 0
+    row = replace(
+        row,
+        step=max(row.step, last),
+        loss=min(losses, default=None),
+        score=max(scores, default=None),
+        score_name=SCORES.get(key, ""),
+    )
+    if broken := broken_lines(run.log):
+        are = "line is no record" if broken == 1 else "lines are no records"
+        problem = f"{run.log}: {broken:,} {are}; the others are read"
+        return replace(row, state="damaged", problem=problem)
+    return replace(row, problem=damage)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
 
 
 def _aim(train: dict[str, Any], info: dict[str, Any]) -> tuple[int | None, float | None]:
@@ -103,30 +175,18 @@ def _aim(train: dict[str, Any], info: dict[str, Any]) -> tuple[int | None, float
     return (None if unsaid else steps), minutes
 
 
-def _ended(info: dict[str, Any], step: int, steps: int | None, minutes: float | None) -> str:
+def _ended(info: dict[str, Any], row: Row) -> str:
     """What the run says that ended it; an earlier version's did not say."""
     if said := info.get("ended"):
         return str(said)
-    if steps is not None and step >= steps:
+    if row.steps is not None and row.step >= row.steps:
         return "steps"
-    return "patience" if minutes is None else ""
+    return "patience" if row.minutes is None else ""
 
 
 def _state(run: Run, said: str) -> str:
     """What the run says of itself, unless nobody trains it any more."""
-    if said != "training":
-        return said
-    try:
-        with only_one(run):
-            return "cut off"
-    except (MisuseError, OSError):  # held by its training; or not ours to write to
-        return said
-
-
-def _last_step(run: Run, info: dict[str, Any]) -> int:
-    """The last step that is saved or, while it trains, logged."""
-    logged = [r["step"] for r in read_log(run.log)[-1:]] if info.get("state") == "training" else []
-    return max(int(step) for step in (info.get("step", 0), *logged))
+    return said if said not in ("training", PREPARING) or run.is_held() else "cut off"
 
 
 def age_in_words(seconds: float) -> str:

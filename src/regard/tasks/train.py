@@ -1,13 +1,13 @@
 """From a request to a finished run: recipe or own files, new or resumed, told step by step."""
 
-import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from regard.atomic import FULL
 from regard.checkpoint.native import read_json
 from regard.config import override, read_toml, to_tables
 from regard.datasets.find import with_sets
@@ -20,11 +20,12 @@ from regard.model.spec import Spec, parameter_count
 from regard.recipes.named import recipe_file
 from regard.tasks.choose import chosen_tables
 from regard.tasks.choose_texts import classifier_for
+from regard.tasks.claim import Claim, claimed, claimed_free
 from regard.tasks.curves import SCORES, UNITS, judged_by_f1, points_of_log, score_key, title_of
 from regard.tasks.encoder_data import Texts
 from regard.tasks.encoder_file import objective_of
 from regard.tasks.encoder_spec import check_teacher, open_start
-from regard.tasks.ending import Outcome, check_goes_on
+from regard.tasks.ending import ASKED, Outcome, check_goes_on
 from regard.tasks.fit import Fit
 from regard.tasks.further import root_further
 from regard.tasks.interrupted import told_how_to_go_on
@@ -45,16 +46,18 @@ from regard.tasks.preflight import (
 from regard.tasks.prepare import Corpus, survey
 from regard.tasks.rates import in_words
 from regard.tasks.recipe import Recipe, make_recipe
-from regard.tasks.run import Run, free_folder, new_run, only_one, open_run, seal, write_json
+from regard.tasks.remains import check_remains
+from regard.tasks.run import Run, only_one, open_run, seal, typed, write_json
 from regard.tasks.short_of_memory import cannot_go_on
 from regard.tasks.static import check_dimensions
-from regard.tasks.stop import polite_stop
+from regard.tasks.stop import Stopped, StopRequest, polite_stop
 from regard.tasks.translation import TranslationJob
 from regard.tasks.warm_start import check_start, tables_of_start
 from regard.train.freeze import check_names, frozen_share
 from regard.train.memory_limit import SPARE, is_out_of_memory, memory_limit
 
 Say = Callable[[str], None]
+RUNS = Path("runs")
 FILE_KEYS = {
     "data": ("source", "target", "valid_source", "valid_target", "texts", "valid_texts"),
     "train": ("embeddings", "start_from"),
@@ -76,13 +79,25 @@ class Request:
     inexact: bool = False
     force: bool = False
 
+    def words(self) -> list[str]:
+        """What to type after `regard train` for the same, but for the folder of the run."""
+        options = {
+            "--source": self.source,
+            "--target": self.target,
+            "--texts": self.texts,
+            "--minutes": None if self.minutes is None else f"{self.minutes:g}",
+        }
+        said = [str(word) for pair in options.items() if pair[1] is not None for word in pair]
+        recipe = [] if self.recipe is None else [str(self.recipe)]
+        return [*recipe, *said, *self.assignments, *(["--force"] if self.force else [])]
+
 
 def train(request: Request, say: Say) -> Outcome:
     """Carry the request out; what it says is meant for a terminal."""
     try:
         if request.resume is None:
-            fit = _started(request, say)
-            with only_one(fit.run):
+            with _claimed(request) as claim:
+                fit = _started(claim, request, say)
                 return _train(fit, say)
         run = open_run(request.resume)
         with only_one(run):
@@ -99,31 +114,55 @@ def trial(request: Request) -> Iterator[Fit]:
     if request.resume or request.folder:
         raise MisuseError("train: --find-lr and --find-batch take a recipe or own files, no run")
     with TemporaryDirectory(prefix="regard-") as place:
-        yield _started(replace(request, folder=Path(place) / "trial"), lambda line: None)
+        request = replace(request, folder=Path(place) / "trial")
+        with _claimed(request) as claim:
+            yield _started(claim, request, lambda line: None)
 
 
 def _train(fit: Fit, say: Say) -> Outcome:
-    with polite_stop() as stop, told_how_to_go_on(fit.run, say), fit.memory_limit():
-        outcome = fit.train(stop, lambda done: _bar(fit, done))
+    """Step, choose the final weights, draw; a request to stop ends the first two."""
+    with polite_stop() as stop:
+        with told_how_to_go_on(fit.run, say), fit.memory_limit():
+            outcome = fit.train(stop, lambda done: _bar(fit, done))
+            for line in _unwritten(outcome, fit.run):
+                say(line)
+            if outcome.signal is None:
+                say(f"Training ended: {outcome.reason}.")
+                outcome = _finished(fit, outcome, stop, say)
+        if outcome.signal is None:
+            _draw(fit.run, say)
+            say(f"Run folder: {fit.run.folder}   Try: {first_use(fit.job, fit.run)}")
+            return outcome
+    saved = "" if outcome.unsaved else "; everything is saved"
+    choosing = ", while the final weights were chosen" if outcome.reason != ASKED else ""
+    say(f"Stopped after step {outcome.step:,}{choosing}{saved}.")
+    say(f"Go on with: regard train --resume {typed(fit.run.folder)}")
+    return outcome
+
+
+def _unwritten(outcome: Outcome, run: Run) -> Iterator[str]:
+    """What the disk had no room for, file by file."""
     if outcome.unsaved:
-        say(f"ERROR: the checkpoint of step {outcome.step:,} is not saved: {outcome.unsaved}.")
-    if outcome.signal is not None:
-        saved = "" if outcome.unsaved else "; everything is saved"
-        say(f"Stopped after step {outcome.step:,}{saved}.")
-        say(f"Go on with: regard train --resume {fit.run.folder}")
-        return outcome
-    say(f"Training ended: {outcome.reason}.")
+        yield f"ERROR: the checkpoint of step {outcome.step:,} is not saved: {outcome.unsaved}."
+    if outcome.unlogged:
+        yield f"ERROR: {outcome.unlogged}."
+    if outcome.board_failed:
+        yield f"Warning: {outcome.board_failed}; {run.log.name} has the same numbers."
+
+
+def _finished(fit: Fit, outcome: Outcome, stop: StopRequest, say: Say) -> Outcome:
+    """With the final weights; or the same with the signal that came before they were chosen."""
     try:
-        with fit.memory_limit():
-            say(fit.finish(say))
+        say(fit.finish(stop, say))
+    except Stopped:
+        return replace(outcome, signal=stop.signal)
     except OSError as error:
+        cure = "free some space" if error.errno in FULL else "mend that"
         raise TrainingError(
             f"{error.filename or fit.run.folder}: the final weights could not be written: "
-            f"{error.strerror or error}; free some space, then `regard train --resume "
-            f"{fit.run.folder}` writes them"
+            f"{error.strerror or error}; {cure}, then `regard train --resume "
+            f"{typed(fit.run.folder)}` writes them"
         ) from None
-    _draw(fit.run, say)
-    say(f"Run folder: {fit.run.folder}   Try: {first_use(fit.job, fit.run)}")
     return outcome
 
 
@@ -133,39 +172,43 @@ def _bar(fit: Fit, done: int) -> TrainingProgress:
     return TrainingProgress(fit.recipe.train.last_step, start_step=done, seconds_limit=limit)
 
 
-def _started(request: Request, say: Say) -> Fit:
-    """A new run: the recipe made or read, the data surveyed and prepared."""
+def _claimed(request: Request) -> AbstractContextManager[Claim]:
+    """The folder of a new run, held from now on: nothing was read or written yet."""
     named = [path for path in (request.recipe, request.source, request.texts) if path]
     if len(named) != 1 or (request.target and not request.source):
         raise MisuseError(
             "train: expected either a recipe (regard train demo) or own files "
             "(regard train --source a.en --target a.de; texts with labels: --texts mail.csv)"
         )
+    if request.folder is not None:
+        return claimed(request.folder, request.words())
+    return claimed_free(RUNS, named[0].name.split(".")[0] or "run", request.words())
+
+
+def _started(claim: Claim, request: Request, say: Say) -> Fit:
+    """A new run: the recipe made or read, the data surveyed and prepared."""
+    run, folder = claim.run, claim.run.folder
     recipe, corpus = _asked_for(request)
     _check_early(recipe)
-    folder = request.folder or free_folder(Path("runs"), named[0].name.split(".")[0] or "run")
     if not request.force and recipe.objective == "translate":  # before anything is read or written
         spec = recipe.spec(recipe.tokenizer.size)
         check_fits(spec, recipe, guessed_shape(recipe.train), folder)
-    run = new_run(folder)
-    say(f"Run folder: {run.folder}")
+    say(f"Run folder: {folder}")
+    if claim.taken_over:
+        say("  A training was killed here before its first step; its data is prepared again.")
     for line in corpus.lines():
         say(f"  {line}")
-    try:
-        job = prepared_job(run, recipe, corpus)
-        if not request.force:  # now with the real lengths
-            largest = shapes_of(job.lengths, job.spec, recipe.train, job.parts).largest
-            check_fits(job.spec, recipe, largest, folder)
-        held = Held.now(recipe.train)
-        workers = guessed_compute(recipe.train).workers
-        with memory_limit(recipe.train.memory, SPARE, workers):
-            fit = Fit(run, recipe, job)
-            fit.start()
-            speed = fit.speed()
-    except BaseException:  # Ctrl-C too: a folder with half a corpus is of no use to anyone
-        for path in run.folder.iterdir():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-        raise
+    job = prepared_job(run, recipe, corpus)
+    if not request.force:  # now with the real lengths
+        largest = shapes_of(job.lengths, job.spec, recipe.train, job.parts).largest
+        check_fits(job.spec, recipe, largest, folder)
+    held = Held.now(recipe.train)
+    workers = guessed_compute(recipe.train).workers
+    with memory_limit(recipe.train.memory, SPARE, workers):
+        fit = Fit(run, recipe, job)
+        fit.start()
+        speed = fit.speed()
+    claim.ready = True
     for line in _plan(fit, job, corpus):
         say(line)
     for line in report(recipe, job, fit.compute, speed, folder, held):
@@ -276,6 +319,7 @@ def _resumed(run: Run, request: Request, say: Say) -> Fit:
                 f"override {assignment!r}: a resumed run goes on as it was; only "
                 f"{', '.join(key.rstrip('=') for key in allowed)} may change"
             )
+    check_remains(run)
     changed = changed_since(run.read_info())
     if changed and not request.inexact:
         raise MisuseError(
