@@ -114,6 +114,7 @@ def post_norm_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.end_to_end
+@pytest.mark.needs("ctranslate2", "int8")
 @pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}: the extra bench")
 def test_a_small_run_fills_the_table_and_all_say_the_same(
     post_norm_run: Path, tmp_path: Path

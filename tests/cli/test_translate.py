@@ -68,6 +68,7 @@ def test_lines_are_split_unless_asked_otherwise(toy_run: Path) -> None:
     assert call("translate", toy_run, TEXT, "--no-split", *torch).stdout.rstrip("\n") == whole
 
 
+@pytest.mark.needs("ctranslate2")
 def test_verbose_says_who_translates(toy_run: Path) -> None:
     said = call("translate", toy_run, "red", "--verbose", "--stop", "exact").stderr
     assert 'torch, because ctranslate2 does not offer stop "exact"' in said

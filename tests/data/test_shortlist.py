@@ -68,6 +68,7 @@ def test_white_space_in_a_piece_is_refused(tmp_path: Path) -> None:
         write_shortlist(tmp_path / SHORTLIST, Shortlist((0,), {1: (1,)}), ["a", " "])
 
 
+@pytest.mark.needs("ctranslate2")
 def test_the_library_reads_it(tmp_path: Path) -> None:
     """With the shortlist the library writes only pieces that it allows."""
     torch.manual_seed(0)

@@ -137,6 +137,7 @@ def test_parts_notice_that_work_becomes_slower() -> None:
     assert totals == [500, 80]
 
 
+@pytest.mark.needs("int8")
 def test_a_usual_model_is_compared_on_everything(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +158,7 @@ def test_a_usual_model_is_compared_on_everything(
 
 
 @pytest.mark.parametrize("seconds", [0.02, 0.05, 0.1, 0.2, 0.4, 0.45])
+@pytest.mark.needs("int8")
 def test_slow_engines_are_done_in_a_minute(
     home: Home, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
@@ -172,6 +174,7 @@ def test_slow_engines_are_done_in_a_minute(
     assert choice.checks["ctranslate2 int8"]["sentences"] >= compared
 
 
+@pytest.mark.needs("int8")
 def test_never_fewer_than_the_few_and_it_is_said(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,6 +226,7 @@ def test_endless_outputs_are_compared_up_to_the_usual_limit(
     assert {search.max_length for search in world.searches} == {used, settle.TOKENS}
 
 
+@pytest.mark.needs("int8")
 def test_bars_name_what_is_done(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
     counts: dict[str, int] = {}

@@ -164,7 +164,13 @@ SIZES = {  # changes of tiny, vocabulary, rows, source, target, workers, precisi
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system does not say what a process takes")
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param(size, marks=[pytest.mark.needs("bf16")] if "bf16" in SIZES[size] else [])
+        for size in SIZES
+    ],
+)
 def test_the_estimate_is_within_a_third_of_what_a_process_takes(size: str) -> None:
     """The stated factor: between three quarters and one and a half of the real peak."""
     command = [sys.executable, "-c", SCRIPT, json.dumps(SIZES[size])]
