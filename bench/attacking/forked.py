@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LIMIT = 180.0  # seconds; what takes longer hangs
+MOST = 160  # characters of a command's last words
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class Done:
     @property
     def last_words(self) -> str:
         lines = [line for line in (self.err or self.out).splitlines() if line.strip()]
-        return f"exit {self.code}: {lines[-1].strip() if lines else 'not a word'}"
+        said = lines[-1].strip() if lines else "not a word"
+        return f"exit {self.code}: {said if len(said) <= MOST else said[: MOST - 1] + '…'}"
 
 
 def get_ready() -> None:

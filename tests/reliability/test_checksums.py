@@ -108,6 +108,13 @@ def test_every_file_of_a_run_that_answers(run: Path) -> None:
     assert asked("translate", str(run), TEXT, "--engine", "torch") == before
 
 
+def test_the_doctor_looks_at_everything(run: Path) -> None:
+    assert asked("doctor", str(run))[0] == 0
+    for name in damaged_in_turn(run, ["tokenizer.json", "data/valid.jsonl", "spec.json"], flips=1):
+        code, told, _ = asked("doctor", str(run))
+        assert code == 1 and "broken" in told and "regard runs it: no" in told, name
+
+
 def test_every_file_of_the_data_before_a_run_goes_on(run: Path, tmp_path: Path) -> None:
     """data/valid.jsonl was read without a look: changed words changed what training saw."""
     names = [name for name in files_of(run) if name.startswith("data/")]
