@@ -9,7 +9,8 @@ docs/manifest.toml says what each command needs. An output that is still like th
 untouched, unless `--exact` asks for this machine's last digits. Where a page cuts an output ("…"),
 each excerpt is found again by its first and last line, numbers aside, or else it gets as many
 paragraphs as it had.
-`--keep walk.md` records what a page shows as it is: for a command that was run by hand.
+`--keep walk.md` records what a page shows as it is: for a command that was run by hand;
+`--recorded` does the reverse, for a page whose cuts were changed.
 """
 
 import argparse
@@ -91,7 +92,19 @@ class Refresher:
         for command in reversed(new):
             lines[command.first : command.last] = new[command]
         write_page(page, "\n".join(lines))
-        write_records(page, records)
+        write_records(page, records, self.manifest)
+
+    def from_records(self, page: str) -> None:
+        """Show what is recorded, where a page was given other cuts: nothing is run."""
+        text = text_of(page)
+        lines, rows = text.split("\n"), records_of(page)
+        for command in reversed(commands_in(text)):
+            for row in rows:
+                printed = row["output"]
+                if row["command"] == command.text and shows(list(command.shown), printed):
+                    new = self._excerpts(list(command.shown), printed, command)
+                    lines[command.first : command.last] = new
+        write_page(page, "\n".join(lines))
 
     def trained(self, run: str) -> dict[str, Any] | None:
         """What the training of a run printed, with its commit; None if that was not kept."""
@@ -223,10 +236,15 @@ def record(command: str, output: list[str] | str) -> dict[str, Any]:
     }
 
 
-def write_records(page: str, rows: list[dict[str, Any]]) -> None:
-    """Only those whose command the page still has; a page without any has no file."""
-    texts = {command.text for command in commands_in(text_of(page))}
-    kept = [row for row in rows if row["command"] in texts]
+def write_records(page: str, rows: list[dict[str, Any]], manifest: Manifest) -> None:
+    """In the order of the page, and only what it shows and no test runs again."""
+    wanted = [
+        command.text
+        for command in commands_in(text_of(page))
+        if command.shown and not manifest.need_of(page, command.name).tested
+    ]
+    kept = [row for row in rows if row["command"] in wanted]
+    kept.sort(key=lambda row: wanted.index(row["command"]))
     path = record_path(page)
     if kept:
         path.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
@@ -243,14 +261,12 @@ def keep(page: str, manifest: Manifest) -> None:
         if command.shown and not manifest.need_of(page, command.name).tested and not right:
             rows.append(record(command.text, list(command.shown)))
     shown = [(c.text, list(c.shown)) for c in commands_in(text_of(page)) if c.shown]
-    write_records(
-        page,
-        [
-            row
-            for row in rows
-            if any(t == row["command"] and not shows(s, row["output"]) for t, s in shown)
-        ],
-    )
+    here = [
+        row
+        for row in rows
+        if any(text == row["command"] and not shows(s, row["output"]) for text, s in shown)
+    ]
+    write_records(page, here, manifest)
 
 
 PICTURES = DOCS / "outputs" / "pictures.json"
@@ -301,6 +317,9 @@ def main() -> None:
     parser.add_argument("--exact", action="store_true", help="renew last digits and times too")
     parser.add_argument("--lines-only", action="store_true", help="correct file:line, run nothing")
     parser.add_argument("--keep", action="store_true", help="record what is shown, run nothing")
+    parser.add_argument(
+        "--recorded", action="store_true", help="show what is recorded, run nothing"
+    )
     parser.add_argument("pages", nargs="*", help="walk.md, images/heads.svg; default: everything")
     asked = parser.parse_args()
     manifest = Manifest()
@@ -322,11 +341,13 @@ def main() -> None:
         if name in manifest.pictures:
             if asked.keep:
                 keep_picture(name, manifest.pictures[name]["command"])
-            elif not asked.lines_only:
+            elif not (asked.lines_only or asked.recorded):
                 refresher.picture(name)
             continue
         if asked.keep:
             keep(name, manifest)
+        elif asked.recorded:
+            refresher.from_records(name)
         elif not asked.lines_only:
             refresher.page(name)
         refresher.references(name)
