@@ -202,12 +202,15 @@ def line_like(first: str, printed: list[str], begin: int = 0) -> int | None:
 
 
 def end_of(old: list[str], printed: list[str], start: int) -> int:
-    """Where an excerpt ends that begins at `start`: after its old last line, digits aside.
+    """Where an excerpt ends that begins at `start`: after its old last line, numbers aside.
 
-    Of several such lines the one nearest to its old place; without any, it keeps its paragraphs.
+    Of several such lines the one nearest to its old place; without any, one that has the same name
+    before its colon (`Training: …`); else it keeps its paragraphs.
     """
-    last = without_numbers(old[-1])
-    ends = [i for i in range(start, len(printed)) if without_numbers(printed[i]) == last]
+    last, (name, colon, _) = without_numbers(old[-1]), old[-1].partition(": ")
+    after = range(start, len(printed))
+    ends = [i for i in after if without_numbers(printed[i]) == last]
+    ends = ends or [i for i in after if colon and printed[i].startswith(name + colon)]
     if ends:
         return min(ends, key=lambda i: abs(i - start - len(old) + 1)) + 1
     paragraphs = len(re.findall(r"\n\s*\n", "\n".join(old))) + 1
