@@ -30,7 +30,7 @@ help:
 	@echo "make phrasebook-fill, phrasebook-tag  train an encoder on the phrasebook and score it"
 	@echo "make dist       build the wheel and the source archive into dist/"
 	@echo "make docs       build the pages of docs/ as a site into site/"
-	@echo "make refresh-docs  run the commands of the pages again; RUNS=folder: also those that need runs"
+	@echo "make refresh-docs  run the commands of the pages again; RUNS=folder: also those that need runs; TRAIN=yes: makes them"
 	@echo "make bench-decode RUN=…  decoding speed beside CTranslate2 and transformers (needs Multi30k)"
 	@echo "make bench-train  training speed beside torch.nn.Transformer and transformers (needs Multi30k)"
 	@echo "make bench-embed  embedding speed beside sentence-transformers (needs STS-B and Multi30k)"
@@ -124,9 +124,9 @@ docs: $(VENV)/.dev
 	$(bin)/mkdocs build --quiet
 	@echo "The site is in site/: open site/index.html"
 
-# docs/manifest.toml says what each page needs. RUNS: a folder with runs, PAGES: only these pages and pictures.
+# docs/manifest.toml says what each page needs. RUNS: a folder with runs, TRAIN=yes: make those it lacks; PAGES: only these.
 refresh-docs: $(VENV)/.dev
-	$(bin)/python tools/refresh_docs.py $(if $(RUNS),--runs $(RUNS)) $(PAGES)
+	$(bin)/python tools/refresh_docs.py $(if $(RUNS),--runs $(RUNS)) $(if $(TRAIN),--train) $(PAGES)
 
 # RUN: a run that was trained on Multi30k; without it the sizes small and base, both with random weights.
 bench-decode: $(VENV)/.bench

@@ -16,21 +16,25 @@ import pytest
 from doc_outputs import Place, alike, excerpts, shows
 from doc_pages import (
     DOCS,
+    README,
     REPOSITORY,
     Command,
     Manifest,
+    Need,
+    Surroundings,
     commands_in,
     page_names,
     records_of,
     text_of,
 )
-from refresh_docs import PICTURES, definitions, same_picture
+from refresh_docs import PICTURES, Refresher, definitions, same_picture
 
 from regard.cli.main import group
 
 NAMES = page_names()
+PAGES = [README, *NAMES]
 MANIFEST = Manifest()
-ALL = [(name, command) for name in NAMES for command in commands_in(text_of(name))]
+ALL = [(name, command) for name in PAGES for command in commands_in(text_of(name))]
 REGARD = [
     (name, part)
     for name, command in [
@@ -57,8 +61,22 @@ def test_the_manifest_names_every_page_and_picture() -> None:
     drawn = [path for path in (DOCS / "images").iterdir() if path.suffix in (".svg", ".png")]
     names = sorted(f"images/{path.name}" for path in drawn)
     assert sorted(MANIFEST.pictures) == names, "docs/manifest.toml: [pictures]"
-    shown = "".join(text_of(name) for name in NAMES)
-    assert not [name for name in names if f"{name})" not in shown], "no page shows these"
+    shown = "".join(text_of(name) for name in PAGES)
+    assert not [x for x in names if not re.search(rf'{re.escape(x)}[")]', shown)], (
+        "no page has them"
+    )
+
+
+def test_the_manifest_names_what_it_has_and_no_place_of_one_machine() -> None:
+    rows = [*MANIFEST.pages.values(), *MANIFEST.pictures.values()]
+    asked = {need for row in rows for need in (row["needs"], *row.get("but", {}).values())}
+    assert asked == set(MANIFEST.needs), "docs/manifest.toml: [needs]"
+    wanted = {x for need in MANIFEST.needs.values() for x in need.folders or () if "runs/" in x}
+    assert wanted <= set(MANIFEST.runs), "docs/manifest.toml: [runs]"
+    made = [command.text for _, command in ALL] + list(wanted)
+    assert not [x for x, row in MANIFEST.runs.items() if x not in made and row.command not in made]
+    for text in ((DOCS / "manifest.toml").read_text(encoding="utf-8"), *map(text_of, PAGES)):
+        assert "../shared" not in text
 
 
 @pytest.mark.parametrize("name", MANIFEST.pages)
@@ -82,8 +100,7 @@ def again(name: str) -> list[Command]:
 @pytest.mark.parametrize("name", [name for name in NAMES if again(name)])
 def test_an_output_is_what_the_command_prints(name: str, tmp_path: Path) -> None:
     """The commands of a page run one after the other in a folder, as its reader would run them."""
-    place = Place(tmp_path)
-    place.write(MANIFEST.files_of(name))
+    place = Place(tmp_path, around=MANIFEST.around(name))
     printed: dict[str, tuple[int, list[str]]] = {}
     for command in again(name):
         if command.text not in printed:  # several excerpts of one output
@@ -96,7 +113,7 @@ def test_an_output_is_what_the_command_prints(name: str, tmp_path: Path) -> None
             assert code == 0, f"{command.name}\n{lines}"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PAGES)
 def test_what_is_not_run_again_is_recorded(name: str) -> None:
     recorded = records_of(name)
     for command in commands_in(text_of(name)):
@@ -108,7 +125,7 @@ def test_what_is_not_run_again_is_recorded(name: str) -> None:
         assert "" in wrong, f"{command.name}: the page shows, the record has not: {wrong[0]}"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PAGES)
 def test_a_record_says_where_it_comes_from(name: str) -> None:
     texts = {command.text for command in commands_in(text_of(name))}
     for row in records_of(name):
@@ -123,7 +140,7 @@ def test_a_picture_is_what_its_command_draws(name: str, tmp_path: Path) -> None:
     """Drawn again, or at least still the one whose hash was recorded."""
     row = MANIFEST.pictures[name]
     if MANIFEST.needs[row["needs"]].tested:
-        place = Place(tmp_path)
+        place = Place(tmp_path, around=MANIFEST.around(name))
         (place.folder / "docs" / name).unlink()
         place.run(Command(row["command"], row["command"], (), 0, 0))
         drawn = place.folder / "docs" / name
@@ -180,8 +197,55 @@ a formula
         ("regard runs", "regard runs", ()),
         ("python 1", "print(1)", ("1",)),
     ]
+    install = commands_in("```console\npython3 -m venv .venv\n. .venv/bin/activate\n```")
+    assert [command.text for command in install] == [
+        "python3 -m venv .venv",
+        ". .venv/bin/activate",
+    ]
     with pytest.raises(ValueError, match="begins with its command: 'an output'"):
         commands_in("```console\nan output\n```")
+
+
+def test_an_excerpt_of_a_training_keeps_to_its_lines() -> None:
+    """The old excerpts are of another run: each is found by its first and its last line."""
+    old = ["Data: 12 pairs", "Time: 3 minutes", "…", "step 400: loss 2.1", "…", "The end: 0.3", "…"]
+    printed = ["Data: 14 pairs", "Disk: 9 MB", "Time: 4 minutes", "step 200: loss 3.0"]
+    printed += ["step 400: loss 1.9", "step 600: loss 0.9", "The end: 0.2", "Loss curve: a.png"]
+    refresher = Refresher(MANIFEST)
+    assert refresher._excerpts(old, printed, Command("", "", (), 0, 0)) == [
+        *printed[:3],
+        "…",
+        printed[4],
+        "…",
+        printed[6],
+        "…",
+    ]
+    assert not refresher.problems
+
+
+@pytest.mark.end_to_end
+def test_a_place_has_what_a_reader_would_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELSEWHERE", str(tmp_path))
+    monkeypatch.setenv("REGARD_DATA", "/somewhere")
+    (tmp_path / "texts.txt").write_text("linked\n")
+    around = Surroundings(
+        files={"own.txt": "written\n"},
+        links={"other.txt": "$ELSEWHERE/texts.txt", "gone.txt": "$NOWHERE_AT_ALL"},
+        environment={"REGARD_DATA": "", "REGARD_CACHE": "$HERE/cache"},
+        before={"cat": ["echo made > third.txt"], "never": ["false"]},
+    )
+    place = Place(tmp_path, around=around)
+    shown = Command("", "cat own.txt other.txt third.txt", (), 0, 0)
+    assert place.run(shown) == (0, ["written", "linked", "made"])
+    told = "python -c \"import os; print(os.environ.get('REGARD_DATA'), os.getcwd())\""
+    assert place.run(Command("", told, (), 0, 0), fresh=True) == (0, ["None /home/ada"])
+    assert place.has(Need("", folders=("$ELSEWHERE",)))
+    assert not place.has(Need("", folders=("$NOWHERE_AT_ALL",)))
+    assert not place.has(Need("", trains=True))
+    with pytest.raises(RuntimeError, match="before 'never': 'false' ended with 1"):
+        place.run(Command("", "never", (), 0, 0))
 
 
 def slug(title: str) -> str:

@@ -1,4 +1,4 @@
-"""The pages of docs/ as commands with the outputs they show, and what the manifest says of them.
+"""The pages of docs/, and README, as commands with the outputs they show; what the manifest says.
 
 A page comes in as text; out of it come its commands, each with the lines that the page shows of
 its output. A command is one of a ```console block (`$ regard …`; a `\\` at the end continues it) or
@@ -12,15 +12,17 @@ writes the new one.
 
 import json
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 REPOSITORY = Path(__file__).parent.parent
 DOCS = REPOSITORY / "docs"
+README = "../README.md"  # as seen from docs/, like every other page
 CUT = "…"  # a line of its own: something was left out of an output here
+PROGRAMS = ("regard ", "python", ".")  # what a line of a block without prompts may begin with
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def _console(lines: list[str], first: int, last: int) -> Iterator[Command]:
     prompt = "$ " if lines[first].startswith("$ ") else ""
     number = first
     while number < last:
-        if not lines[number].startswith(prompt or "regard "):
+        if not lines[number].startswith(prompt or PROGRAMS):
             raise ValueError(f"a console block begins with its command: {lines[number]!r}")
         words = [lines[number].removeprefix(prompt)]
         while words[-1].endswith("\\"):
@@ -84,6 +86,34 @@ class Need:
     tested: bool = False  # can be had on every machine in a moment, so the tests run it again
     modules: tuple[str, ...] = ()  # packages without which a test leaves it out
     folders: tuple[str, ...] | None = None  # refreshed where these are; None: made by hand
+    trains: bool = False  # refreshed where there is time for it
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a reader of a page would have around it: a row of [pages] or [runs], in part."""
+
+    files: Mapping[str, str] = field(default_factory=dict)  # name → content
+    links: Mapping[str, str] = field(default_factory=dict)  # name → what it leads to
+    environment: Mapping[str, str] = field(default_factory=dict)  # variables; "": not set
+    before: Mapping[str, Sequence[str]] = field(
+        default_factory=dict
+    )  # command → commands not shown
+    alone: bool = False  # without the runs that others made
+
+    def before_of(self, command: str) -> Sequence[str]:
+        """What has to be done before a command; its key is how the command begins."""
+        return [
+            step for key, steps in self.before.items() if command.startswith(key) for step in steps
+        ]
+
+
+@dataclass(frozen=True)
+class Training:
+    """A row of [runs]: minutes of training whose run pages use, and whose output one may show."""
+
+    command: str
+    around: Surroundings
 
 
 class Manifest:
@@ -96,7 +126,11 @@ class Manifest:
             for name, row in read["needs"].items()
         }
         self.pages: dict[str, dict[str, Any]] = read["pages"]
-        self.pictures: dict[str, dict[str, str]] = read["pictures"]
+        self.pictures: dict[str, dict[str, Any]] = read["pictures"]
+        self.runs = {
+            folder: Training(row["command"], _surroundings(row))
+            for folder, row in read["runs"].items()
+        }
 
     def need_of(self, page: str, command: str) -> Need:
         """The need that the longest of the page's keys gives which the command begins with."""
@@ -104,9 +138,28 @@ class Manifest:
         keys = [key for key in row.get("but", {}) if command.startswith(key)]
         return self.needs[row["but"][max(keys, key=len)] if keys else row["needs"]]
 
-    def files_of(self, page: str) -> dict[str, str]:
-        """Small files that the page's reader would have: name → content."""
-        return dict(self.pages[page].get("files", {}))
+    def around(self, name: str) -> Surroundings:
+        """The files and settings that the reader of a page, or who draws a picture, would have."""
+        return _surroundings(self.pages.get(name) or self.pictures[name])
+
+    def run_made_by(self, command: str) -> str | None:
+        """The run that exactly this command of a page makes."""
+        return next((run for run, row in self.runs.items() if row.command == command), None)
+
+    def runs_for(self, page: str) -> list[str]:
+        """The runs that the page's commands need or make, in the order of the manifest."""
+        commands = commands_in(text_of(page))
+        needed = {x for c in commands for x in self.need_of(page, c.name).folders or ()}
+        return [
+            run
+            for run, row in self.runs.items()
+            if run in needed or any(row.command == command.text for command in commands)
+        ]
+
+
+def _surroundings(row: Mapping[str, Any]) -> Surroundings:
+    names = {part.name for part in fields(Surroundings)}
+    return Surroundings(**{key: value for key, value in row.items() if key in names})
 
 
 def page_names() -> list[str]:
@@ -119,7 +172,8 @@ def text_of(page: str) -> str:
 
 def record_path(page: str) -> Path:
     """docs/outputs/notes-index.json for notes/index.md."""
-    return DOCS / "outputs" / (page.removesuffix(".md").replace("/", "-") + ".json")
+    name = page.removeprefix("../").removesuffix(".md").replace("/", "-")
+    return DOCS / "outputs" / f"{name}.json"
 
 
 def records_of(page: str) -> list[dict[str, Any]]:

@@ -1,13 +1,16 @@
 """Bring docs/ up to date: run the commands of its pages, draw its pictures, correct its lines.
 
-    make refresh-docs                 what needs nothing, the models in the box, or minutes of them
-    make refresh-docs RUNS=runs       also what needs runs, where this folder has them
-    make refresh-docs PAGES=walk.md   only these pages
+    make refresh-docs                          what needs no run: seconds or minutes a page
+    make refresh-docs RUNS=runs                also what needs runs, where this folder has them
+    make refresh-docs RUNS=runs TRAIN=yes      also trains those that it has not: an hour or two
+    make refresh-docs PAGES="walk.md tag.md"   only these pages
 
 docs/manifest.toml says what each command needs. An output that is still like the one shown stays
 untouched, unless `--exact` asks for this machine's last digits. Where a page cuts an output ("…"),
-each excerpt is found again by its first line, digits aside, and gets as many paragraphs as it had.
-`--keep walk.md` records what a page shows as it is: for a command that was run by hand.
+each excerpt is found again by its first and last line, numbers aside, or else it gets as many
+paragraphs as it had.
+`--keep walk.md` records what a page shows as it is: for a command that was run by hand;
+`--recorded` does the reverse, for a page whose cuts were changed.
 """
 
 import argparse
@@ -17,6 +20,7 @@ import difflib
 import hashlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -28,6 +32,7 @@ from doc_outputs import Place, alike, excerpts, shows
 from doc_pages import (
     CUT,
     DOCS,
+    README,
     REPOSITORY,
     Command,
     Manifest,
@@ -38,7 +43,8 @@ from doc_pages import (
     text_of,
 )
 
-from regard.tasks.choice import this_machine
+from regard.processor.machine import cpu_flags, cpu_name
+from regard.tasks.machine import SETS
 
 REFERENCE = re.compile(r"`(src/[\w/]+\.py):\d+`(\s)`([\w.]+)`")
 
@@ -46,8 +52,14 @@ REFERENCE = re.compile(r"`(src/[\w/]+\.py):\d+`(\s)`([\w.]+)`")
 class Refresher:
     """Rewrites pages, records and pictures; collects what needs a person to look at it."""
 
-    def __init__(self, manifest: Manifest, runs: Path | None, exact: bool) -> None:
-        self.manifest, self.runs, self.exact = manifest, runs, exact
+    def __init__(
+        self,
+        manifest: Manifest,
+        runs: Path | None = None,
+        exact: bool = False,
+        trains: bool = False,
+    ) -> None:
+        self.manifest, self.runs, self.exact, self.trains = manifest, runs, exact, trains
         self.problems: list[str] = []
 
     def page(self, page: str) -> None:
@@ -57,28 +69,68 @@ class Refresher:
         new: dict[Command, list[str]] = {}
         outputs: dict[str, list[str]] = {}  # several excerpts of one output are run once
         with TemporaryDirectory() as folder:
-            place = Place(Path(folder), self.runs)
-            place.write(self.manifest.files_of(page))
+            place = Place(Path(folder), self.runs, self.manifest.around(page), self.trains)
             for command in commands_in(text):
                 need = self.manifest.need_of(page, command.name)
-                if not place.has(need):
+                trained = self.manifest.run_made_by(command.text)
+                if trained:
+                    row = self.trained(trained)
+                elif place.has(need):
+                    if command.text not in outputs:
+                        outputs[command.text] = self._run(place, command, fresh=not need.tested)
+                    row = record(command.text, outputs[command.text])
+                else:
+                    row = None
+                if row is None or not command.shown:
                     continue
-                if command.text not in outputs:
-                    outputs[command.text] = self._run(place, command)
-                printed = outputs[command.text]
-                if command.shown and (self.exact or shows(list(command.shown), printed)):
+                printed = row["output"]
+                if self.exact or shows(list(command.shown), printed):
                     new[command] = self._excerpts(list(command.shown), printed, command)
-                if command.shown and not need.tested:
-                    records = [row for row in records if row["command"] != command.text]
-                    records.append(record(command.text, printed))
+                if not need.tested:
+                    records = [old for old in records if old["command"] != command.text]
+                    records.append(row)
         for command in reversed(new):
             lines[command.first : command.last] = new[command]
         write_page(page, "\n".join(lines))
-        write_records(page, records)
+        write_records(page, records, self.manifest)
 
-    def _run(self, place: Place, command: Command) -> list[str]:
+    def from_records(self, page: str) -> None:
+        """Show what is recorded, where a page was given other cuts: nothing is run."""
+        text = text_of(page)
+        lines, rows = text.split("\n"), records_of(page)
+        for command in reversed(commands_in(text)):
+            for row in rows:
+                printed = row["output"]
+                if row["command"] == command.text and shows(list(command.shown), printed):
+                    new = self._excerpts(list(command.shown), printed, command)
+                    lines[command.first : command.last] = new
+        write_page(page, "\n".join(lines))
+
+    def trained(self, run: str) -> dict[str, Any] | None:
+        """What the training of a run printed, with its commit; None if that was not kept."""
+        kept = self.runs and self.runs / f"{Path(run).name}.json"
+        return json.loads(kept.read_text(encoding="utf-8")) if kept and kept.exists() else None
+
+    def train(self, run: str) -> None:
+        """Make a run of the manifest, with its output beside it, unless it is there."""
+        assert self.runs is not None
+        kept = self.runs / Path(run).name
+        if kept.exists():
+            return
+        row = self.manifest.runs[run]
+        with TemporaryDirectory() as folder:
+            place = Place(Path(folder), self.runs, row.around)
+            printed = self._run(place, Command(row.command, row.command, (), 0, 0), fresh=True)
+            if not (place.folder / run).exists():
+                self.problems.append(f"made no {run}: {row.command}: {printed[-1:]}")
+                return
+            shutil.move(place.folder / run, kept)
+        text = json.dumps(record(row.command, printed), ensure_ascii=False, indent=1)
+        kept.with_name(kept.name + ".json").write_text(text + "\n", encoding="utf-8")
+
+    def _run(self, place: Place, command: Command, fresh: bool) -> list[str]:
         print("  " + command.name, flush=True)
-        code, printed = place.run(command)
+        code, printed = place.run(command, fresh)
         if code and not command.shown:
             self.problems.append(f"exit code {code}: {command.name}: {printed[-1]}")
         return printed
@@ -88,10 +140,11 @@ class Refresher:
         row = self.manifest.pictures[name]
         need = self.manifest.needs[row["needs"]]
         with TemporaryDirectory() as folder:
-            place = Place(Path(folder), self.runs)
+            place = Place(Path(folder), self.runs, self.manifest.around(name))
             if not place.has(need):
                 return
-            self._run(place, Command(row["command"], row["command"], (), 0, 0))
+            command = Command(row["command"], row["command"], (), 0, 0)
+            self._run(place, command, fresh=not need.tested)
             drawn, shown = place.folder / "docs" / name, DOCS / name
             if self.exact or not shown.exists() or not same_picture(drawn, shown):
                 shown.write_bytes(drawn.read_bytes())
@@ -102,19 +155,18 @@ class Refresher:
         if CUT not in old:
             return printed
         new: list[str] = []
+        at = 0
         for number, excerpt in enumerate(excerpts(old)):
             new += [CUT] if number else []
-            new += self._excerpt(excerpt, printed, command) if excerpt else []
+            if excerpt:
+                start = line_like(excerpt[0], printed, at)
+                if start is None:
+                    self.problems.append(f"no line like {excerpt[0]!r} any more: {command.name}")
+                    new += excerpt
+                    continue
+                at = end_of(excerpt, printed, start)
+                new += printed[start:at]
         return new
-
-    def _excerpt(self, old: list[str], printed: list[str], command: Command) -> list[str]:
-        start = line_like(old[0], printed)
-        if start is None:
-            self.problems.append(f"no line like {old[0]!r} any more: {command.name}")
-            return old
-        paragraphs = len(re.findall(r"\n\s*\n", "\n".join(old))) + 1
-        rest = re.split(r"(\n(?:\s*\n)+)", "\n".join(printed[start:]))
-        return "".join(rest[: 2 * paragraphs - 1]).split("\n")
 
     def references(self, page: str) -> None:
         """Correct the `file:line` of each definition that a page names."""
@@ -129,16 +181,45 @@ class Refresher:
         return f"`{path}:{line}`{between}`{name}`"
 
 
-def line_like(first: str, printed: list[str]) -> int | None:
-    """The line that an excerpt begins with: the same, else the same but for digits, else alike."""
-    plain = [re.sub(r"\d+", "#", line).strip() for line in printed]
-    wanted = re.sub(r"\d+", "#", first).strip()
-    if first in printed:
-        return printed.index(first)
-    if wanted in plain:
-        return plain.index(wanted)
-    near = difflib.get_close_matches(wanted, plain, 1, 0.7)
-    return plain.index(near[0]) if near else None
+def line_like(first: str, printed: list[str], begin: int = 0) -> int | None:
+    """The line that an excerpt begins with: the same, else the same but for numbers, else alike.
+
+    Of several that are the same but for numbers, one that begins alike: `step 400: …`.
+    """
+    after = range(begin, len(printed))
+    wanted, (name, _, _) = without_numbers(first), first.partition(": ")
+    plain = {i: without_numbers(printed[i]) for i in after}
+    for same in (
+        lambda i: printed[i] == first,
+        lambda i: plain[i] == wanted and printed[i].startswith(name),
+        lambda i: plain[i] == wanted,
+    ):
+        found = next(filter(same, after), None)
+        if found is not None:
+            return found
+    near = difflib.get_close_matches(wanted, list(plain.values()), 1, 0.7)
+    return next(i for i in after if plain[i] == near[0]) if near else None
+
+
+def end_of(old: list[str], printed: list[str], start: int) -> int:
+    """Where an excerpt ends that begins at `start`: after its old last line, numbers aside.
+
+    Of several such lines the one nearest to its old place; without any, one that has the same name
+    before its colon (`Training: …`); else it keeps its paragraphs.
+    """
+    last, (name, colon, _) = without_numbers(old[-1]), old[-1].partition(": ")
+    after = range(start, len(printed))
+    ends = [i for i in after if without_numbers(printed[i]) == last]
+    ends = ends or [i for i in after if colon and printed[i].startswith(name + colon)]
+    if ends:
+        return min(ends, key=lambda i: abs(i - start - len(old) + 1)) + 1
+    paragraphs = len(re.findall(r"\n\s*\n", "\n".join(old))) + 1
+    rest = re.split(r"(\n(?:\s*\n)+)", "\n".join(printed[start:]))
+    return start + "".join(rest[: 2 * paragraphs - 1]).count("\n") + 1
+
+
+def without_numbers(line: str) -> str:
+    return re.sub(r"\d[\d,.]*", "#", line).strip()
 
 
 def write_page(page: str, text: str) -> None:
@@ -153,15 +234,20 @@ def record(command: str, output: list[str] | str) -> dict[str, Any]:
         "command": command,
         "commit": subprocess.check_output(head, text=True).strip(),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "processor": this_machine().cpu,
+        "processor": f"{cpu_name()} ({', '.join(x for x in SETS if x in cpu_flags())})",
         "output": output,
     }
 
 
-def write_records(page: str, rows: list[dict[str, Any]]) -> None:
-    """Only those whose command the page still has; a page without any has no file."""
-    texts = {command.text for command in commands_in(text_of(page))}
-    kept = [row for row in rows if row["command"] in texts]
+def write_records(page: str, rows: list[dict[str, Any]], manifest: Manifest) -> None:
+    """In the order of the page, and only what it shows and no test runs again."""
+    wanted = [
+        command.text
+        for command in commands_in(text_of(page))
+        if command.shown and not manifest.need_of(page, command.name).tested
+    ]
+    kept = [row for row in rows if row["command"] in wanted]
+    kept.sort(key=lambda row: wanted.index(row["command"]))
     path = record_path(page)
     if kept:
         path.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
@@ -178,14 +264,12 @@ def keep(page: str, manifest: Manifest) -> None:
         if command.shown and not manifest.need_of(page, command.name).tested and not right:
             rows.append(record(command.text, list(command.shown)))
     shown = [(c.text, list(c.shown)) for c in commands_in(text_of(page)) if c.shown]
-    write_records(
-        page,
-        [
-            row
-            for row in rows
-            if any(t == row["command"] and not shows(s, row["output"]) for t, s in shown)
-        ],
-    )
+    here = [
+        row
+        for row in rows
+        if any(text == row["command"] and not shows(s, row["output"]) for text, s in shown)
+    ]
+    write_records(page, here, manifest)
 
 
 PICTURES = DOCS / "outputs" / "pictures.json"
@@ -232,23 +316,41 @@ def definitions(path: Path) -> dict[str, int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=Path, help="a folder with runs, named as in the manifest")
+    parser.add_argument("--train", action="store_true", help="make the runs that are not there")
     parser.add_argument("--exact", action="store_true", help="renew last digits and times too")
     parser.add_argument("--lines-only", action="store_true", help="correct file:line, run nothing")
     parser.add_argument("--keep", action="store_true", help="record what is shown, run nothing")
+    parser.add_argument(
+        "--recorded", action="store_true", help="show what is recorded, run nothing"
+    )
     parser.add_argument("pages", nargs="*", help="walk.md, images/heads.svg; default: everything")
     asked = parser.parse_args()
     manifest = Manifest()
-    refresher = Refresher(manifest, asked.runs, asked.exact)
-    for name in asked.pages or [*page_names(), *manifest.pictures]:
+    refresher = Refresher(manifest, asked.runs, asked.exact, asked.train)
+    names = asked.pages or [README, *page_names(), *manifest.pictures]
+    if asked.train:
+        if asked.runs is None:
+            parser.error("--train needs --runs: the folder that the runs go to")
+        asked.runs.mkdir(exist_ok=True)
+        wanted = {
+            run for name in names if name in manifest.pages for run in manifest.runs_for(name)
+        }
+        for run in manifest.runs:  # in the order of the manifest: some need others
+            if run in wanted:
+                print(run, flush=True)
+                refresher.train(run)
+    for name in names:
         print(name, flush=True)
         if name in manifest.pictures:
             if asked.keep:
                 keep_picture(name, manifest.pictures[name]["command"])
-            elif not asked.lines_only:
+            elif not (asked.lines_only or asked.recorded):
                 refresher.picture(name)
             continue
         if asked.keep:
             keep(name, manifest)
+        elif asked.recorded:
+            refresher.from_records(name)
         elif not asked.lines_only:
             refresher.page(name)
         refresher.references(name)
