@@ -22,6 +22,7 @@ from typing import BinaryIO
 
 PREFIX = ".tmp-"
 WAITS = (0.01, 0.03, 0.1, 0.3, 1.0)  # seconds before a refused rename is tried again
+PROBE = 1 << 20  # bytes that show whether there is room
 MOST_LINKS = 40  # that lead to one another: as many as Linux follows
 # What only writing ends with; the errors of a file object do not say of which file.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
@@ -49,18 +50,18 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
             _pour(file, place)
         return
     temporary = place.with_name(f"{PREFIX}{place.name}-{os.getpid()}")
-    with _named(path, temporary):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        try:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with _named(path, temporary):
             with temporary.open("wb") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
             rename(temporary, place)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        sync_folder(place.parent)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(place.parent)
 
 
 def _followed(path: Path) -> Path | int:
@@ -98,10 +99,25 @@ def _named(path: Path, temporary: Path | None = None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        of_ours = temporary is not None and str(error.filename).startswith(str(temporary))
-        if of_ours or (error.filename is None and error.errno in NO_ROOM):
+        # Of a copy, the first name is the source.
+        names = [str(name) for name in (error.filename2, error.filename) if name is not None]
+        of_ours = temporary is not None and any(n.startswith(str(temporary)) for n in names)
+        if of_ours or (not names and error.errno in NO_ROOM):
             error.filename, error.filename2 = str(path), None
+        elif not names and error.errno is None and temporary is not None:
+            raise _reason(error, path, temporary.parent) from None
         raise
+
+
+def _reason(error: OSError, path: Path, folder: Path) -> OSError:
+    """Why a library could not write; NumPy says how much it wrote, and not why that was not all."""
+    try:
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as probe:
+            probe.write(bytes(PROBE))
+            probe.write(bytes(1))  # the first may have been written in part
+    except OSError as found:
+        return OSError(found.errno, found.strerror, str(path))
+    return error
 
 
 def write_text(path: Path, content: str) -> None:
@@ -120,10 +136,10 @@ def new_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
     place.parent.mkdir(parents=True, exist_ok=True)
     temporary = place.with_name(f"{PREFIX}{place.name}-{os.getpid()}")
-    with _named(path, temporary):
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir()
-        try:
+    shutil.rmtree(temporary, ignore_errors=True)
+    try:
+        with _named(path, temporary):
+            temporary.mkdir()
             yield temporary
             for file in temporary.rglob("*"):
                 if file.is_dir():
@@ -140,10 +156,10 @@ def new_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
                 if replace or not place.is_dir():
                     raise
                 shutil.rmtree(temporary, ignore_errors=True)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
-        sync_folder(place.parent)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    sync_folder(place.parent)
     shutil.rmtree(older, ignore_errors=True)
 
 
