@@ -23,6 +23,7 @@ from typing import BinaryIO
 PREFIX = ".tmp-"
 FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))  # disk, limit, quota
 WAITS = (0.01, 0.03, 0.1, 0.3, 1.0)  # seconds before a refused rename is tried again
+PROBE = 1 << 20  # bytes that show whether there is room
 MOST_LINKS = 40  # that lead to one another: as many as Linux follows
 
 
@@ -48,18 +49,18 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
             _pour(file, place)
         return
     temporary = place.with_name(f"{PREFIX}{place.name}-{os.getpid()}")
-    with named_when_full(path, temporary):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        try:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with named_when_full(path, temporary):
             with temporary.open("wb") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
             rename(temporary, place)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        sync_folder(place.parent)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(place.parent)
 
 
 def _followed(path: Path) -> Path | int:
@@ -91,6 +92,46 @@ def _pour(content: BinaryIO, place: Path | int) -> None:
         shutil.copyfileobj(content, opened)
 
 
+@contextmanager
+def named_when_full(path: Path, temporary: Path | None = None) -> Iterator[None]:
+    """Inside, an error of writing names `path`, the one that a user knows.
+
+    A file in the folder `temporary` is named as it would be called in the end.
+    """
+    try:
+        yield
+    except OSError as error:
+        # Of a copy, the first name is the source.
+        names = [str(name) for name in (error.filename2, error.filename) if name is not None]
+        ours = [n for n in names if temporary is not None and n.startswith(str(temporary))]
+        if ours:
+            _name(error, str(path) + ours[0].removeprefix(str(temporary)))
+        elif error.errno in (*FULL, errno.EROFS) and not any(
+            n.startswith(str(path)) for n in names
+        ):
+            _name(error, str(path))
+        elif not names and error.errno is None and temporary is not None:
+            raise _reason(error, path, temporary.parent) from None
+        raise
+
+
+def _name(error: OSError, name: str) -> None:
+    error.filename = name
+    if error.filename2 is not None:
+        del error.filename2
+
+
+def _reason(error: OSError, path: Path, folder: Path) -> OSError:
+    """Why a library could not write; NumPy says how much it wrote, and not why that was not all."""
+    try:
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as probe:
+            probe.write(bytes(PROBE))
+            probe.write(bytes(1))  # the first may have been written in part
+    except OSError as found:
+        return OSError(found.errno, found.strerror, str(path))
+    return error
+
+
 def write_text(path: Path, content: str) -> None:
     """`write_bytes` of UTF-8 text."""
     write_bytes(path, content.encode("utf-8"))
@@ -107,10 +148,10 @@ def new_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
     place.parent.mkdir(parents=True, exist_ok=True)
     temporary = place.with_name(f"{PREFIX}{place.name}-{os.getpid()}")
-    with named_when_full(path, temporary):
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir()
-        try:
+    shutil.rmtree(temporary, ignore_errors=True)
+    try:
+        with named_when_full(path, temporary):
+            temporary.mkdir()
             yield temporary
             for file in temporary.rglob("*"):
                 if file.is_dir():
@@ -127,35 +168,18 @@ def new_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
                 if replace or not place.is_dir():
                     raise
                 shutil.rmtree(temporary, ignore_errors=True)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
-        sync_folder(place.parent)
-    shutil.rmtree(older, ignore_errors=True)
-
-
-@contextmanager
-def named_when_full(path: Path, temporary: Path | None = None) -> Iterator[None]:
-    """Inside, an error of writing names `path`, the one that a user knows.
-
-    A file in the folder `temporary` is named as it would be called in the end.
-    """
-    try:
-        yield
-    except OSError as error:
-        told = str(error.filename or "")
-        if temporary is not None and told.startswith(str(temporary)):
-            error.filename, error.filename2 = str(path) + told.removeprefix(str(temporary)), None
-        elif error.errno in (*FULL, errno.EROFS) and not told.startswith(str(path)):
-            error.filename, error.filename2 = str(path), None
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
         raise
+    sync_folder(place.parent)
+    _remove(older)
 
 
 def remove_folder(path: Path) -> None:
     """Remove a folder so that no half-removed one is left under its name."""
     doomed = _doomed(path)
     rename(path, doomed)
-    shutil.rmtree(doomed, ignore_errors=True)
+    _remove(doomed)
 
 
 def _doomed(path: Path) -> Path:
@@ -174,12 +198,16 @@ def sweep(folder: Path, known: Collection[str] | None = None) -> None:
     """Remove what an earlier crash left in `folder`; of the `known` names only, where given."""
     if folder.is_dir():
         for leftover in folder.glob(f"{PREFIX}*"):
-            if known is not None and not is_left_of(leftover.name, known):
-                continue
-            if leftover.is_dir():
-                shutil.rmtree(leftover, ignore_errors=True)
-            else:
-                leftover.unlink(missing_ok=True)
+            if known is None or is_left_of(leftover.name, known):
+                _remove(leftover)
+
+
+def _remove(path: Path) -> None:
+    """A folder with all that is in it, a file, or a link and not what it leads to."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def rename(old: Path, new: Path) -> None:

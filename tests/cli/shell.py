@@ -47,6 +47,7 @@ class Shell:
         closed: Collection[int] = (),
         terminal: bool = False,
         largest_file: int = 0,
+        **environment: str,
     ) -> Done:
         """One command to its end; `text` is its standard input."""
         place = Path(self._folder.name)
@@ -59,6 +60,7 @@ class Shell:
             "closed": list(closed),
             "terminal": terminal,
             "largest_file": largest_file,
+            "environment": environment,
         }
         assert self._server.stdin is not None and self._server.stdout is not None
         self._server.stdin.write(json.dumps(order) + "\n")
@@ -123,6 +125,7 @@ def _run(order: dict[str, Any]) -> None:
     code = 99
     try:
         os.chdir(order["cwd"])
+        os.environ.update(order["environment"])
         for number, name in enumerate(STREAMS):
             if number in order["closed"]:
                 os.close(number)

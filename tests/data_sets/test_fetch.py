@@ -8,6 +8,7 @@ from loopback import Site, serving
 from regard.datasets import fetch as module
 from regard.datasets.fetch import fetch
 from regard.errors import DataError, MisuseError
+from small_disk import fill, mounted
 
 BODY = bytes(range(256)) * 3000  # several chunks
 
@@ -140,3 +141,19 @@ def test_a_flood_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(module, "MOST", 1000)
     with serving(Site({"/a.txt": BODY})) as site, pytest.raises(DataError, match="over 1,000 byt"):
         fetch(f"{site.address}/a.txt", tmp_path / "a", pause=0)
+
+
+def test_a_full_disk_is_said_at_once_and_the_part_goes_on(tmp_path: Path) -> None:
+    body = bytes(range(256)) * 4096  # a megabyte
+    with mounted(tmp_path / "disk") as disk, serving(Site({"/set": body})) as site:
+        part = disk / "part"
+        filler = fill(disk)
+        with filler.open("r+b") as file:
+            file.truncate(filler.stat().st_size - 300_000)
+        with pytest.raises(DataError, match=f"{part}: No space left on device; what has come is"):
+            fetch(f"{site.address}/set", part)
+        assert len(site.asked) == 1  # another try would not help
+        filler.unlink()
+        fetch(f"{site.address}/set", part)
+        assert part.read_bytes() == body
+        assert site.asked[-1][1].startswith("bytes=")  # from where it was

@@ -1,7 +1,6 @@
 """No room for a checkpoint: training goes on, the old one stays whole, the end says it."""
 
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,37 +9,15 @@ import pytest
 from regard.checkpoint.native import folder_name, steps_saved, verify
 from reliability import toys
 from reliability.forks import Child, Trainings
+from small_disk import fill, mounted
 
 pytestmark = pytest.mark.end_to_end
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """8 MB of its own, where the system lets us."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)]
-    try:
-        done = subprocess.run(mount, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("there is no mount here")
-    if done.returncode:
-        pytest.skip("mounting a small disk is not allowed here")
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
-
-
-def fill(place: Path) -> Path:
-    """Another program takes what is left."""
-    filler = place / "filler"
-    with filler.open("wb", buffering=0) as file:
-        for size in (1 << 16, 1 << 10, 1):
-            try:
-                while True:
-                    file.write(b"x" * size)
-            except OSError:
-                continue
-    return filler
+    with mounted(tmp_path / "disk") as place:
+        yield place
 
 
 def until_save(child: Child, number: int) -> Iterator[str]:

@@ -142,12 +142,18 @@ def _rows_of_table(table: Table) -> Iterator[Row]:
             yield source, target
 
 
+def plain(text: str) -> str:
+    """A text as two are compared: without regard to case and white space."""
+    return " ".join(text.casefold().split())
+
+
 def split_for_validation(source: str, *, fraction: float, seed: int = 0) -> bool:
     """Does the pair with this source go to validation? About `fraction` of all sources do.
 
     Decided by the text alone, without regard to case and white space, so that the same sentence
     never falls on both sides, in any order, file or run. For about n of N pairs: fraction n / N.
     """
-    text = " ".join(source.casefold().split()).encode()
-    digest = blake2b(text, digest_size=8, key=seed.to_bytes(8, "little", signed=True)).digest()
+    digest = blake2b(
+        plain(source).encode(), digest_size=8, key=seed.to_bytes(8, "little", signed=True)
+    ).digest()
     return int.from_bytes(digest, "little") < fraction * 2**64

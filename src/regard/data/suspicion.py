@@ -11,7 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from regard.careful import shown
+from regard.data.corpus import plain
 from regard.data.languages import NAMES, guess
+from regard.draw.counted import counted
+from regard.errors import DataError
 
 LOOKED_AT = 200_000  # pairs, the first ones: enough to see what is wrong with a corpus
 SAME_SIDES = 0.05  # share of pairs above which it is said
@@ -72,6 +76,35 @@ class Look:
         source, target = self.words
         words = text.casefold().split()
         return sum(math.log((source[w] + 0.5) / (target[w] + 0.5)) for w in words)
+
+
+class Different:
+    """Counts texts that are not the same as one before; beyond `most` it does not look any more.
+
+    Only different texts can be parted into some to learn from and some to validate on.
+    """
+
+    def __init__(self, most: int = 1000) -> None:
+        self._most, self._seen = most, set[str]()
+        self.first = ""
+
+    def see(self, text: str) -> None:
+        """One text more."""
+        self.first = self.first or text
+        if len(self._seen) < self._most:
+            self._seen.add(plain(text))
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def check(self, where: str, total: int, unit: str, key: str) -> None:
+        """Refuse texts that are all the same."""
+        if total > 1 and len(self._seen) == 1:
+            raise DataError(
+                f"{where}: {counted(total, unit)}, duplicates all of them: {shown(self.first)} "
+                "again and again; none can be held out for validation. Look at the file, or give "
+                f"others to validate on ({key})"
+            )
 
 
 def look_at(pairs: Iterable[tuple[str, str]]) -> Look:

@@ -5,7 +5,8 @@ to. A later call asks for the rest only, and begins again if the file has change
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path
 from typing import IO
@@ -98,16 +99,34 @@ def _go_on(address: str, part: Path, report: Report, timeout: float) -> None:
         if answer.status != 206:
             have = 0
         _refuse_too_much(address, total or 0)
-        _mark_of(part).write_text(mark, encoding="utf-8")
-        with part.open("ab" if have else "wb") as file:
+        with _disk(part):
+            _mark_of(part).write_text(mark, encoding="utf-8")
+            file = part.open("ab" if have else "wb")
+        try:
             report(have, total)
             while chunk := answer.read1(CHUNK):
                 have += len(chunk)
                 _refuse_too_much(address, have)
-                file.write(chunk)
+                with _disk(part):
+                    file.write(chunk)
                 report(have, total)
+        finally:
+            with _disk(part):
+                file.close()
     if total is not None and have < total:
         raise ConnectionError(f"the connection ended after {have:,} of {total:,} bytes")
+
+
+@contextmanager
+def _disk(part: Path) -> Iterator[None]:
+    """An error of the disk is none of the network: another try would not help."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            f"{part}: {error.strerror or error}; what has come is kept, the same command goes on "
+            "from there"
+        ) from None
 
 
 def _total(answer: HTTPResponse) -> int | None:

@@ -96,8 +96,12 @@ class Texts:
         assert self.data.texts is not None
         share = 0.0 if self.data.valid_texts else held_out_share(self.data, self.report.kept)
         for row in self._read(self.data.texts):
-            whole = row.text if row.pair is None else f"{row.text}\t{row.pair}"
-            yield row, split_for_validation(whole, fraction=share, seed=self.seed)
+            yield row, split_for_validation(whole(row), fraction=share, seed=self.seed)
+
+
+def whole(row: Labelled) -> str:
+    """All of its text, by which rows are parted into those to learn from and to validate on."""
+    return row.text if row.pair is None else f"{row.text}\t{row.pair}"
 
 
 def english_phrases(language: str, split: str) -> Iterator[Labelled]:

@@ -301,7 +301,9 @@ def _write_table(folder: Path, parts: Sequence[_Part]) -> None:
             rows.append((number, passage.first, passage.last, end, end + len(data)))
             texts.append(data)
             end += len(data)
-    np.save(folder / PASSAGES, np.array(rows, dtype=np.int64).reshape(-1, 5), allow_pickle=False)
+    passages = io.BytesIO()  # into a file, NumPy would not say why it cannot write
+    np.save(passages, np.array(rows, dtype=np.int64).reshape(-1, 5), allow_pickle=False)
+    (folder / PASSAGES).write_bytes(passages.getvalue())
     (folder / TEXTS).write_bytes(b"".join(texts))
     entries = [asdict(part.entry) for part in parts]
     # In ASCII, which holds every name: one of bytes that are no text could not be written else.

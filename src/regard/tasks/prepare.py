@@ -16,6 +16,7 @@ from regard.data.corpus import Limits, Pair, Report, read_pairs, split_for_valid
 from regard.data.mixture import Portion
 from regard.data.phrasebook.corpus import NOTES, Entry, phrasebook
 from regard.data.store import PairStore, write_store
+from regard.data.suspicion import Different
 from regard.draw.counted import counted
 from regard.draw.progress import progress_bar
 from regard.errors import DataError
@@ -98,8 +99,14 @@ def survey(data: DataSection, seed: int) -> Corpus:
         if data.phrasebook:
             report.total = report.kept = sum(1 for _ in _phrases(data.phrasebook, "train"))
         else:
-            for _ in _read(data, report):
+            pairs, sources = Different(2), Different(2)
+            for pair in _read(data, report):
+                pairs.see(f"{pair.source} → {pair.target}")
+                sources.see(pair.source)
                 bar.advance()
+            if not data.valid_source:
+                pairs.check("corpus", report.kept, "pair", "data.valid_source")
+                sources.check("corpus", report.kept, "source sentence", "data.valid_source")
             if data.valid_source:  # a wrong file is said now, not after the vocabulary
                 files, sides = (data.valid_source, data.valid_target), sides_of(data, own=False)
                 for _ in read_pairs(*files, Report(), _limits(data), sides):
@@ -131,10 +138,7 @@ def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> Prepared:
         store = write_store(run.data / "valid", encoded(valid), tokenizer.size)
     for name, pairs in {"train": parts[0].pairs, "valid": len(store)}.items():
         if not pairs:
-            raise DataError(
-                f"corpus: no {name} pair is left: data.max_tokens ({most}) is too low, or chance "
-                "held none out; then give pairs to validate on as data.valid_source"
-            )
+            raise _none_left(name, corpus, valid, most)
     _write_rows(run.data / PARTS, map(asdict, parts))
     _write_rows(run.data / "valid.jsonl", ({"source": s, "target": t} for s, t in valid))
     if recipe.data.phrasebook:
@@ -143,6 +147,23 @@ def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> Prepared:
         _write_rows(run.data / "notes.jsonl", (asdict(e) for e in book if NOTES in e.slices))
         write_words(run.data, (source for source, _ in corpus.train()))
     return load_prepared(run)
+
+
+def _none_left(name: str, corpus: Corpus, valid: list[tuple[str, str]], most: int) -> DataError:
+    """Why there is nothing to learn from, or nothing to validate on."""
+    sources = Different()
+    for source, _ in chain(corpus.train(), valid):
+        sources.see(source)
+    if name == "valid" and not valid and not corpus.data.valid_source:
+        return DataError(
+            f"corpus: {counted(corpus.report.kept, 'pair')}, but only {len(sources):,} different "
+            "source sentences, and chance held none of them out for validation; give pairs to "
+            "validate on as data.valid_source, or another train.seed"
+        )
+    return DataError(
+        f"corpus: no {name} pair is left: all have more tokens than data.max_tokens ({most}); "
+        "raise it"
+    )
 
 
 def _vocabulary(recipe: Recipe, corpus: Corpus) -> Tokenizer:

@@ -51,17 +51,20 @@ def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 def write_vectors(
     folder: Path, count: int, width: int, blocks: Iterable[NDArray[Any]], exact: int = EXACT
 ) -> None:
-    """Fill the matrix block by block, then write the codes where there are enough passages."""
-    shape = (count, width)
-    matrix = np.lib.format.open_memmap(folder / VECTORS, "w+", np.dtype(np.float16), shape)
+    """Write the matrix block by block, then the codes where there are enough passages.
+
+    Not into a memory map: a disk that is full would end the process, not raise an error.
+    """
+    about = {"descr": "<f2", "fortran_order": False, "shape": (count, width)}
     filled = 0
-    for block in blocks:
-        matrix[filled : filled + len(block)] = block
-        filled += len(block)
+    with (folder / VECTORS).open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, about)
+        for block in blocks:
+            file.write(np.ascontiguousarray(block, dtype="<f2").tobytes())
+            filled += len(block)
     assert filled == count, (filled, count)
-    matrix.flush()
     if count > exact:
-        _write_codes(folder / CODES, matrix)
+        _write_codes(folder / CODES, np.load(folder / VECTORS, mmap_mode="r"))
 
 
 def _write_codes(path: Path, matrix: NDArray[np.float16]) -> None:
@@ -73,7 +76,7 @@ def _write_codes(path: Path, matrix: NDArray[np.float16]) -> None:
     index.train(matrix[:: max(1, count // BLOCK)].astype(np.float32))  # the mean, nothing else
     for start in range(0, count, BLOCK):
         index.add(matrix[start : start + BLOCK].astype(np.float32))
-    library.write_index(index, str(path))
+    path.write_bytes(library.serialize_index(index).tobytes())  # faiss does not say why it cannot
 
 
 class Vectors:

@@ -15,12 +15,20 @@ from regard.config import build, to_tables
 from regard.data.corpus import Report
 from regard.data.labelled import Labelled
 from regard.data.store import PairStore, write_store
+from regard.data.suspicion import Different
 from regard.draw.counted import counted
 from regard.draw.progress import progress_bar
 from regard.errors import CheckpointError, DataError
 from regard.model.spec import Spec
 from regard.tasks.data_columns import with_columns
-from regard.tasks.encoder_data import Texts, read_rows, rows_needed, tokenizer_for, write_valid
+from regard.tasks.encoder_data import (
+    Texts,
+    read_rows,
+    rows_needed,
+    tokenizer_for,
+    whole,
+    write_valid,
+)
 from regard.tasks.encoder_file import EncoderFile, read_encoder_file
 from regard.tasks.encoder_spec import encoder_spec, open_start
 from regard.tasks.prepare import FEWEST
@@ -53,13 +61,17 @@ class SimilarData:
 def survey_pairs(data: DataSection, similar: SimilarSection, seed: int) -> Texts:
     """Count and check; a score must be a number between low and high."""
     assert data.texts is not None
-    report, labelled = Report(), similar.loss == "score"
+    report, labelled, pairs = Report(), similar.loss == "score", Different()
     with progress_bar("reading", None) as bar:
         for path in filter(None, (data.texts, data.valid_texts)):
             own = path == data.texts
             for row in read_rows(path, data, report if own else Report(), labelled, own, True):
                 score_of(row, similar, path)
+                if own:
+                    pairs.see(whole(row))
                 bar.advance()
+    if data.valid_texts is None:
+        pairs.check(str(data.texts), report.kept, "pair", "data.valid_texts")
     if data.valid_texts is None and report.kept < FEWEST:
         raise DataError(
             f"{data.texts}: {counted(report.kept, 'pair')}: too few to hold some out for "

@@ -6,11 +6,18 @@ from pathlib import Path
 
 from regard.data.labelled import Labelled
 from regard.data.report import Report
+from regard.data.suspicion import Different
 from regard.draw.counted import counted
 from regard.draw.progress import progress_bar
 from regard.errors import DataError
 from regard.tasks.data_columns import with_columns
-from regard.tasks.encoder_data import Texts, english_phrases, read_rows, refuse_unseen
+from regard.tasks.encoder_data import (
+    Texts,
+    english_phrases,
+    read_rows,
+    refuse_unseen,
+    whole,
+)
 from regard.tasks.prepare import FEWEST
 from regard.tasks.recipe_sections import DataSection
 from regard.tasks.tag_rows import read_tags, tagged_phrases
@@ -21,7 +28,7 @@ MANY = 50  # labels that are usual; more, and most of them once, and it is the w
 
 def survey_texts(data: DataSection, seed: int, tags: bool = False) -> Texts:
     """Count and check; refuse what no classifier (or tagger) can be trained on."""
-    report, counts, characters = Report(), Counter[str](), 0
+    report, counts, characters, texts = Report(), Counter[str](), 0, Different()
     if data.texts is None:
         for row in tagged_phrases(data.phrasebook, "train"):
             counts.update(row.labels)
@@ -34,12 +41,13 @@ def survey_texts(data: DataSection, seed: int, tags: bool = False) -> Texts:
     with progress_bar("reading", None) as bar:
         for row in read(data.texts, report):
             counts.update(row.labels)
+            texts.see(whole(row))
             characters += len(row.text) + len(row.pair or "")
             bar.advance()
         data = with_columns(data, report)
         assert data.texts is not None
         _check_labels(data, counts, report, tags)
-        _check_enough(data, report, "row")
+        _check_enough(data, report, "row", texts)
         if data.valid_texts is not None:
             rows = read(data.valid_texts, Report(), own=False)
             refuse_unseen(data.valid_texts, rows, set(counts))
@@ -71,7 +79,9 @@ def _check_labels(data: DataSection, counts: Counter[str], report: Report, tags:
         )
 
 
-def _check_enough(data: DataSection, report: Report, what: str) -> None:
+def _check_enough(data: DataSection, report: Report, what: str, texts: Different) -> None:
+    if data.valid_texts is None:
+        texts.check(str(data.texts), report.kept, what, "data.valid_texts")
     if data.valid_texts is None and report.kept < FEWEST:
         raise DataError(
             f"{data.texts}: {counted(report.kept, what)}: too few to hold some out for validation, "
@@ -88,12 +98,13 @@ def survey_unlabelled(data: DataSection, seed: int) -> Texts:
             if data.texts is None
             else read_rows(data.texts, data, report, labelled=False)
         )
-        count = 0
-        for _ in rows:
+        count, texts = 0, Different()
+        for row in rows:
             count += 1
+            texts.see(whole(row))
             bar.advance()
     if data.texts is None:
         report.total = report.kept = count
     else:
-        _check_enough(data, report, "text")
+        _check_enough(data, report, "text", texts)
     return Texts(with_columns(data, report), seed, report, Counter(), labelled=False)
