@@ -124,3 +124,19 @@ def test_a_folder_that_another_made_meanwhile_can_stay(tmp_path: Path) -> None:
         (path / "file").write_text("theirs")
     assert (path / "file").read_text() == "theirs"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_to_a_folder_is_removed_and_what_it_leads_to_stays(tmp_path: Path) -> None:
+    """Somebody moved a checkpoint to a larger disk, and linked it."""
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far/file").touch()
+    for number in range(2):
+        (tmp_path / "here").mkdir(exist_ok=True)
+        (tmp_path / "here/link").symlink_to(tmp_path / "far")
+        if number:
+            atomic.remove_folder(tmp_path / "here/link")
+        else:
+            (tmp_path / "here/link").rename(tmp_path / "here/.tmp-link-77")
+            atomic.sweep(tmp_path / "here")
+        assert not any((tmp_path / "here").iterdir())
+    assert (tmp_path / "far/file").exists()

@@ -82,7 +82,7 @@ def new_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     sync_folder(path.parent)
-    shutil.rmtree(older, ignore_errors=True)
+    _remove(older)
 
 
 @contextmanager
@@ -108,7 +108,7 @@ def remove_folder(path: Path) -> None:
     """Remove a folder so that no half-removed one is left under its name."""
     doomed = _doomed(path)
     rename(path, doomed)
-    shutil.rmtree(doomed, ignore_errors=True)
+    _remove(doomed)
 
 
 def _doomed(path: Path) -> Path:
@@ -120,10 +120,15 @@ def sweep(folder: Path) -> None:
     """Remove what an earlier crash left in `folder`."""
     if folder.is_dir():
         for leftover in folder.glob(f"{PREFIX}*"):
-            if leftover.is_dir():
-                shutil.rmtree(leftover, ignore_errors=True)
-            else:
-                leftover.unlink(missing_ok=True)
+            _remove(leftover)
+
+
+def _remove(path: Path) -> None:
+    """A folder with all that is in it, a file, or a link and not what it leads to."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def rename(old: Path, new: Path) -> None:

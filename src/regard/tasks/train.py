@@ -157,7 +157,7 @@ def _finished(fit: Fit, outcome: Outcome, stop: StopRequest, say: Say) -> Outcom
     except Stopped:
         return replace(outcome, signal=stop.signal)
     except OSError as error:
-        cure = "free some space" if error.errno in FULL else "mend that"
+        cure = "free some space" if error.errno in FULL else "put that right"
         raise TrainingError(
             f"{error.filename or fit.run.folder}: the final weights could not be written: "
             f"{error.strerror or error}; {cure}, then `regard train --resume "
