@@ -100,7 +100,8 @@ def named_when_full(path: Path, temporary: Path | None = None) -> Iterator[None]
                 error.filename = str(path) + told.removeprefix(str(temporary))
             elif not told.startswith(str(path)):
                 error.filename = str(path)
-            error.filename2 = None
+            if error.filename2 is not None:
+                del error.filename2
         raise
 
 
