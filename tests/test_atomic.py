@@ -252,7 +252,7 @@ def test_no_room_names_what_was_asked_for(tmp_path: Path, reason: int) -> None:
     assert caught.value.filename == str(tmp_path / "file")
     with pytest.raises(OSError) as caught, atomic.new_folder(tmp_path / "folder") as temporary:
         raise OSError(reason, os.strerror(reason), str(temporary / "part"))
-    assert caught.value.filename == str(tmp_path / "folder")
+    assert caught.value.filename == str(tmp_path / "folder/part")
     with pytest.raises(OSError) as caught, atomic.new_file(tmp_path / "file"):
         (tmp_path / "absent").read_text()
     assert caught.value.filename == str(tmp_path / "absent")  # another's error stays as it is
@@ -266,3 +266,19 @@ def test_of_known_names_only_what_they_left_is_swept(tmp_path: Path) -> None:
         (tmp_path / name).write_text("x")
     atomic.sweep(tmp_path, ["file"])
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(others)
+
+
+def test_a_link_to_a_folder_is_removed_and_what_it_leads_to_stays(tmp_path: Path) -> None:
+    """Somebody moved a checkpoint to a larger disk, and linked it."""
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far/file").touch()
+    for number in range(2):
+        (tmp_path / "here").mkdir(exist_ok=True)
+        (tmp_path / "here/link").symlink_to(tmp_path / "far")
+        if number:
+            atomic.remove_folder(tmp_path / "here/link")
+        else:
+            (tmp_path / "here/link").rename(tmp_path / "here/.tmp-link-77")
+            atomic.sweep(tmp_path / "here")
+        assert not any((tmp_path / "here").iterdir())
+    assert (tmp_path / "far/file").exists()

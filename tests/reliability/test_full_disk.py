@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from regard.checkpoint.native import folder_name, steps_saved, verify
+from regard.tasks.around import copy_around
+from regard.tasks.log import Log, read_log
 from reliability import toys
 from reliability.forks import Child, Trainings
 from small_disk import fill, mounted
@@ -115,3 +117,77 @@ def test_a_limit_on_files_and_the_exit_code(trainings: Trainings, tmp_path: Path
     assert "Final weights: those of the last step (60)" in done.output
     assert steps_saved(place / "run/checkpoints") == []
     assert "Traceback" not in done.output, done.output
+
+
+# Where the disk becomes full (the gate, and a part of its word) → what there is no room for.
+MOMENTS = {
+    "before it begins": ("", "", "run.json"),
+    "the vocabulary": ("vocabulary", "vocabulary", "tokenizer.json"),
+    "training pairs": ("prepare", "replace tokenizer.json", "data/train"),
+    "validation pairs": ("prepare", "rmtree .tmp-valid", "data/valid"),
+    "held-out texts": ("prepare", "fsync .tmp-parts.jsonl", "data/valid.jsonl"),
+    "the spec": ("prepare", "fsync .tmp-recipe.json", "spec.json"),
+    "the log": ("step", "step 1", "log.jsonl"),
+    "a checkpoint": ("save", "save 7", "checkpoints/step-00000007/weights.safetensors"),
+    "final weights": ("finish", "mkdir", "model.safetensors"),
+    "where they come from": ("finish", "replace model.safetensors", "model.json"),
+    "the loss curve": ("finish", "replace run.json", "loss.png"),
+}
+
+
+def is_meant(word: str, wanted: str) -> bool:
+    """`before replace /a/run/.tmp-x /a/run/x` is meant by `replace x`."""
+    return all(part in word for part in wanted.split()) and not word.startswith("after")
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_no_room_names_the_file(trainings: Trainings, small_disk: Path, moment: str) -> None:
+    gate, wanted, file = MOMENTS[moment]
+    arguments = toys.new(small_disk, "train.steps=14")
+    if not gate:
+        fill(small_disk)
+        done = trainings.run(*arguments)
+    else:
+        child = trainings.start(*arguments, gate_at=[gate])
+        for word in child.words():
+            if is_meant(word, wanted):
+                fill(small_disk)
+                break
+        done = child.wait()
+    assert "Traceback" not in done.output, done.output
+    assert done.code == (0 if file == "loss.png" else 1), done.output
+    named = [line for line in done.output.splitlines() if "No space left on device" in line]
+    assert any(f"{small_disk / 'run' / file}" in line for line in named), done.output
+    is_prepared = gate not in ("", "vocabulary", "prepare")
+    assert (small_disk / "run").exists() == is_prepared  # else nothing of it is left
+
+
+def test_no_room_for_the_log_is_told(small_disk: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """And TensorBoard's thread ends in a sentence, not in a traceback."""
+    pytest.importorskip("tensorboard")
+    with Log(small_disk / "log.jsonl", small_disk / "tensorboard") as log:
+        log.write("train", 1, loss=1.0)
+        log.sync()
+        assert (log.unwritten, log.board_failed) == ("", "")
+        filler = fill(small_disk)
+        for step in range(2, 3000):
+            log.write("train", step, loss=1.0)
+        log.sync()
+        room = "could not be written: No space left on device"
+        assert log.unwritten.startswith(f"{small_disk / 'log.jsonl'}: ") and room in log.unwritten
+        filler.unlink()
+    assert log.unwritten == ""
+    assert log.board_failed == f"{small_disk / 'tensorboard'}: No space left on device"
+    assert "Traceback" not in capfd.readouterr().err
+    assert [r["step"] for r in read_log(small_disk / "log.jsonl")] == list(range(1, 3000))
+
+
+def test_no_room_for_a_copy_names_the_copy(small_disk: Path, tmp_path: Path) -> None:
+    """Python's own copying names the file that is read."""
+    (tmp_path / "bert").mkdir()
+    (tmp_path / "bert/vocab.txt").write_bytes(b"word\n" * 100_000)
+    (small_disk / "run").mkdir()
+    fill(small_disk)
+    with pytest.raises(OSError) as error:
+        copy_around(tmp_path / "bert", small_disk / "run")
+    assert error.value.filename == str(small_disk / "run/vocab.txt")

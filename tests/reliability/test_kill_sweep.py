@@ -132,6 +132,7 @@ def spread(kills: int, words: list[str]) -> list[int]:
 
 BEGUN = (
     "run: no such folder",
+    "run: neither a run (no run.json)",  # it is empty
     "run: a training that was killed before it could write anything",
     "run: a training that was killed while it prepared its data",
 )

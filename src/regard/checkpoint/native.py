@@ -55,7 +55,8 @@ def save_checkpoint(root: Path, step: int, content: Checkpoint) -> Path:
         stated = {"format": FORMAT, "sha256": digests}
         manifest = _json({**stated, OWN: _digest(stated)})
         for name, data in {**files, MANIFEST: manifest}.items():
-            (temporary / name).write_bytes(data)
+            with atomic.named_when_full(temporary / name):
+                (temporary / name).write_bytes(data)
     return path
 
 

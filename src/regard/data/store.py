@@ -107,7 +107,8 @@ def write_store(
             text = json.dumps(sealed(facts), indent=1)
             (temporary / "store.json").write_text(text, encoding="utf-8")
     except OSError as error:
-        raise DataError(f"{folder}: cannot write the corpus as ids: {error}.") from error
+        place = error.filename or folder
+        raise DataError(f"{place}: cannot write the corpus as ids: {error.strerror}") from error
     return PairStore.open(folder)
 
 

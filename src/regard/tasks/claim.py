@@ -141,6 +141,13 @@ def forget(run: Run) -> None:
 
 def _make(folder: Path) -> list[Path]:
     """Make a folder with those above it; what had to be made, the innermost first."""
+    try:
+        str(folder).encode("utf-8")
+    except UnicodeEncodeError:  # else it is found out when the final weights are read
+        raise MisuseError(
+            f"{folder}: its name is not UTF-8, and the library for files of weights opens no "
+            "others; choose another folder with --run"
+        ) from None
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -45,14 +45,14 @@ class Keeper:
         step = progress.step
         broken = [n for n, w in content.weights.items() if not bool(torch.isfinite(w).all())]
         if broken:  # it could not be taken up again
-            self._failed(step, f"{broken[0]} holds NaN or infinity", say)
+            self._failed(step, self.root, f"{broken[0]} holds NaN or infinity", say)
             return
         try:
             self.check_place()
             native.save_checkpoint(self.root, step, content)
             self.run.update_info(step=step, best_step=progress.best_step)
         except OSError as error:
-            self._failed(step, error.strerror or str(error), say)
+            self._failed(step, error.filename or self.root, error.strerror or str(error), say)
             return
         self.unsaved = ""
         regular = self.regular_steps(train)[-max(FEWEST, train.average) :]
@@ -74,12 +74,12 @@ class Keeper:
             self.check_place()
             self.run.update_info(**changes)
 
-    def _failed(self, step: int, why: str, say: Callable[[str], None]) -> None:
+    def _failed(self, step: int, file: str | Path, why: str, say: Callable[[str], None]) -> None:
         self.unsaved = why
         steps = native.steps_saved(self.root)
         last = f"the last one is of step {steps[-1]:,}" if steps else "there is none yet"
         say(
-            f"ERROR: step {step:,}: the checkpoint could not be written to {self.root}: {why}; "
+            f"ERROR: step {step:,}: the checkpoint could not be written to {file}: {why}; "
             f"{last}; training goes on and tries again at the next checkpoint"
         )
 

@@ -1,7 +1,9 @@
 """The log of a run: JSON lines, and the same numbers for TensorBoard where it is installed."""
 
+import errno
 import json
 import os
+import threading
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -10,6 +12,8 @@ from typing import Any
 
 from regard import atomic
 from regard.draw.counted import counted
+
+WRITER = "_AsyncWriterThread"  # of TensorBoard
 
 
 class Log:
@@ -36,6 +40,8 @@ class Log:
         self._why = ""  # the last write failed
         self._board_failed = ""
         self._file = path.open("ab", buffering=0)
+        self._opened = os.fstat(self._file.fileno())
+        self._hook = threading.excepthook
         self._board = self._summary_writer(after_step)
 
     def write(self, kind: str, step: int, **numbers: Any) -> None:
@@ -46,6 +52,7 @@ class Log:
         self._write_waiting()
         if self._board is not None:
             try:
+                self._check_place()
                 for name, value in numbers.items():
                     if isinstance(value, float | int):
                         self._board.add_scalar(f"{kind}/{name}", value, step)
@@ -89,7 +96,15 @@ class Log:
             self._waiting = self._waiting[written or 0 :]
 
     def __enter__(self) -> "Log":
+        threading.excepthook = self._on_error_of_a_thread
         return self
+
+    def _on_error_of_a_thread(self, error: threading.ExceptHookArgs) -> None:
+        """TensorBoard writes in a thread; a full disk is told in a sentence, not by a traceback."""
+        if isinstance(error.exc_value, OSError) and type(error.thread).__name__ == WRITER:
+            self._drop_board(error.exc_value)
+        else:
+            self._hook(error)
 
     def __exit__(
         self,
@@ -104,6 +119,7 @@ class Log:
                 self._board.close()
             except OSError as failed:
                 self._drop_board(failed)
+        threading.excepthook = self._hook
 
     def _summary_writer(self, after_step: int) -> Any:
         """TensorBoard's writer, or None where the extra `train` is not installed."""
@@ -116,9 +132,12 @@ class Log:
             return SummaryWriter(place, purge_step=after_step + 1 if after_step else None)
         except OSError as error:  # a full disk
             self._drop_board(error)
-        except UnicodeError:  # TensorBoard insists on names that are text
-            self._board_failed = "the name of the folder is not UTF-8"
-        return None
+            return None
+
+    def _check_place(self) -> None:
+        """TensorBoard opens its file by name again and again: after a move, in another's folder."""
+        if not os.path.samestat(self._opened, self._path.stat()):
+            raise FileNotFoundError(errno.ENOENT, "its folder was moved", str(self._tensorboard))
 
     def _drop_board(self, error: OSError) -> None:
         self._board = None

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from regard.atomic import FULL
-from regard.checkpoint.native import read_json
+from regard.checkpoint.native import read_json, steps_saved
 from regard.config import override, read_toml, to_tables
 from regard.datasets.find import with_sets
 from regard.draw.counted import counted
@@ -157,13 +157,21 @@ def _finished(fit: Fit, outcome: Outcome, stop: StopRequest, say: Say) -> Outcom
     except Stopped:
         return replace(outcome, signal=stop.signal)
     except OSError as error:
-        cure = "free some space" if error.errno in FULL else "mend that"
         raise TrainingError(
             f"{error.filename or fit.run.folder}: the final weights could not be written: "
-            f"{error.strerror or error}; {cure}, then `regard train --resume "
-            f"{typed(fit.run.folder)}` writes them"
+            f"{error.strerror or error}; {_cure(fit.run, outcome, error)}"
         ) from None
     return outcome
+
+
+def _cure(run: Run, outcome: Outcome, error: OSError) -> str:
+    """What to do about final weights that could not be written."""
+    first = "free some space" if error.errno in FULL else "put that right"
+    steps = steps_saved(run.checkpoints)
+    if outcome.unsaved and not steps:
+        return f"{first} and train again: no checkpoint could be written either"
+    then = f"goes on after step {steps[-1]:,}" if outcome.unsaved else "writes them"
+    return f"{first}, then `regard train --resume {typed(run.folder)}` {then}"
 
 
 def _bar(fit: Fit, done: int) -> TrainingProgress:

@@ -87,7 +87,7 @@ class Tokenizer:
         try:
             atomic.write_text(path, self.written())
         except OSError as error:
-            raise DataError(f"{path}: cannot write the tokenizer: {error}") from error
+            raise DataError(f"{path}: cannot write the tokenizer: {error.strerror}") from error
 
     def written(self) -> str:
         """What `save` writes."""
