@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 import toy
+from regard.checkpoint.files import read_json
 from regard.errors import MisuseError, TrainingError
 from regard.tasks import prove as proving
 from regard.tasks.prove import Proof, prove
-from regard.tasks.run import Run
+from regard.tasks.run import Run, write_json
 from regard.tasks.train import Request
 
 pytestmark = pytest.mark.end_to_end
@@ -38,9 +39,10 @@ def test_other_bits_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     def other_loss(straight: Run, killed: Run) -> None:
         copy(straight, killed)
-        text = killed.recipe.read_text()
-        assert '"label_smoothing": 0.1' in text
-        killed.recipe.write_text(text.replace('"label_smoothing": 0.1', '"label_smoothing": 0.2'))
+        recipe = read_json(killed.recipe)
+        assert recipe["train"]["label_smoothing"] == 0.1
+        recipe["train"]["label_smoothing"] = 0.2
+        write_json(killed.recipe, recipe)
 
     monkeypatch.setattr(proving, "_copy_start", other_loss)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
