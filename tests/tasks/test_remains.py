@@ -15,7 +15,7 @@ from regard.checkpoint.native import steps_saved
 from regard.errors import CheckpointError
 from regard.tasks.load import load
 from regard.tasks.remains import steps_behind
-from regard.tasks.run import Run, typed
+from regard.tasks.run import Run, typed, write_json
 from regard.tasks.train import Request, train
 
 pytestmark = pytest.mark.end_to_end
@@ -135,7 +135,7 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(
     kept = [r for r in records if r["step"] <= step and (r["kind"] == "train" or step == 8)]
     killed.log.write_text("".join(json.dumps(r) + "\n" for r in kept))
     info = {k: v for k, v in run.read_info().items() if k not in ("step", "best_step", "ended")}
-    killed.info.write_text(json.dumps(info | {"state": "training"}))
+    write_json(killed.info, info | {"state": "training"})
     assert steps_behind(killed) == 0
     train(Request(resume=killed.folder), lambda line: None)
     assert killed.weights.read_bytes() == straight
@@ -147,7 +147,7 @@ def test_the_log_tells_of_checkpoints_that_run_json_forgot(run: Run) -> None:
     take_away(run)
     run.weights.unlink()
     info = {k: v for k, v in run.read_info().items() if k not in ("step", "best_step")}
-    run.info.write_text(json.dumps(info | {"state": "training"}))
+    write_json(run.info, info | {"state": "training"})
     assert steps_behind(run) == 30
     before = run.log.read_bytes()
     with pytest.raises(CheckpointError, match="has 30 steps behind it"):
