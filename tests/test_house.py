@@ -42,6 +42,25 @@ def test_nothing_unsafe_and_nothing_by_literal_name(path: Path) -> None:
                 assert not isinstance(node.args[1], ast.Constant)
 
 
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_what_is_printed_passes_one_place(path: Path) -> None:
+    """printable.py, by way of the streams of a command or of the console of draw/console.py."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    foreign = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "rich.console"
+        for alias in node.names
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            assert called not in foreign, f"{called} of rich: use that of draw/console.py"
+            assert called not in ("click.secho", "click.style"), f"{called}: use a console"
+        if isinstance(node, ast.Attribute) and path.name != "lines.py":  # of standard input
+            assert ast.unparse(node) not in ("sys.stdout.buffer", "sys.stderr.buffer")
+
+
 @pytest.mark.parametrize("path", sorted((SOURCE / "model").glob("*.py")), ids=lambda p: p.name)
 def test_modules_are_one_level_deep_with_few_arguments(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -13,7 +13,11 @@ The marks of direction that Arabic and Hebrew texts need, and the joiners of Hin
 are. JSON keeps its meaning: inside of its quotes the number stands for the very character.
 """
 
+import os
 import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
 
 _SPEAKING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -26,3 +30,69 @@ def printable(text: str) -> str:
 def printable_name(name: str) -> str:
     """The same for what stands in a line, where a line feed of its own would forge another one."""
     return printable(name).replace("\n", "\\u000a").replace("\t", "\\u0009")
+
+
+class Named:
+    """A text stream to print to, whose errors name it, or do not matter."""
+
+    def __init__(self, stream: TextIO, name: str, matters: bool) -> None:
+        self.below, self._name, self._matters = stream, name, matters
+
+    def write(self, text: str) -> int:
+        """As the stream does."""
+        with self._naming():
+            self.below.write(text)
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Each of them."""
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """As the stream does."""
+        with self._naming():
+            self.below.flush()
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if self._matters:
+                error.filename = error.filename or self._name
+                raise
+
+    def let_go(self) -> None:
+        """Nothing is left to be written when Python ends, which would tell it in its own words."""
+        try:
+            self.below.flush()
+        except OSError:
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, self.below.fileno())
+            os.close(null)
+            self.below.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.below, name)
+
+
+class Careful(Named):
+    """One through which no text speaks to a terminal; `plain` is the way past it.
+
+    It is for what makes its texts printable itself, as a console with colours (draw/console.py).
+    """
+
+    def __init__(self, stream: TextIO, name: str, matters: bool) -> None:
+        super().__init__(stream, name, matters)
+        self.plain = Named(stream, name, matters)
+
+    def write(self, text: str) -> int:
+        """The text, printable."""
+        super().write(printable(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "buffer":  # click would write past this
+            raise AttributeError(name)
+        return super().__getattr__(name)

@@ -73,7 +73,6 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, models: Path, toy_run: Pat
         f"{HOSTILE}\n" * 9 + lines, encoding="utf-8", newline="\n"
     )
     (place / "lines.txt").write_text(f"the {HOSTILE}\na cat\n", encoding="utf-8", newline="\n")
-    (place / "short.txt").write_text("the pwn\x1b]0;a\x07 \x9b\n", encoding="utf-8")
     table = f'"text{HOSTILE}","label{HOSTILE}"\n' + f'"the cat {HOSTILE}","{HOSTILE}"\n' * 3
     (place / "table.csv").write_text(table, encoding="utf-8", newline="\n")
     rows = "".join(f'"{s}","{HOSTILE}{i % 3}"\n' for i, (s, _) in enumerate(toy.pairs(90)))
@@ -81,7 +80,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, models: Path, toy_run: Pat
     (place / "similar.tsv").write_text(f"the {HOSTILE}\ta {HOSTILE}\n", encoding="utf-8")
     escaped = json.dumps(HOSTILE)
     (place / "key.toml").write_text(f"{escaped} = 1\n")
-    (place / "value.toml").write_text(f"[train]\nschedule = {escaped}\n")
+    data = '[data]\nphrasebook = "de"\n'
+    (place / "value.toml").write_text(f"{data}[train]\nschedule = {escaped}\n")
     (place / "sheet.toml").write_text(f"words = [{escaped}]\n{escaped} = [[1]]\n")
     config = json.loads((models / "bert/config.json").read_text())
     for name, more in (("family", {"model_type": HOSTILE}), ("kind", {"hidden_act": HOSTILE})):
@@ -103,6 +103,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, models: Path, toy_run: Pat
     return place
 
 
+STEP = ["train.steps=1"]
 ENCODER = [each for each in toy.SMALL if "decoder" not in each and "bleu" not in each]
 CALLS: dict[str, list[str]] = {
     "no command": [HOSTILE],
@@ -118,7 +119,7 @@ CALLS: dict[str, list[str]] = {
     "labels json": ["classify", "SequenceClassification", "the cat", "--json"],
     "rows": ["classify", "SequenceClassification", "--file", "table.csv"],
     "columns": ["classify", "SequenceClassification", "--file", "table.csv", "--text-column", "x"],
-    "tags": ["tag", "TokenClassification", "--file", "short.txt"],
+    "tags": ["tag", "TokenClassification", "the cat"],
     "pieces": ["fill", "words", "the [MASK] sat pwn"],
     "cosines": ["embed", "bert", "--file", "lines.txt"],
     "vectors": ["embed", "bert", "--file", "lines.txt", "--json"],
@@ -135,8 +136,8 @@ CALLS: dict[str, list[str]] = {
     "no recipe": ["train", f"{NAME}.toml"],
     "an override": ["train", "demo", f"train.{HOSTILE}=1"],
     "another override": ["train", "demo", f"train.schedule={HOSTILE}"],
-    "a corpus": ["train", "--source", f"bad{NAME}.tsv", "--run", "r1", "train.steps=1", *toy.SMALL],
-    "classes": ["train", "--texts", "labelled.csv", "--run", "r2", "train.steps=1", *ENCODER],
+    "a corpus": ["train", "--source", f"bad{NAME}.tsv", "--run", f"r1{NAME}", *STEP, *toy.SMALL],
+    "classes": ["train", "--texts", "labelled.csv", "--run", "r2", *STEP, *ENCODER],
     "runs": ["runs", "runs"],
     "runs json": ["runs", "runs", "--json"],
     "plots": ["plot", "run", f"runs/run{NAME}"],
@@ -151,7 +152,6 @@ CALLS: dict[str, list[str]] = {
     "numbers": ["walk", "run", f"red {HOSTILE}", "--no-pager"],
     "a sheet": ["walk", "--matrices", "sheet.toml"],
     "an evaluation": ["evaluate", "SequenceClassification", "--texts", "labelled.csv"],
-    "a test set": ["evaluate", "run", "--source", f"bad{NAME}.tsv"],
     "golden": ["verify", "bert", "--golden", "golden.json"],
     "an image": ["see", "vit", f"image{NAME}.png"],
     "no image": ["see", "vit", f"{NAME}.png"],
@@ -175,7 +175,7 @@ def test_nothing_that_a_file_says_acts(call: str, shell: Shell, hostile: Path) -
     if call not in OWN_TEXT:
         assert not SPEAKING.search(piped.out), repr(SPEAKING.search(piped.out))
     assert not SPEAKING.search(piped.err)
-    for name in ("new.index", "other.index", "r1", "r2"):
+    for name in ("new.index", "other.index", f"r1{NAME}", "r2"):
         if (hostile / name).exists():
             (hostile / name).rename(hostile / f"{name}-{len(list(hostile.iterdir()))}")
     assert "pwn" in piped.out + piped.err  # it was said, or this test would prove nothing

@@ -12,7 +12,8 @@ from cli import every_command
 from cli.every_command import CALLS, written
 from cli.shell import Shell
 from regard.cli.main import COMMANDS
-from regard.cli.streams import Careful, echo_answer, prepared
+from regard.cli.streams import echo_answer, prepared
+from regard.printable import Careful
 
 pytestmark = [
     pytest.mark.end_to_end,
@@ -126,6 +127,26 @@ def test_a_full_output_is_named_and_a_full_error_does_not_matter(tmp_path: Path)
         whole = bash(call, tmp_path)
         done = bash(f"{call} 2> /dev/full", tmp_path)
         assert (done.stdout, done.returncode) == (whole.stdout, code)
+
+
+def test_an_output_that_is_no_file_is_written_into(shell: Shell, place: Path) -> None:
+    import numpy as np
+
+    kept = {}
+    for name, call in {
+        "picture.svg": ["positions", "--svg"],
+        "vectors.npy": ["embed", "bert", "--file", "few.en", "--output"],
+        "walk.html": ["walk", "run", "red", "--html"],
+    }.items():
+        os.mkfifo(place / name)
+        with (place / "kept").open("wb") as file:
+            reader = subprocess.Popen(["cat", str(place / name)], stdout=file)
+            done = shell(*call, name, cwd=place)
+            reader.kill() if done.code else reader.wait(timeout=60)
+        assert done.code == 0 and (place / name).is_fifo(), done.err
+        kept[name] = (place / "kept").read_bytes()
+    assert kept["picture.svg"].startswith(b"<svg") and b"</html>" in kept["walk.html"]
+    assert np.load(io.BytesIO(kept["vectors.npy"])).shape == (3, 20)
 
 
 class Terminal(io.StringIO):

@@ -1,6 +1,5 @@
 """`regard recipe`: the recipes that come with regard, and the text of one."""
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -23,7 +22,7 @@ def command(name: str | None, as_json: bool) -> None:
 
     A recipe is trained by its name, `regard train demo`, or from a file, `regard train mine.toml`.
     """
-    from regard.cli.streams import echo_answer
+    from regard.cli.streams import echo_exactly
     from regard.recipes.named import card_of, recipe_file, recipe_names, recipe_text
 
     if name is None:
@@ -43,7 +42,5 @@ def command(name: str | None, as_json: bool) -> None:
         tables = read_toml(recipe_file(Path(name)))
         click.echo(valid_json({"name": name, "tables": tables, "text": text}, gaps=True))
         return
-    # A file made by > should be UTF-8 on every system (streams.py), with the line ends it has here.
-    if not sys.stdout.isatty() and hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(newline="\n")
-    echo_answer(text, nl=False)
+    # A file made by > should be UTF-8 on every system, with the line ends it has here.
+    echo_exactly(text)

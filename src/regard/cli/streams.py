@@ -11,80 +11,12 @@ named      an error says which of them it is; standard error has none: the work 
 import codecs
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from typing import Any, TextIO, cast
 
-from regard.printable import printable
-
-
-class Named:
-    """A text stream to print to, whose errors name it, or do not matter."""
-
-    def __init__(self, stream: TextIO, name: str, matters: bool) -> None:
-        self._stream, self._name, self._matters = stream, name, matters
-
-    def write(self, text: str) -> int:
-        """As the stream does."""
-        with self._naming():
-            self._stream.write(text)
-        return len(text)
-
-    def writelines(self, lines: Iterable[str]) -> None:
-        """Each of them."""
-        for line in lines:
-            self.write(line)
-
-    def flush(self) -> None:
-        """As the stream does."""
-        with self._naming():
-            self._stream.flush()
-
-    @contextmanager
-    def _naming(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            if self._matters:
-                error.filename = error.filename or self._name
-                raise
-
-    def let_go(self) -> None:
-        """Nothing is left to be written when Python ends, which would tell it in its own words."""
-        try:
-            self._stream.flush()
-        except OSError:
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, self._stream.fileno())
-            os.close(null)
-            self._stream.flush()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-class Careful(Named):
-    """One through which no text speaks to a terminal."""
-
-    def __init__(self, stream: TextIO, name: str, matters: bool) -> None:
-        super().__init__(stream, name, matters)
-        self.plain = Named(stream, name, matters)
-
-    def write(self, text: str) -> int:
-        """The text, printable."""
-        super().write(printable(text))
-        return len(text)
-
-    @property
-    def rich_proxied_file(self) -> Named:
-        """What a console of rich asks for, which has colours and is careful itself."""
-        return self.plain
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "buffer":  # click would write past this
-            raise AttributeError(name)
-        return super().__getattr__(name)
+from regard.printable import Careful
 
 
 def echo_answer(text: str, nl: bool = True) -> None:
@@ -97,6 +29,15 @@ def echo_answer(text: str, nl: bool = True) -> None:
         stream = stream.plain
     stream.write(text + "\n" * nl)
     stream.flush()
+
+
+def echo_exactly(text: str) -> None:
+    """The same with the line ends that it has here, also where a system has others for files."""
+    stream: Any = sys.stdout
+    below = stream.below if isinstance(stream, Careful) else None
+    if isinstance(below, TextIOWrapper) and not below.isatty():
+        below.reconfigure(newline="\n")
+    echo_answer(text, nl=False)
 
 
 @contextmanager

@@ -126,7 +126,8 @@ def content(path: Path) -> bytes:
 
 def _at_once(path: str, flags: int) -> int:
     """No waiting, no following of links: Windows has neither word for it."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+    more = [vars(os).get(name, 0) for name in ("O_NONBLOCK", "O_NOFOLLOW")]
+    return os.open(path, flags | more[0] | more[1])
 
 
 def cut(data: bytes, count: Callable[[str], int], budget: int) -> Cut:

@@ -5,29 +5,28 @@ is made printable.
 """
 
 from collections.abc import Iterable
-from typing import IO
+from typing import Any
 
 from rich import console
 from rich.segment import Segment
 
-from regard.printable import printable
+from regard.printable import Careful, printable
 
 
 class Console(console.Console):
     """Use it in place of rich's own."""
 
     @property
-    def file(self) -> IO[str]:
+    def file(self) -> Any:
         """Where it writes: below the stream that makes texts printable (cli/streams.py).
 
         While a line is redrawn, rich puts a stream of its own above that one.
         """
-        stream = super().file
-        plain: IO[str] = getattr(stream, "rich_proxied_file", stream)
-        return plain
+        stream: Any = super().file
+        return stream.plain if isinstance(stream, Careful) else stream
 
     @file.setter
-    def file(self, stream: IO[str]) -> None:
+    def file(self, stream: Any) -> None:
         self._file = stream
 
     def render(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
 
+from rich.console import Console as RichConsole
 from rich.live import Live
 from rich.text import Text
 
@@ -31,7 +32,7 @@ class _Display:
     """Where the lines go: a live line on a terminal, else a plain line now and then."""
 
     def __init__(
-        self, console: Console | None, clock: Clock, fields: Callable[[int], Fields]
+        self, console: RichConsole | None, clock: Clock, fields: Callable[[int], Fields]
     ) -> None:
         self.console = console or Console(stderr=True)
         # FORCE_COLOR makes rich believe in a terminal; redrawing needs a real one.
@@ -104,7 +105,7 @@ class TrainingProgress:
     def __init__(
         self,
         total_steps: int | None,
-        console: Console | None = None,
+        console: RichConsole | None = None,
         label: str = "train",
         *,
         start_step: int = 0,
@@ -183,7 +184,7 @@ class TrainingProgress:
 class WorkProgress:
     """Counts units of any other work; made by `progress_bar`."""
 
-    def __init__(self, label: str, total: int | None, console: Console | None, clock: Clock):
+    def __init__(self, label: str, total: int | None, console: RichConsole | None, clock: Clock):
         self._label, self._total, self._clock = label, total, clock
         self._done, self._began = 0, clock()
         self._lock = threading.Lock()
@@ -229,7 +230,7 @@ def progress_bar(
     label: str,
     total: int | None,
     *,
-    console: Console | None = None,
+    console: RichConsole | None = None,
     clock: Clock = time.monotonic,
 ) -> Iterator[WorkProgress]:
     """Show the progress of work that takes over two seconds: `with … as bar: bar.advance()`."""

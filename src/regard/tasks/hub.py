@@ -3,12 +3,14 @@
 import sys
 from contextlib import redirect_stderr
 from pathlib import Path
+from typing import Any
 
 from regard.careful import member, read_json
 from regard.checkpoint.converted import is_converted
 from regard.checkpoint.published import MAX_CONFIG, TOKENIZERS
 from regard.checkpoint.shards import holds_weights
 from regard.errors import CheckpointError, MisuseError
+from regard.printable import Careful
 
 # What a model needs to run, and no more: no pickled weights, no code, no other framework's files.
 PATTERNS = [
@@ -108,7 +110,8 @@ def _download(name: str, patterns: list[str], revision: str | None = None) -> Pa
     )
 
     # The library's bars redraw their lines, which texts may not: they go to the stream below.
-    plain = getattr(sys.stderr, "rich_proxied_file", sys.stderr)
+    stream: Any = sys.stderr
+    plain = stream.plain if isinstance(stream, Careful) else stream
     try:
         with redirect_stderr(plain):
             return Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
