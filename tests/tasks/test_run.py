@@ -21,7 +21,15 @@ def test_a_folder_of_something_else_is_not_to_be_deleted(tmp_path: Path) -> None
 @pytest.mark.parametrize("left", ["recipe.json", "data"])
 def test_an_unfinished_preparation_may_be_deleted(left: str, tmp_path: Path) -> None:
     (tmp_path / left).mkdir() if left == "data" else (tmp_path / left).touch()
-    with pytest.raises(CheckpointError, match=f"{NEITHER}.*delete it and train again"):
+    with pytest.raises(CheckpointError, match=f"{NEITHER}: a training.*delete it and train again"):
+        regard.load(tmp_path)
+
+
+@pytest.mark.parametrize("left", ["tokenizer.json", ".tmp-tokenizer.json-17"])
+def test_one_that_may_be_something_else_is_deleted_if_it_is_one(left: str, tmp_path: Path) -> None:
+    """A training killed so early has left nothing else."""
+    (tmp_path / left).touch()
+    with pytest.raises(CheckpointError, match=f"{NEITHER}; if this is a training.*train again"):
         regard.load(tmp_path)
 
 
