@@ -25,14 +25,6 @@ def test_an_unfinished_preparation_may_be_deleted(left: str, tmp_path: Path) -> 
         regard.load(tmp_path)
 
 
-@pytest.mark.parametrize("left", ["tokenizer.json", ".tmp-tokenizer.json-17"])
-def test_one_that_may_be_something_else_is_deleted_if_it_is_one(left: str, tmp_path: Path) -> None:
-    """A training killed so early has left nothing else."""
-    (tmp_path / left).touch()
-    with pytest.raises(CheckpointError, match=f"{NEITHER}; if this is a training.*train again"):
-        regard.load(tmp_path)
-
-
 def test_a_published_folder_cannot_be_resumed(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(MisuseError, match="a published model, expected a run"):

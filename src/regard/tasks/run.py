@@ -202,17 +202,12 @@ def open_run(folder: Path) -> Run:
             f"`regard train … --run {typed(folder)}` begins it again"
         )
     if folder.is_dir():
-<<<<<<< HEAD
         begun = run.recipe.exists() or run.data.exists()
         advice = "a training that was killed while it prepared its data; delete it and train again"
         raise CheckpointError(
             f"{folder}: neither a run (no run.json) nor a published model (no config.json)"
             f"{f': {advice}' if begun else '; `regard doctor` says what it holds'}"
         )
-=======
-        what = f"{folder}: neither a run (no run.json) nor a published model (no config.json)"
-        raise CheckpointError(f"{what}{_preparation(run)}")
->>>>>>> sums
     if str(folder) in models_in_the_box():
         raise MisuseError(
             f"{folder}: a model in the box, which has no training to look at or to go on with; "
@@ -223,15 +218,6 @@ def open_run(folder: Path) -> Run:
     trained = f"; `regard train` makes a run, the box has {', '.join(models_in_the_box())}"
     listed = near_short_name(folder) or listed or trained
     raise MisuseError(f"{folder}: no such folder{listed}")
-
-
-def _preparation(run: Run) -> str:
-    """What a folder that is no run has of a training that was killed before it became one."""
-    if run.recipe.exists() or run.data.exists():
-        return f": {UNPREPARED}"
-    if run.tokenizer.exists() or any(run.folder.glob(f"{atomic.PREFIX}*")):  # its first files
-        return f"; if this is {UNPREPARED}"
-    return "; `regard doctor` says what it holds"
 
 
 def _check_small_files(run: Run) -> None:
