@@ -59,22 +59,34 @@ class Child:
         self._folder = Path(tempfile.mkdtemp(prefix="said-"))
         sys.stdout.flush()
         sys.stderr.flush()
+        self._status: int | None = None
         self.pid = os.fork()
         if self.pid == 0:
             _become(arguments, self._folder, before)
 
+    def wait_for_halt(self) -> bool:
+        """Until it has stopped itself; False if it ended first."""
+        _, status = os.waitpid(self.pid, os.WUNTRACED)
+        self._status = None if os.WIFSTOPPED(status) else status
+        return self._status is None
+
+    def go_on(self) -> None:
+        """After a halt."""
+        if self._status is None:
+            os.kill(self.pid, signal.SIGCONT)
+
     def wait(self) -> Done:
         """Its end; one that hangs is killed."""
         end = time.monotonic() + LIMIT
-        while True:
+        while self._status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                break
-            if time.monotonic() > end:
+            if not pid and time.monotonic() > end:
                 os.kill(self.pid, signal.SIGABRT)
-                _, status = os.waitpid(self.pid, 0)
-                break
+                pid, status = os.waitpid(self.pid, 0)
+            if pid:
+                self._status = status
             time.sleep(0.005)
+        status = self._status
         out, err = (
             (self._folder / name).read_text(encoding="utf-8", errors="replace")
             for name in ("out", "err")

@@ -23,10 +23,12 @@ PHASES = ("preparation", "steps", "validation", "checkpoint", "averaging", "fina
 
 
 class Moments:
-    """Counts the moments of this process; ends it at the one of that number."""
+    """Counts the moments of this process; sends it a signal at the one of that number."""
 
-    def __init__(self, last: int = 0, told: Path | None = None) -> None:
-        self._last, self._told = last, told
+    def __init__(
+        self, last: int = 0, told: Path | None = None, number: int = signal.SIGKILL
+    ) -> None:
+        self._last, self._told, self._signal = last, told, number
         self._count, self._phases = 0, ["preparation"]
 
     def here(self) -> None:
@@ -36,7 +38,7 @@ class Moments:
             with self._told.open("a") as file:
                 file.write(f"{self._phases[-1]}\n")
         if self._count == self._last:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), self._signal)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -91,10 +93,7 @@ class Moments:
 
 def kills(tiny: Tiny, count: int, seed: int, tally: Tally) -> None:
     """Kill, resume, compare."""
-    expected = tiny.bits
-    told = tiny.place / "moments"
-    run(*tiny.training(tiny.place / "counted"), before=Moments(told=told).watch)
-    phases = told.read_text().split("\n")[:-1]
+    expected, phases = tiny.bits, moments_of(tiny)
     for number in chosen(phases, count):
         folder = tiny.place / "killed"
         shutil.rmtree(folder, ignore_errors=True)
@@ -110,6 +109,14 @@ def kills(tiny: Tiny, count: int, seed: int, tally: Tally) -> None:
             again = run(*tiny.training(folder))
         same = again.code == 0 and bits_of(folder) == expected
         count_one("survived" if same else "wrong", f"moment {number}: {again.last_words}")
+
+
+def moments_of(tiny: Tiny) -> list[str]:
+    """The phase of each moment of the training, which is done once to count them."""
+    told = tiny.place / "moments"
+    if not told.exists():
+        run(*tiny.training(tiny.place / "counted"), before=Moments(told=told).watch)
+    return told.read_text().split("\n")[:-1]
 
 
 def chosen(phases: list[str], count: int) -> list[int]:
