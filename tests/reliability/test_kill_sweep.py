@@ -174,21 +174,17 @@ def test_killed_anywhere_in_the_preparation(
         )
 
 
-@pytest.mark.parametrize(
-    "kills", [pytest.param(3), pytest.param(1000, marks=pytest.mark.long)], ids=str
-)
+@pytest.mark.long
 def test_killed_in_validations_averages_and_the_choice_of_final_weights(
     trainings: Trainings,
     tmp_path: Path,
     straight: dict[str, str],
     capsys: pytest.CaptureFixture[str],
-    kills: int,
 ) -> None:
     at = ("validation", "average", "finish")
     words = told(trainings, tmp_path / "look", *at)
     assert {"average", "validation 7", "validation 60"} <= set(words)
-    numbers = spread(kills, words)
-    for number in numbers:
+    for number in range(len(words)):
         place = tmp_path / str(number)
         place.mkdir()
         killed_at(trainings, toys.new(place), number, *at)
@@ -199,6 +195,6 @@ def test_killed_in_validations_averages_and_the_choice_of_final_weights(
         assert found == {name: straight[name] for name in found}, words[number]
     with capsys.disabled():
         print(
-            f"\nSIGKILL at {len(numbers)} moments of {len(words)} of validations and of the choice "
+            f"\nSIGKILL at {len(words)} moments of validations and of the choice "
             "of final weights: all resumed exactly"
         )

@@ -114,6 +114,7 @@ def test_odd_names_of_folders_and_files(trainings: Trainings, tmp_path: Path) ->
     assert row.data == f"{odd} → a.de"
 
 
+@pytest.mark.long
 def test_a_clock_that_jumps(trainings: Trainings, tmp_path: Path, straight: dict[str, str]) -> None:
     """Ahead by years, back by decades, at every look at it; also between a kill and a resume."""
     day = 86_400.0
