@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 PREFIX = ".tmp-"
-FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))  # disk, limit, quota
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, a quota, a limit
 WAITS = (0.01, 0.03, 0.1, 0.3, 1.0)  # seconds before a refused rename is tried again
 PROBE = 1 << 20  # bytes that show whether there is room
 MOST_LINKS = 40  # that lead to one another: as many as Linux follows

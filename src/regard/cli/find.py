@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 if TYPE_CHECKING:
-    from regard.tasks.train import Request
+    from regard.tasks.request import Request
 
 BAR = 36  # cells
 

@@ -11,7 +11,7 @@ import click
 from regard.cli.column_options import asked_columns, column_options
 
 if TYPE_CHECKING:
-    from regard.tasks.train import Request
+    from regard.tasks.request import Request
 
 
 @click.command(
@@ -86,7 +86,7 @@ def command(
     Which columns of a table are read is printed.
     """
     from regard.cli.find import show_batches, show_rates
-    from regard.tasks.train import Request
+    from regard.tasks.request import Request
 
     recipes = [argument for argument in arguments if "=" not in argument]
     if len(recipes) > 1:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from regard.errors import MisuseError, TrainingError
 from regard.tasks.fit import Fit
 from regard.tasks.preflight import FIRST_USE, need_of, shapes_of
-from regard.tasks.train import Request, trial
+from regard.tasks.request import Request
+from regard.tasks.train import trial
 from regard.train.memory_limit import (
     KEPT_FREE,
     MEGABYTE,

@@ -25,7 +25,8 @@ from regard.errors import TrainingError
 from regard.tasks.curves import UNITS
 from regard.tasks.fit import Fit
 from regard.tasks.rates import peak
-from regard.tasks.train import Request, describe, trial
+from regard.tasks.request import Request
+from regard.tasks.train import describe, trial
 from regard.train.schedule import noam
 
 STEPS = 100

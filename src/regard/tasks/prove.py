@@ -24,8 +24,8 @@ from regard.errors import MisuseError, TrainingError
 from regard.tasks.around import copy_around
 from regard.tasks.encoder_file import NAME as ENCODER
 from regard.tasks.log import read_log
+from regard.tasks.request import Request
 from regard.tasks.run import Run
-from regard.tasks.train import Request
 
 SHORT = (
     "train.steps=30",

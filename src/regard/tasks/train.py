@@ -1,8 +1,8 @@
 """From a request to a finished run: recipe or own files, new or resumed, told step by step."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -47,6 +47,7 @@ from regard.tasks.prepare import Corpus, survey
 from regard.tasks.rates import in_words
 from regard.tasks.recipe import Recipe, make_recipe
 from regard.tasks.remains import check_remains
+from regard.tasks.request import Request
 from regard.tasks.run import Run, only_one, open_run, seal, typed, write_json
 from regard.tasks.short_of_memory import cannot_go_on
 from regard.tasks.static import check_dimensions
@@ -62,34 +63,6 @@ FILE_KEYS = {
     "data": ("source", "target", "valid_source", "valid_target", "texts", "valid_texts"),
     "train": ("embeddings", "start_from"),
 }
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a person asked `regard train` for."""
-
-    recipe: Path | None = None
-    assignments: Sequence[str] = ()
-    source: Path | None = None
-    target: Path | None = None
-    texts: Path | None = None
-    minutes: float | None = None
-    folder: Path | None = None
-    resume: Path | None = None
-    inexact: bool = False
-    force: bool = False
-
-    def words(self) -> list[str]:
-        """What to type after `regard train` for the same, but for the folder of the run."""
-        options = {
-            "--source": self.source,
-            "--target": self.target,
-            "--texts": self.texts,
-            "--minutes": None if self.minutes is None else f"{self.minutes:g}",
-        }
-        said = [str(word) for pair in options.items() if pair[1] is not None for word in pair]
-        recipe = [] if self.recipe is None else [str(self.recipe)]
-        return [*recipe, *said, *self.assignments, *(["--force"] if self.force else [])]
 
 
 def train(request: Request, say: Say) -> Outcome:

@@ -1,0 +1,33 @@
+"""What a person asked `regard train` for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asked `regard train` for."""
+
+    recipe: Path | None = None
+    assignments: Sequence[str] = ()
+    source: Path | None = None
+    target: Path | None = None
+    texts: Path | None = None
+    minutes: float | None = None
+    folder: Path | None = None
+    resume: Path | None = None
+    inexact: bool = False
+    force: bool = False
+
+    def words(self) -> list[str]:
+        """What to type after `regard train` for the same, but for the folder of the run."""
+        options = {
+            "--source": self.source,
+            "--target": self.target,
+            "--texts": self.texts,
+            "--minutes": None if self.minutes is None else f"{self.minutes:g}",
+        }
+        said = [str(word) for pair in options.items() if pair[1] is not None for word in pair]
+        recipe = [] if self.recipe is None else [str(self.recipe)]
+        return [*recipe, *said, *self.assignments, *(["--force"] if self.force else [])]
