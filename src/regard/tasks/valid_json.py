@@ -13,8 +13,14 @@ from regard.errors import CheckpointError
 
 
 def valid_json(value: Any, *, indent: int | None = None, gaps: bool = False) -> str:
-    """A value as JSON, on one line unless it is indented."""
-    return json.dumps(_valid(value, gaps), indent=indent, ensure_ascii=False, allow_nan=False)
+    """A value as JSON, on one line unless it is indented; letters as they are."""
+    plain = _valid(value, gaps)
+    text = json.dumps(plain, indent=indent, ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # half a character, as names that are no text have
+        return json.dumps(plain, indent=indent, allow_nan=False)
+    return text
 
 
 def _valid(value: Any, gaps: bool) -> Any:
