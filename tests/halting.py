@@ -1,6 +1,7 @@
 """Runs that are stopped after a step, as by Ctrl-C, and what two runs of the same bits share."""
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import toy
 from regard.checkpoint.native import steps_saved
 from regard.tasks import fit
+from regard.tasks.run import Run, write_json
 from regard.tasks.train import Request, train
 from regard.train.loop import Step
 
@@ -26,6 +28,15 @@ def ask(folder: Path, *changes: str, pairs: int = 200, steps: int = 40) -> Reque
         assignments=(*toy.SMALL, *usual, *changes),
         folder=folder / "run",
     )
+
+
+def forget_steps(run: Run) -> None:
+    """As if it had been killed before its first checkpoint."""
+    shutil.rmtree(run.checkpoints)
+    for path in (run.log, run.weights, run.weights_info):
+        path.unlink()
+    kept = {k: v for k, v in run.read_info().items() if k not in ("step", "best_step", "ended")}
+    write_json(run.info, kept | {"state": "training"})
 
 
 def go(asked: Request) -> list[str]:

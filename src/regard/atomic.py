@@ -106,10 +106,9 @@ def named_when_full(path: Path, temporary: Path | None = None) -> Iterator[None]
         ours = [n for n in names if temporary is not None and n.startswith(str(temporary))]
         if ours:
             _name(error, str(path) + ours[0].removeprefix(str(temporary)))
-        elif error.errno in (*FULL, errno.EROFS) and not any(
-            n.startswith(str(path)) for n in names
-        ):
-            _name(error, str(path))
+        elif error.errno in (*FULL, errno.EROFS):
+            inside = [name for name in names if name.startswith(str(path))]
+            _name(error, inside[0] if inside else str(path))
         elif not names and error.errno is None and temporary is not None:
             raise _reason(error, path, temporary.parent) from None
         raise

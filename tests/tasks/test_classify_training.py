@@ -16,7 +16,7 @@ from sklearn import metrics
 
 import regard
 import tasks.folders as folders
-from halting import digest, go, go_with_halts
+from halting import digest, forget_steps, go, go_with_halts
 from regard.cli.main import group
 from regard.data.text_batch import TextBatch
 from regard.errors import CheckpointError, ConfigError, DataError, MisuseError
@@ -25,7 +25,7 @@ from regard.tasks.encoder_validate import f1_macro, f1_micro
 from regard.tasks.load import load_run
 from regard.tasks.log import read_log
 from regard.tasks.recipe import make_recipe
-from regard.tasks.run import Run, write_json
+from regard.tasks.run import Run
 from regard.tasks.train import Request
 from regard.text.encoder_tokenizer import save_for_encoder
 from regard.text.published import load_tokenizer
@@ -223,21 +223,12 @@ def test_a_run_that_lost_its_start_is_not_begun_again(
     start = fresh(tmp_path / "start", "bert")
     go(ask(tmp_path, f"train.start_from={start}", "train.steps=20"))
     run = tmp_path / "run"
-    _forget_steps(Run(run))
+    forget_steps(Run(run))
     twin = transformers.BertModel.from_pretrained(start)
     twin.embeddings.word_embeddings.weight.data += 1
     twin.save_pretrained(start)
     with pytest.raises(CheckpointError, match="not those that this run began with"):
         go(Request(resume=run))
-
-
-def _forget_steps(run: Run) -> None:
-    """As if it had been killed before its first checkpoint."""
-    shutil.rmtree(run.checkpoints)
-    for path in (run.log, run.weights, run.weights_info):
-        path.unlink()
-    kept = {k: v for k, v in run.read_info().items() if k not in ("step", "best_step", "ended")}
-    write_json(run.info, kept | {"state": "training"})
 
 
 @pytest.mark.end_to_end

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 import halting
 import regard
-from halting import digest, go, go_with_halts
+from halting import digest, forget_steps, go, go_with_halts
 from regard.checkpoint.files import folder_name
 from regard.errors import ConfigError
 from regard.tasks.convert import convert
@@ -142,12 +142,9 @@ def test_an_unfinished_run_is_used_and_begun_again(tmp_path: Path) -> None:
     go(ask(tmp_path, f"train.start_from={start}", *LORA, "train.steps=20"))
     run = Run(tmp_path / "run")
     final = run.weights.read_bytes()
-    run.weights.unlink()
     run.update_info(state="stopped")
     assert regard.load(run.folder, device="cpu").classify("the cat")  # from a checkpoint
-    for file in (run.checkpoints / folder_name(20)).iterdir():
-        file.unlink()
-    (run.checkpoints / folder_name(20)).rmdir()
+    forget_steps(run)
     go(Request(resume=run.folder))  # no checkpoint is left: from the first step, to the same bits
     assert run.weights.read_bytes() == final
 

@@ -7,12 +7,13 @@ import pytest
 import torch
 
 import toy
+from regard.checkpoint.files import read_json
 from regard.checkpoint.native import load_weights, steps_saved
 from regard.errors import CheckpointError, ConfigError, DataError, MisuseError
 from regard.tasks.claim import free_folder
 from regard.tasks.load import load
 from regard.tasks.log import read_log
-from regard.tasks.run import Run, only_one, open_run
+from regard.tasks.run import Run, only_one, open_run, write_json
 from regard.tasks.train import Request, train
 
 pytestmark = pytest.mark.end_to_end
@@ -190,8 +191,7 @@ def test_an_end_that_is_passed_is_refused_and_changes_nothing(tmp_path: Path) ->
 def test_a_run_of_another_tokenizer_is_refused(tmp_path: Path) -> None:
     said(request(tmp_path))
     run = Run(tmp_path / "run")
-    spec = json.loads(run.spec.read_text())
-    run.spec.write_text(json.dumps({**spec, "vocabulary": 321}))
+    write_json(run.spec, {**read_json(run.spec), "vocabulary": 321})
     with pytest.raises(CheckpointError, match="holds 320 pieces, the spec 321"):
         load(run.folder)
 
