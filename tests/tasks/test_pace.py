@@ -1,6 +1,5 @@
 """The self-test before training: measures what the recipe leaves open, and is kept for resuming."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from regard.model.transformer import Transformer
 from regard.tasks import pace
 from regard.tasks.pace import Contender, Pace, changed_since, choose_compute, tournament
 from regard.tasks.recipe_sections import TrainSection
-from regard.tasks.run import Run
+from regard.tasks.run import Run, write_json
 from regard.tasks.train import Request, train
 from regard.text.special import Special
 from regard.train.compute import Compute
@@ -146,7 +145,7 @@ def test_a_run_of_another_machine_goes_on_only_when_told_to(tmp_path: Path) -> N
     )
     info = Run(folder).read_info()
     info["bits"]["cpu"] = "abacus"
-    Run(folder).info.write_text(json.dumps(info), encoding="utf-8")
+    write_json(Run(folder).info, info)
     with pytest.raises(MisuseError, match="cpu abacus.*add --inexact"):
         train(Request(assignments=["train.steps=6"], resume=folder), lambda line: None)
     again = Request(assignments=["train.steps=6"], resume=folder, inexact=True)

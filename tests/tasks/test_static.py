@@ -1,6 +1,5 @@
 """The embedding starts from a file: which rows, at which size, once; and what is refused."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 import torch
 
 import toy
+from halting import forget_steps
 from regard.checkpoint.native import folder_name
 from regard.errors import ConfigError, DataError
 from regard.model.presets import preset
@@ -168,7 +168,7 @@ def test_a_resumed_run_goes_on_from_its_checkpoint_not_from_the_file(tmp_path: P
     train(asked(tmp_path, f"train.embeddings={path}"), lambda line: None)
     run = Run(tmp_path / "run")
     before = (run.checkpoints / folder_name(4) / "weights.safetensors").read_bytes()
-    shutil.rmtree(run.checkpoints)  # as if killed before the first of them: it begins again
+    forget_steps(run)  # it begins again
     train(Request(resume=run.folder), lambda line: None)
     assert (run.checkpoints / folder_name(4) / "weights.safetensors").read_bytes() == before
     path.unlink()  # from here on it is not needed
