@@ -64,7 +64,7 @@ class Epochs:
             store = PairStore.open(folder)
             store.verify()
             return store
-        if (
+        if not self.folder.parent.is_dir():  # or its name would be made again, for another's run
             not self.folder.parent.is_dir()
         ):  # or its name would be made again, for somebody else's run
             raise TrainingError(
