@@ -64,9 +64,8 @@ class Epochs:
             store = PairStore.open(folder)
             store.verify()
             return store
-        if not self.folder.parent.is_dir():  # or its name would be made again, for another's run
-            not self.folder.parent.is_dir()
-        ):  # or its name would be made again, for somebody else's run
+        # Or its name would be made again, for somebody else's run.
+        if not self.folder.parent.is_dir():
             raise TrainingError(
                 f"{self.folder}: the folder of this run was moved or deleted while it trained; "
                 "move it back, or resume it where it is"
