@@ -27,7 +27,7 @@ TRAIN: dict[str, tuple[float, float]] = {
     "token_budget": (1, 10**8),
     "accumulate": (1, 10_000),
     "warmup": (0, MOST_STEPS),
-    "factor": (0, MOST),
+    "factor": (0, 10**60),  # of a rate: even one that overflows ends well
     "rate": (0, MOST),
     "floor": (0, MOST),
     "plateau_patience": (1, 10**9),
