@@ -231,7 +231,7 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize("key", NUMBERS)
-@pytest.mark.parametrize("value", ["100000000000000000000000", "-100000000000000000000000", "nan"])
+@pytest.mark.parametrize("value", ["1" + 70 * "0", "-1" + 70 * "0", "nan"])
 def test_every_number_has_bounds(key: str, value: str) -> None:
     with pytest.raises(ConfigError, match=key.partition(".")[2]):
         make_recipe(override(BASE, [f"{key}={value}"]), "r.toml")
