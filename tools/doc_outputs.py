@@ -84,7 +84,8 @@ class Place:
                 code, printed = _run_regard(shlex.split(text)[1:], self.variables)
             else:
                 code, printed = self._shell(text)
-        for folder in (str(self.folder.resolve()), str(self.folder)):
+        # No page and no record names a folder of the machine where it was made.
+        for folder in (str(self.folder.resolve()), str(self.folder), str(Path.home())):
             printed = printed.replace(folder, HOME)
         lines = [line.rstrip() for line in printed.rstrip("\n").split("\n")]
         return code, [line for line in lines if not PASSING.search(line)]
