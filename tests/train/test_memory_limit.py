@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 import toy
+from regard.checkpoint.guard import read_tensors
 from regard.data.batch import Batch, make_batch
 from regard.errors import OutOfMemoryError
 from regard.model.dropout import drawing_from, dropout, rows_of
@@ -199,6 +200,18 @@ def test_an_allocation_beyond_the_limit_fails_and_later_ones_do_not() -> None:
         assert is_out_of_memory(also.value)
         assert len(torch.ones(1_000_000)) == 1_000_000
     assert len(torch.empty(400_000_000, dtype=torch.uint8)) == 400_000_000
+
+
+@LINUX
+def test_a_file_that_finds_no_room_is_not_called_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "weights.safetensors"
+    save_file({"weight": torch.zeros(25_000_000)}, path)
+    used = used_memory()
+    assert used is not None
+    with memory_limit(used // 10**6 + 20), pytest.raises(MemoryError) as caught:
+        read_tensors(path)
+    assert is_out_of_memory(caught.value)
+    assert "not a valid" not in str(caught.value)
 
 
 SCRIPT = """

@@ -147,6 +147,8 @@ def read_numbers(
                 check_unchanged(path, name, tensor, header[name])
                 yield name, tensor
     except (SafetensorError, OSError, ValueError, RuntimeError) as error:
+        if "Cannot allocate memory" in str(error):  # nothing is wrong with the file
+            raise MemoryError(f"{path}: {error}") from None
         raise CheckpointError(f"{path}: not a valid safetensors file: {error}") from None
 
 

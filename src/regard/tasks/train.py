@@ -95,13 +95,15 @@ def trial(request: Request) -> Iterator[Fit]:
 def _train(fit: Fit, say: Say) -> Outcome:
     """Step, choose the final weights, draw; a request to stop ends the first two."""
     with polite_stop() as stop:
-        with told_how_to_go_on(fit.run, say), fit.memory_limit():
-            outcome = fit.train(stop, lambda done: _bar(fit, done))
+        with told_how_to_go_on(fit.run, say):
+            with fit.memory_limit():
+                outcome = fit.train(stop, lambda done: _bar(fit, done))
             for line in _unwritten(outcome, fit.run):
                 say(line)
             if outcome.signal is None:
                 say(f"Training ended: {outcome.reason}.")
-                outcome = _finished(fit, outcome, stop, say)
+                with fit.memory_limit():  # anew: steps fill theirs, a choice needs its spare room
+                    outcome = _finished(fit, outcome, stop, say)
         if outcome.signal is None:
             _draw(fit.run, say)
             say(f"Run folder: {fit.run.folder}   Try: {first_use(fit.job, fit.run)}")

@@ -19,6 +19,7 @@ PROGRAM = 300 * MEGABYTE  # Python and torch (measured)
 KEPT_FREE = 0.05  # share of the free memory that is left to others
 _WORDS = (  # of errors that are plain RuntimeErrors
     "can't allocate memory",
+    "Cannot allocate memory",  # the system's own words
     "not enough memory",
     "out of memory",
     "bad_alloc",
