@@ -48,8 +48,8 @@ def baseline(train: Path, dev: Path) -> float:
 def accuracy(run: Path, dev: Path) -> float:
     """That of a run, as `regard evaluate` prints it."""
     from regard import load
-    from regard.tasks.evaluate_texts import score_texts_of, texts_to_score
-    from regard.tasks.published import Published
+    from regard.answer.published import Published
+    from regard.evaluate.texts import score_texts_of, texts_to_score
 
     model = load(run)
     assert isinstance(model, Published), run

@@ -25,7 +25,7 @@ def texts_per_second(model: Any, texts: list[Any]) -> float:
 def compare(teacher: Path, student: Path, file: Path, rounds: int) -> dict[str, Any]:
     """Everything that is printed."""
     from regard import load
-    from regard.tasks.evaluate_texts import score_texts_of, texts_to_score
+    from regard.evaluate.texts import score_texts_of, texts_to_score
 
     models = [load(folder) for folder in (teacher, student)]
     tests = [texts_to_score(model, file) for model in models]

@@ -27,7 +27,7 @@ TOP = 10
 
 def blocks(count: int, width: int, kind: str, seed: int = 0) -> Iterator[np.ndarray]:
     """Unit vectors, block after block."""
-    from regard.tasks.search_vectors import unit
+    from regard.search.vectors import unit
 
     rng = np.random.default_rng(seed)
     centres = np.random.default_rng(99).standard_normal((1000, width), dtype=np.float32)
@@ -64,7 +64,7 @@ class Truth:
 
 def measure(folder: Path, count: int, width: int, queries: int, kind: str) -> dict[str, Any]:
     """Write, open, search; everything that is printed."""
-    from regard.tasks.search_vectors import Vectors, write_vectors
+    from regard.search.vectors import Vectors, write_vectors
 
     asked = next(blocks(queries, width, kind, seed=1))
     truth = Truth(asked)

@@ -19,21 +19,24 @@ from jaxtyping import install_import_hook  # noqa: E402
 import toy  # noqa: E402
 
 # Not data/phrasebook: it has no shapes, and making it takes three times as long when watched.
-ROOMS = ("draw", "text", "data.batch", "model", "train", "checkpoint", "decode", "tasks", "explain")
+ROOMS = (
+    "draw", "text", "data.batch", "model", "training", "checkpoint", "decode", "runs", "bundle",
+    "engines", "answer", "prepare", "fit", "search", "evaluate", "convert", "explain",
+)  # fmt: skip
 with install_import_hook([f"regard.{room}" for room in ROOMS], "shape_check.check"):
     import regard.config
     import regard.decode.beam
-    import regard.draw.attributions
-    import regard.draw.dots
-    import regard.draw.positions_png
-    import regard.draw.table_pictures
+    import regard.draw.figure.dots
+    import regard.draw.figure.positions_png
+    import regard.draw.figure.table_pictures
+    import regard.draw.terminal.attributions
+    import regard.evaluate.translations
+    import regard.explain.by_hand.sheet
     import regard.explain.encoder
     import regard.explain.positions
-    import regard.explain.sheet
     import regard.explain.views
     import regard.explain.walk
-    import regard.tasks.evaluate
-    import regard.tasks.train  # noqa: F401
+    import regard.fit.train  # noqa: F401
 
 
 _cache: list[str] = []  # made by this process
@@ -90,7 +93,7 @@ def bench(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def toy_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was trained for a moment on the toy language: not good, but complete."""
-    from regard.tasks.train import Request, train
+    from regard.fit.train import Request, train
 
     folder = tmp_path_factory.mktemp("toy")
     source, target = toy.write(folder, 200)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from regard.draw.worksheet import Line, Mark, Matrix, Step, Sum, Worksheet
+from regard.draw.worksheet.worksheet import Line, Mark, Matrix, Step, Sum, Worksheet
 
 WORDS = ["The", "cat", "sat"]
 E = np.array([[1.0, 0, 1, 0], [0, 1, 0, 1], [1, 1, 1, 1]])

@@ -11,10 +11,10 @@ import pytest
 
 import toy
 from regard.checkpoint.native import steps_saved
-from regard.tasks import fit
-from regard.tasks.run import Run, write_json
-from regard.tasks.train import Request, train
-from regard.train.loop import Step
+from regard.fit import trainer as fit
+from regard.fit.train import Request, train
+from regard.runs.folder import Run, write_json
+from regard.training.loop import Step
 
 
 def ask(folder: Path, *changes: str, pairs: int = 200, steps: int = 40) -> Request:

@@ -100,7 +100,7 @@ def test_what_is_missing_is_said_before_anything_runs(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def post_norm_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The toy language, in the norm order that `transformers` has a model for; half learnt."""
-    from regard.tasks.train import Request, train
+    from regard.fit.train import Request, train
 
     folder = tmp_path_factory.mktemp("bench")
     source, target = toy.write(folder, 400)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from fit.test_classify_training import OWN, ask, texts
 from halting import go
 from regard.cli.main import group
-from tasks.test_classify_training import OWN, ask, texts
 
 BENCH = Path(__file__).parent.parent / "bench"
 

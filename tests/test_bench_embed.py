@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tasks.folders as folders
+import folders
 
 BENCH = Path(__file__).parent.parent / "bench"
 missing = [name for name in ("sentence_transformers", "psutil") if find_spec(name) is None]

@@ -44,7 +44,7 @@ def test_nothing_unsafe_and_nothing_by_literal_name(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_what_is_printed_passes_one_place(path: Path) -> None:
-    """printable.py, by way of the streams of a command or of the console of draw/console.py."""
+    """printable.py, by way of the streams of a command or of draw/terminal/console.py."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     foreign = {
         alias.asname or alias.name
@@ -55,7 +55,7 @@ def test_what_is_printed_passes_one_place(path: Path) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
-            assert called not in foreign, f"{called} of rich: use that of draw/console.py"
+            assert called not in foreign, f"{called} of rich: use that of draw/terminal/console.py"
             assert called not in ("click.secho", "click.style"), f"{called}: use a console"
         if isinstance(node, ast.Attribute) and path.name != "lines.py":  # of standard input
             assert ast.unparse(node) not in ("sys.stdout.buffer", "sys.stderr.buffer")
@@ -72,6 +72,18 @@ def test_modules_are_one_level_deep_with_few_arguments(path: Path) -> None:
         assert len(function.args.args) <= 8, function.name
         if path.name != "presets.py":
             assert function.args.kwarg is None, function.name
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_an_import_inside_a_function_says_why(path: Path) -> None:
+    """Commands load what they use, and no more: that is why `cli` has them without a word."""
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    for function in functions(ast.parse(text)) if path.parent.name != "cli" else ():
+        for node in ast.walk(function):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("regard"):
+                said = "".join(lines[node.lineno - 1 : node.end_lineno])
+                assert "#" in said, f"line {node.lineno}: an import inside {function.name}"
 
 
 def test_no_catch_all_modules() -> None:

@@ -7,8 +7,8 @@ import json
 import sys
 from pathlib import Path
 
-from regard.draw.plot import loss_curve_png
-from regard.tasks.curves import SCORES, UNITS, points_of_log, score_key
+from regard.draw.figure.plot import loss_curve_png
+from regard.runs.curves import SCORES, UNITS, points_of_log, score_key
 
 
 def draw(log: Path, title: str, picture: Path) -> None:

@@ -4,7 +4,7 @@
     python tools/make_models.py --from FOLDER     packs runs that are there: FOLDER/demo-de …
 
 The scores on a card are those of the packed weights (bf16), measured after packing, with torch and
-the settings of the recipe; tests/tasks/test_box.py measures them again.
+the settings of the recipe; tests/bundle/test_box.py measures them again.
 """
 
 import argparse
@@ -13,13 +13,19 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from regard.answer.load import load_run
+from regard.bundle.box import BOX, CARD, Boxed, models_in_the_box, pack
 from regard.checkpoint.files import read_json
 from regard.data.phrasebook.corpus import phrasebook
-from regard.tasks.box import BOX, CARD, Boxed, models_in_the_box, pack
-from regard.tasks.evaluate import pairs_to_score, score, score_notes, score_slices, translate_all
-from regard.tasks.load import load_run
-from regard.tasks.run import write_json
-from regard.tasks.train import Request, train
+from regard.evaluate.translations import (
+    pairs_to_score,
+    score,
+    score_notes,
+    score_slices,
+    translate_all,
+)
+from regard.fit.train import Request, train
+from regard.runs.folder import write_json
 
 # model → recipe, language of the phrasebook, the languages in words
 MODELS = {

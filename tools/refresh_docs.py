@@ -43,8 +43,8 @@ from doc_pages import (
     text_of,
 )
 
+from regard.engines.machine import SETS
 from regard.processor.machine import cpu_flags, cpu_name
-from regard.tasks.machine import SETS
 
 REFERENCE = re.compile(r"`(src/[\w/]+\.py):\d+`(\s)`([\w.]+)`")
 

@@ -141,7 +141,7 @@ def targets(tiny: Tiny) -> Iterator[Target]:
         index = tiny.copy(tiny.index, "damaged-index")
         ask = ["search", str(index), "red", "cat", "--mode", "keyword", "--json"]
         yield Target("an index", index, files_of(index), ask)
-    from regard.tasks.box import models_in_the_box
+    from regard.bundle.box import models_in_the_box
 
     for name, boxed in list(models_in_the_box().items())[:1]:
         place = boxed.unpacked()

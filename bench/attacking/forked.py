@@ -45,11 +45,11 @@ def get_ready() -> None:
         import matplotlib.backends.backend_agg  # noqa: F401
         from torch.utils import tensorboard  # noqa: F401
     import regard.cli.main
-    import regard.tasks.settle
-    import regard.tasks.train  # noqa: F401
+    import regard.engines.autotune
+    import regard.fit.train  # noqa: F401
 
     # One layout is enough: what is counted here is not speed.
-    regard.tasks.settle.layouts_for = lambda count: [(1, 1)]
+    regard.engines.autotune.layouts_for = lambda count: [(1, 1)]
 
 
 class Child:

@@ -51,8 +51,9 @@ class Moments:
     def watch(self) -> None:
         """Let this process tell its moments."""
         from regard.checkpoint import native
-        from regard.tasks import final, fit
-        from regard.train.crew import Crew
+        from regard.fit import final
+        from regard.fit import trainer as fit
+        from regard.training.data_parallel import Crew
 
         for name in DISK:
             self._around(os, name)

@@ -27,8 +27,8 @@ Embed = Callable[[list[str]], np.ndarray]
 def _own(job: Job) -> tuple[Embed, str]:
     import torch
 
-    from regard.tasks.engines import Asked
-    from regard.tasks.published import open_published
+    from regard.answer.published import open_published
+    from regard.engines.engines import Asked
 
     asked = Asked(precision=job.options.get("precision", "auto"))
     model = open_published(job.model, "cpu", asked=asked)

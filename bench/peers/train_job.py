@@ -6,7 +6,7 @@ from typing import Any
 
 from regard.config import build
 from regard.model.spec import Spec
-from regard.train.schedule import noam
+from regard.training.schedule import noam
 
 
 @dataclass(frozen=True)

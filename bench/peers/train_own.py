@@ -11,15 +11,15 @@ from train_job import TrainJob
 
 from regard.config import build
 from regard.data.batch import Batch
+from regard.fit.autotune import choose_compute
 from regard.model.kernels import plain_kernels
 from regard.model.transformer import Transformer
-from regard.tasks.pace import choose_compute
-from regard.tasks.recipe_sections import TrainSection
-from regard.train.compute import Compute
-from regard.train.crew import Crew
-from regard.train.loop import training_steps
-from regard.train.objectives import Translation, translation_loss
-from regard.train.optimizer import make_adam
+from regard.runs.sections import TrainSection
+from regard.training.compute import Compute
+from regard.training.data_parallel import Crew
+from regard.training.loop import training_steps
+from regard.training.objectives import Translation, translation_loss
+from regard.training.optimizer import make_adam
 
 
 class Own:

@@ -11,9 +11,9 @@ from plan import write_plan
 from regard.data.batch import Batch, make_batch
 from regard.data.buckets import BatchOrder, plan_epoch
 from regard.data.store import PairStore
-from regard.tasks.prepare import prepare, survey
-from regard.tasks.recipe import make_recipe
-from regard.tasks.run import Run
+from regard.prepare.pairs import prepare, survey
+from regard.runs.folder import Run
+from regard.runs.recipe import make_recipe
 from regard.text.special import Special
 
 SEED = 1

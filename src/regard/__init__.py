@@ -7,27 +7,28 @@ stand for is fetched on first use.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from regard.version import __version__
+
 if TYPE_CHECKING:
-    from regard.tasks.index import index_folder
-    from regard.tasks.load import Model, load
-    from regard.tasks.published import Published
-    from regard.tasks.search import open_index
+    from regard.answer.load import Model, load
+    from regard.answer.published import Published
+    from regard.search.index import index_folder
+    from regard.search.query import open_index
 
 __all__ = ["Model", "Published", "__version__", "index_folder", "load", "open_index"]
-__version__ = "0.1.0"
 
 _LAZY = {
-    "load": "regard.tasks.load",
-    "Model": "regard.tasks.load",
-    "Published": "regard.tasks.published",
-    "index_folder": "regard.tasks.index",
-    "open_index": "regard.tasks.search",
+    "load": "regard.answer.load",
+    "Model": "regard.answer.load",
+    "Published": "regard.answer.published",
+    "index_folder": "regard.search.index",
+    "open_index": "regard.search.query",
 }
 
 
 def __getattr__(name: str) -> object:
     if name in _LAZY:
-        from regard.processor.caps import enter
+        from regard.processor.caps import enter  # only before torch
 
         enter()  # before torch is imported
         return vars(import_module(_LAZY[name]))[name]

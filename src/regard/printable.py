@@ -80,7 +80,8 @@ class Named:
 class Careful(Named):
     """One through which no text speaks to a terminal; `plain` is the way past it.
 
-    It is for what makes its texts printable itself, as a console with colours (draw/console.py).
+    It is for what makes its texts printable itself, as a console with colours does
+    (draw/terminal/console.py).
     """
 
     def __init__(self, stream: TextIO, name: str, matters: bool) -> None:

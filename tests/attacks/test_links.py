@@ -9,11 +9,11 @@ import pytest
 from safetensors.torch import save_file
 
 from attacks.craft import BIAS, WORDS, Attack, good, refused, sharded, tensors
+from regard.bundle.generation_settings import read_settings
+from regard.bundle.pixels import read_preparation
 from regard.checkpoint.published import load_published
 from regard.errors import CheckpointError
 from regard.model.spec import Spec
-from regard.tasks.pixels import read_preparation
-from regard.tasks.settings import read_settings
 
 
 def place(shard: str) -> Attack:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from attacks.craft import canary, good
+from regard.answer.published import open_published
 from regard.errors import CheckpointError, DataError
-from regard.tasks.published import open_published
 from regard.text.published import load_tokenizer
 from regard.text.published_files import MAX_FILE
 

@@ -21,8 +21,8 @@ from regard.checkpoint.doctor import COMMANDS, examine, lines
 from regard.checkpoint.headers.look import look
 from regard.checkpoint.published import load_published
 from regard.cli.main import COMMANDS as KNOWN
+from regard.convert.convert import convert
 from regard.errors import CheckpointError, MisuseError
-from regard.tasks.convert import convert
 
 
 def text(value: bytes) -> bytes:

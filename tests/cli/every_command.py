@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-import tasks.folders as folders
-import tasks.library as library
+import folders
+import search.library as library
 import toy
 
 MODELS = ("run", "bert", "fill", "classes", "tags", "gpt2", "t5", "vit")
@@ -44,7 +44,7 @@ def make(root: Path, toy_run: Path) -> Path:
     """The models; `root` gets a folder for each."""
     from PIL import Image
 
-    from regard.tasks.index import index_folder
+    from regard.search.index import index_folder
 
     root.mkdir(parents=True, exist_ok=True)
     (root / "run").symlink_to(toy_run)

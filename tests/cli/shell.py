@@ -85,9 +85,9 @@ def serve() -> None:
     get_ready()
     import torch._dynamo  # noqa: F401
 
-    import regard.tasks.evaluate
-    import regard.tasks.published
-    import regard.tasks.train  # noqa: F401
+    import regard.answer.published
+    import regard.evaluate.translations
+    import regard.fit.train  # noqa: F401
 
     for line in sys.stdin:
         order = json.loads(line)

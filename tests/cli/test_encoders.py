@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import folders
 import regard
-import tasks.folders as folders
 from regard.cli.main import group
 
 

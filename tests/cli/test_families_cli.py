@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 import small_models
 from regard.cli.main import group
-from regard.tasks.verify import read_golden, write_golden
+from regard.convert.verify import read_golden, write_golden
 
 pytestmark = pytest.mark.end_to_end
 

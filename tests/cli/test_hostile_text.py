@@ -13,12 +13,12 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-import tasks.folders as folders
-import tasks.library as library
+import folders
+import search.library as library
 import toy
 from cli.shell import Shell
 from regard.printable import printable, printable_name
-from regard.tasks.index import index_folder
+from regard.search.index import index_folder
 
 pytestmark = [
     pytest.mark.end_to_end,

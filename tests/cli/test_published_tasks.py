@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 from PIL import Image
 
+import folders
 import regard
-import tasks.folders as folders
 from regard.cli.main import COMMANDS, group
 from regard.errors import MisuseError
 

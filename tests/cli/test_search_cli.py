@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-import tasks.folders as folders
-import tasks.library as library
+import folders
+import search.library as library
 from regard.cli.main import group
 from regard.errors import RegardError
 

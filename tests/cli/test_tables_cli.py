@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-import tasks.folders as folders
+import folders
 import toy
 from regard.checkpoint.files import read_json
 from regard.cli.main import group

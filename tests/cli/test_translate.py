@@ -8,11 +8,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 import regard
+from regard.answer.translate import Reading
 from regard.cli.lines import arriving
 from regard.cli.main import group
 from regard.decode.hypothesis import Search
 from regard.errors import DataError, MisuseError
-from regard.tasks.translate import Reading
 
 pytestmark = pytest.mark.end_to_end
 TEXT = "red cat. two birds!"
@@ -125,7 +125,7 @@ def test_check_batch(toy_run: Path) -> None:
 
 
 def test_a_broken_promise_ends_with_1(toy_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from regard.tasks import check_batch
+    from regard.engines import batch_invariance as check_batch
 
     monkeypatch.setattr(check_batch, "TOLERANCE", -1.0)
     broken = call("translate", toy_run, "red", "--check-batch", "--engine", "torch")

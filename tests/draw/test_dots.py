@@ -11,7 +11,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from regard.draw.dots import INK, dot_grid, dots_png, dots_svg
+from regard.draw.figure.dots import INK, dot_grid, dots_png, dots_svg
 from regard.draw.palette import channels
 
 NAME = "{http://www.w3.org/2000/svg}"

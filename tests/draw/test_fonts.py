@@ -12,8 +12,8 @@ from matplotlib import font_manager  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
 from regard.draw import fonts  # noqa: E402
-from regard.draw.fonts import OWN, fonts_for, set_fonts  # noqa: E402
-from regard.draw.plot import heatmap_png  # noqa: E402
+from regard.draw.figure.fonts import OWN, fonts_for, set_fonts  # noqa: E402
+from regard.draw.figure.plot import heatmap_png  # noqa: E402
 
 KA = "क"
 

@@ -5,8 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from regard.draw.curve import Point
-from regard.draw.line_chart import HEIGHT, LineChart, _between
+from regard.draw.terminal.line_chart import HEIGHT, LineChart, Point, _between
 
 
 def drawn(chart: LineChart, *, colour: bool = False, encoding: str = "utf-8") -> list[str]:

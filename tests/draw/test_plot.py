@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from regard.draw import palette
-from regard.draw.curve import best_in_words, smoothed
+from regard.draw.figure.curve import best_in_words, smoothed
+from regard.draw.figure.layout import plan
+from regard.draw.figure.plot import MissingMatplotlib, heatmap_png, loss_curve_png
 from regard.draw.grid import make_grid
-from regard.draw.layout import plan
-from regard.draw.plot import MissingMatplotlib, heatmap_png, loss_curve_png
 
 
 def opened(path: Path) -> Any:

@@ -11,9 +11,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from regard.draw import palette
-from regard.draw.positions import PositionFigures, PositionReport
-from regard.draw.positions_png import positions_png
-from regard.draw.positions_svg import positions_svg
+from regard.draw.figure.positions_png import positions_png
+from regard.draw.figure.positions_svg import positions_svg
+from regard.draw.terminal.positions import PositionFigures, PositionReport
 
 NAME = "{http://www.w3.org/2000/svg}"
 

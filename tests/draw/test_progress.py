@@ -6,8 +6,8 @@ import time
 import pytest
 from rich.console import Console
 
-from regard.draw import progress
-from regard.draw.progress import TrainingProgress, progress_bar
+from regard.draw.terminal.heat_map import progress
+from regard.draw.terminal.progress import TrainingProgress, progress_bar
 
 
 class Watch:

@@ -7,10 +7,10 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
+from regard.draw.figure.layout import PAD, plan
+from regard.draw.figure.svg import heads_svg, heatmap_svg
 from regard.draw.grid import make_grid
 from regard.draw.labels import ems
-from regard.draw.layout import PAD, plan
-from regard.draw.svg import heads_svg, heatmap_svg
 
 NAME = "{http://www.w3.org/2000/svg}"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from regard.draw.figure.table_pictures import FONT, LEVELS, tables_png, tables_svg
 from regard.draw.labels import ems
 from regard.draw.palette import channels, contrast, ink_on, scale
-from regard.draw.table_pictures import FONT, LEVELS, tables_png, tables_svg
-from regard.draw.tables import NumberTable
+from regard.draw.terminal.tables import NumberTable
 
 NAME = "{http://www.w3.org/2000/svg}"
 VALUES = np.array([[-11.15, 0.5], [math.nan, 14.7]])

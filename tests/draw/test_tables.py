@@ -8,7 +8,7 @@ import numpy as np
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
 
-from regard.draw.tables import NumberTable, WrittenSums, bars
+from regard.draw.terminal.tables import NumberTable, WrittenSums, bars
 
 
 def printed(

@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
 
-from regard.draw.terminal import bar, heatmap
+from regard.draw.terminal.heat_map import bar, heatmap
 
 Colours = Literal["standard", "256", "truecolor"]
 EYE = np.array([[1.0, 0.0], [0.1, 0.6]])

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 import example_sheets as sheets
-from regard.draw.worksheet import Matrix, Sum, as_data, hidden, kept, number, places, vector
+from regard.draw.worksheet.worksheet import (
+    Matrix,
+    Sum,
+    as_data,
+    hidden,
+    kept,
+    number,
+    places,
+    vector,
+)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 import pytest
 
 import example_sheets as sheets
-from regard.draw.worksheet import Worksheet
-from regard.draw.worksheet_html import worksheet_html
+from regard.draw.worksheet.html import worksheet_html
+from regard.draw.worksheet.worksheet import Worksheet
 
 VOID = {"meta"}
 

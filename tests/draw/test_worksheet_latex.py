@@ -5,8 +5,8 @@ import re
 import pytest
 
 import example_sheets as sheets
-from regard.draw.worksheet import Worksheet
-from regard.draw.worksheet_latex import SAFE, escape, worksheet_latex
+from regard.draw.worksheet.latex import SAFE, escape, worksheet_latex
+from regard.draw.worksheet.worksheet import Worksheet
 
 BOTH = pytest.mark.parametrize("sheet", [sheets.NOTES, sheets.ODD], ids=["notes", "odd"])
 

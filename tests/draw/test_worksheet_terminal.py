@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 import example_sheets as sheets
-from regard.draw.worksheet import Worksheet
-from regard.draw.worksheet_terminal import TerminalSheet
+from regard.draw.worksheet.terminal import TerminalSheet
+from regard.draw.worksheet.worksheet import Worksheet
 
 
 def printed(sheet: Worksheet, width: int, **options: object) -> str:

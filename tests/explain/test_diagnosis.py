@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.draw.worksheet import Mark, Worksheet
-from regard.explain.sheet import walk_sheet
+from regard.draw.worksheet.worksheet import Mark, Worksheet
+from regard.explain.by_hand.sheet import walk_sheet
 
 CAT = "words = ['The', 'cat', 'sat']\nE = [[1,0,1,0],[0,1,0,1],[1,1,1,1]]\n"
 Walk = Callable[[str], Worksheet]

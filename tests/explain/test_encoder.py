@@ -7,7 +7,8 @@ import pytest
 import torch
 from scipy import stats
 
-import tasks.folders as folders
+import folders
+from regard.answer.published import Published, open_published
 from regard.errors import MisuseError
 from regard.explain.encoder import (
     Account,
@@ -17,7 +18,6 @@ from regard.explain.encoder import (
     word_groups,
 )
 from regard.explain.gradients import Attribution
-from regard.tasks.published import Published, open_published
 
 FAMILIES = ("bert", "distilbert")
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
-import tasks.folders as folders
+import folders
+from regard.answer.published import open_published
 from regard.explain.encoder import explain_label
 from regard.explain.gradients import attribute, integrated
-from regard.tasks.published import open_published
 
 ROWS, START = torch.tensor([[1.0, 2.0], [3.0, -1.0]]), torch.tensor([[0.0, 1.0], [1.0, 1.0]])
 

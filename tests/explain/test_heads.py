@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+from regard.answer.load import Model
 from regard.decode.hypothesis import Search
 from regard.errors import MisuseError
 from regard.explain.heads import attend, merge
 from regard.model.presets import preset
 from regard.model.trace import Trace
 from regard.model.transformer import Transformer
-from regard.tasks.load import Model
-from regard.tasks.run import Run
+from regard.runs.folder import Run
 from regard.text.tokenizer import Tokenizer
 
 TEXT, OUTPUT = "the old house", "das alte Haus"

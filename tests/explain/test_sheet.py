@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from rich.console import Console
 from torch.nn import functional as F
 
-from regard.draw.worksheet import Line, Matrix, Step, Sum, Worksheet
-from regard.draw.worksheet_html import worksheet_html
-from regard.draw.worksheet_latex import worksheet_latex
-from regard.draw.worksheet_terminal import TerminalSheet
+from regard.draw.worksheet.html import worksheet_html
+from regard.draw.worksheet.latex import worksheet_latex
+from regard.draw.worksheet.terminal import TerminalSheet
+from regard.draw.worksheet.worksheet import Line, Matrix, Step, Sum, Worksheet
 from regard.errors import ConfigError, MisuseError
-from regard.explain.sheet import find_sheet, included, walk_sheet
-from regard.explain.sheet_reader import read_sheet
-from regard.explain.sheet_steps import calculate
+from regard.explain.by_hand.reader import read_sheet
+from regard.explain.by_hand.sheet import find_sheet, included, walk_sheet
+from regard.explain.by_hand.steps import calculate
 from regard.model.attention import explicit_attention
 from regard.model.masks import Mask
 from regard.model.trace import Trace

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from regard.answer.load import Model
 from regard.decode.hypothesis import Search
 from regard.errors import MisuseError
 from regard.explain.heads import AttentionMap, attend
@@ -14,8 +15,7 @@ from regard.explain.views import attention_filter, dots, equations, find_word, t
 from regard.model.presets import preset
 from regard.model.trace import Trace
 from regard.model.transformer import Transformer
-from regard.tasks.load import Model
-from regard.tasks.run import Run
+from regard.runs.folder import Run
 from regard.text.tokenizer import Tokenizer
 
 TEXT, OUTPUT = "the old house", "das alte Haus"

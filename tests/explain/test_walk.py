@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
+from regard.answer.load import Model
 from regard.decode.hypothesis import Search
-from regard.draw.worksheet import Line, Matrix, Sum, Worksheet
+from regard.draw.worksheet.worksheet import Line, Matrix, Sum, Worksheet
 from regard.errors import MisuseError
 from regard.explain.traced_pass import trace_pass
 from regard.explain.walk import walk
@@ -16,8 +17,7 @@ from regard.model.kernels import plain_kernels
 from regard.model.presets import preset
 from regard.model.trace import Trace
 from regard.model.transformer import Transformer
-from regard.tasks.load import Model
-from regard.tasks.run import Run
+from regard.runs.folder import Run
 from regard.text.tokenizer import Tokenizer
 
 TEXT, OUTPUT = "the old house.", "das alte Haus 7."

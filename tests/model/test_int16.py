@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.model.int16 import LARGEST, LENGTH, Int16Weight, is_offered
+from regard.model.fast.int16 import LARGEST, LENGTH, Int16Weight, is_offered
 
 pytestmark = pytest.mark.skipif(
     not is_offered(), reason="int16 needs AVX2 without AVX-512, and llvmlite"

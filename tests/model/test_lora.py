@@ -15,12 +15,12 @@ from regard.model.lora import Lora, LowRank, check_maps
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.text.special import Special
-from regard.train.compute import Compute
-from regard.train.crew import Crew
-from regard.train.freeze import freeze
-from regard.train.loop import training_steps
-from regard.train.objectives import Translation
-from regard.train.optimizer import make_adam, optimizer_tensors
+from regard.training.compute import Compute
+from regard.training.data_parallel import Crew
+from regard.training.freeze import freeze
+from regard.training.loop import training_steps
+from regard.training.objectives import Translation
+from regard.training.optimizer import make_adam, optimizer_tensors
 
 PAIRS = [([4, 5, 6, 7], [8, 9, 10]), ([11, 12], [13, 14, 15, 16]), ([5], [6, 7])]
 MAPS = ["query", "value", "output", "inner", "outer", "key"]

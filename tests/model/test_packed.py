@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from regard.model.int16 import is_offered
+from regard.model.fast.int16 import is_offered
+from regard.model.fast.packed import PackedEncoder, can_pack, precisions
 from regard.model.kernels import plain_kernels
-from regard.model.packed import PackedEncoder, can_pack, precisions
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 

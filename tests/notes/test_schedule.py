@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.train.schedule import noam
+from regard.training.schedule import noam
 
 # d_model^-0.5 = 1/√512 = .0441942;  warmup^-1.5 = 1/(4000·63.2456) = 3.95285e-6
 #   1        .0441942 · 1 · 3.95285e-6                    = 1.7469e-7     rising: step · warmup^-1.5

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.explain.sheet import find_sheet
+from regard.explain.by_hand.sheet import find_sheet
 from regard.model.attention import MultiHeadAttention, attention_scores, attention_weights
 from regard.model.masks import Mask
 from regard.model.spec import Spec

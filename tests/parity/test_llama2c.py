@@ -20,8 +20,8 @@ import regard
 from regard.checkpoint.families.llama import LLAMA
 from regard.checkpoint.llama2c import load_llama2c, tokenizer_beside
 from regard.checkpoint.published import load_published, save_published
+from regard.convert.convert import convert
 from regard.errors import CheckpointError
-from regard.tasks.convert import convert
 
 STORIES = Path(os.environ.get("REGARD_DATA", ""), "weights/stories260K")
 BOS = 1

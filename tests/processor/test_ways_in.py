@@ -15,27 +15,27 @@ import torch
 
 import regard
 import toy
+from folders import bert
+from regard.answer.load import load
+from regard.convert.convert import convert
 from regard.decode.engine import Frame, Layout
 from regard.decode.engines.ctranslate2_trial import int8
 from regard.decode.engines.torch import TorchEngine
 from regard.decode.hypothesis import Search
 from regard.errors import MisuseError
-from regard.model.int16 import Int16Weight, is_offered
-from regard.model.packed import PackedEncoder, precisions
+from regard.fit.autotune import bf16_is_faster
+from regard.fit.train import Request, train
+from regard.model.fast.int16 import Int16Weight, is_offered
+from regard.model.fast.packed import PackedEncoder, precisions
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.processor import survives
 from regard.processor.simulate import SimulatedDeathError
-from regard.tasks.convert import convert
-from regard.tasks.load import load
-from regard.tasks.pace import bf16_is_faster
-from regard.tasks.run import Run
-from regard.tasks.train import Request, train
-from regard.train.compute import Compute
-from regard.train.crew import Crew
-from regard.train.objectives import Translation
-from regard.train.worker import Worker
-from tasks.folders import bert
+from regard.runs.folder import Run
+from regard.training.compute import Compute
+from regard.training.data_parallel import Crew
+from regard.training.objectives import Translation
+from regard.training.worker import Worker
 
 pytestmark = pytest.mark.end_to_end
 SPEC = Spec(vocabulary=31, d_model=32, heads=2, encoder_layers=1, decoder_layers=1, ffn_size=64)
@@ -140,8 +140,8 @@ def test_ways_round_are_seen(dying: pytest.MonkeyPatch, monkeypatch: pytest.Monk
 def test_a_worker_is_watched(dying: pytest.MonkeyPatch) -> None:
     from regard.data.batch import make_batch
     from regard.text.special import Special
-    from regard.train.parts import parts_of
-    from regard.train.worker import Share
+    from regard.training.parts import parts_of
+    from regard.training.worker import Share
 
     batch = make_batch([([5, 6, 7], [8, 9])] * 4, Special())
     share = Share(1, batch.targets, parts_of([batch], 1))
@@ -174,9 +174,9 @@ from regard.model.device import choose_device
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.text.special import Special
-from regard.train.compute import Compute
-from regard.train.crew import Crew
-from regard.train.objectives import Translation
+from regard.training.compute import Compute
+from regard.training.data_parallel import Crew
+from regard.training.objectives import Translation
 choose_device("cpu")
 assert os.environ["ONEDNN_MAX_CPU_ISA"] == "AVX512_CORE_BF16"
 spec = Spec(vocabulary=31, d_model=32, heads=2, encoder_layers=1, decoder_layers=1, ffn_size=64)

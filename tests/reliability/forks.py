@@ -157,7 +157,7 @@ def serve() -> None:
     import matplotlib.backends.backend_agg  # noqa: F401
     from torch.utils import tensorboard  # noqa: F401
 
-    import regard.tasks.train  # noqa: F401
+    import regard.fit.train  # noqa: F401
 
     for line in sys.stdin:
         order = json.loads(line)
@@ -218,7 +218,7 @@ def _install(faults: Faults) -> None:
         limit = (faults.largest_file, faults.largest_file)
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
     if faults.slow_validation:
-        from regard.tasks import translation
+        from regard.fit import translation
 
         validate = translation.validate
 
@@ -241,7 +241,7 @@ class _Gate:
 
 
 def _watch_steps(faults: Faults, gate: _Gate | None) -> None:
-    from regard.train.crew import Crew, Sums
+    from regard.training.data_parallel import Crew, Sums
 
     gradients = Crew.gradients
     spikes = {tuple(examples) for examples in faults.spikes}
@@ -270,8 +270,8 @@ def _watch_steps(faults: Faults, gate: _Gate | None) -> None:
 def _watch_moments(gate: _Gate, at: set[str]) -> None:
     """A word before each of these."""
     from regard.checkpoint import native
-    from regard.tasks.fit import Fit
-    from regard.tasks.keep import Keeper
+    from regard.fit.checkpoints import Keeper
+    from regard.fit.trainer import Fit
     from regard.text.tokenizer import Tokenizer
 
     def told(work: Callable[..., Any], word: Callable[..., str]) -> Callable[..., Any]:
@@ -298,8 +298,8 @@ def _watch_disk(gate: _Gate, at: set[str]) -> None:
     """A word before and after all that is done to the disk meanwhile."""
     import shutil
 
-    from regard.tasks.fit import Fit
-    from regard.tasks.keep import Keeper
+    from regard.fit.checkpoints import Keeper
+    from regard.fit.trainer import Fit
 
     inside = int("prepare" in at)
 

@@ -19,26 +19,26 @@ import pytest
 import torch
 from click.testing import CliRunner
 
+import folders
 import regard
-import tasks.folders as folders
-import tasks.library as library
+import search.library as library
+from fit import test_classify_training as classifiers
+from regard.answer.open_home import open_home
+from regard.bundle.box import Boxed, models_in_the_box
 from regard.checkpoint.files import read_json
 from regard.checksums import NAME as CHECKSUMS
 from regard.checksums import OWN, check, read_checksums
 from regard.cli.main import group
+from regard.convert.convert import convert
 from regard.decode.engine import Layout
 from regard.decode.engines.ctranslate2 import CTranslate2Engine
 from regard.decode.hypothesis import Search
+from regard.engines import autotune as settle
+from regard.engines.engines import PREPARING, Asked, Engines
 from regard.errors import DamageError, RegardError
-from regard.tasks import index as index_module
-from regard.tasks import settle
-from regard.tasks.box import Boxed, models_in_the_box
-from regard.tasks.convert import convert
-from regard.tasks.engines import PREPARING, Asked, Engines
-from regard.tasks.home import open_home
-from regard.tasks.index import index_folder
-from regard.tasks.train import Request, train
-from tasks import test_classify_training as classifiers
+from regard.fit.train import Request, train
+from regard.search import index as index_module
+from regard.search.index import index_folder
 
 pytestmark = pytest.mark.end_to_end
 NOTHING_RESTS_ON = ("loss.png", ".lock", "tensorboard", "engines")

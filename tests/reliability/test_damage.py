@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from regard.answer.load import load, load_run
 from regard.checkpoint.native import load_checkpoint, load_weights, steps_saved
 from regard.checkpoint.whole import newest_whole
 from regard.errors import CheckpointError, DataError
-from regard.tasks.load import load, load_run
-from regard.tasks.run import Run
+from regard.runs.folder import Run
 from reliability import toys
 from reliability.forks import Trainings
 
@@ -138,7 +138,7 @@ def test_translating_falls_back_too(
 
 
 def test_damaged_training_data_is_not_trained_on(toy_run: Path, tmp_path: Path) -> None:
-    from regard.tasks.train import Request, train
+    from regard.fit.train import Request, train
 
     run = unfinished(toy_run, tmp_path)
     flip(run.data / "train/target.npy", random.Random(3))
@@ -148,7 +148,7 @@ def test_damaged_training_data_is_not_trained_on(toy_run: Path, tmp_path: Path) 
 
 @pytest.mark.end_to_end
 def test_final_weights_are_made_again(toy_run: Path, tmp_path: Path) -> None:
-    from regard.tasks.train import Request, train
+    from regard.fit.train import Request, train
 
     shutil.copytree(toy_run, tmp_path / "run")
     run = Run(tmp_path / "run")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from regard.checkpoint.around import copy_around
 from regard.checkpoint.native import folder_name, steps_saved, verify
-from regard.tasks.around import copy_around
-from regard.tasks.log import Log, read_log
+from regard.runs.log import Log, read_log
 from reliability import toys
 from reliability.forks import Child, Trainings
 from small_disk import fill, mounted

@@ -8,7 +8,7 @@ import pytest
 
 import toy
 from regard.checkpoint.native import folder_name, steps_saved, verify
-from regard.tasks.runs import list_runs
+from regard.runs.listing import list_runs
 from reliability import toys
 from reliability.forks import Child, Trainings
 

@@ -8,8 +8,8 @@ from safetensors.torch import load_file
 
 import toy
 from regard.checkpoint.native import steps_saved, verify
-from regard.tasks.log import read_log
-from regard.tasks.run import Run
+from regard.runs.folder import Run
+from regard.runs.log import read_log
 from reliability import toys
 from reliability.forks import Trainings
 

@@ -7,11 +7,14 @@ import pytest
 
 import toy
 from regard import atomic, lock
+from regard.bundle import engine_choice as choice
 from regard.errors import MisuseError
+from regard.fit import signals as stop
+from regard.fit.train import Request, train
 from regard.processor import machine
-from regard.tasks import choice, run, stop
-from regard.tasks.train import Request, train
-from regard.train import crew, memory, memory_limit, shared
+from regard.runs import folder as run
+from regard.training import data_parallel as crew
+from regard.training import memory, memory_limit, shared
 
 STEPS = 12
 SHORT = (*toy.SMALL, "train.threads=2", "train.workers=2", f"train.steps={STEPS}")

@@ -9,10 +9,10 @@ import pytest
 import toy
 from regard.checkpoint.files import read_json
 from regard.errors import MisuseError, TrainingError
-from regard.tasks import prove as proving
-from regard.tasks.prove import Proof, prove
-from regard.tasks.run import Run, write_json
-from regard.tasks.train import Request
+from regard.fit import prove as proving
+from regard.fit.prove import Proof, prove
+from regard.fit.train import Request
+from regard.runs.folder import Run, write_json
 
 pytestmark = pytest.mark.end_to_end
 

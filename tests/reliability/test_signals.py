@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from regard.answer.load import load
 from regard.checkpoint.native import folder_name, steps_saved, verify
-from regard.tasks.load import load
-from regard.tasks.run import Run
+from regard.runs.folder import Run
 from reliability import toys
 from reliability.forks import Trainings
 

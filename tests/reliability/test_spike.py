@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.tasks.log import read_log
-from regard.tasks.run import Run
+from regard.runs.folder import Run
+from regard.runs.log import read_log
 from reliability import toys
 from reliability.forks import Trainings
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.tasks.runs import list_runs
+from regard.runs.listing import list_runs
 from reliability import toys
 from reliability.forks import Child, Trainings
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
-    from regard.tasks.check_batch import Verdict
-    from regard.tasks.engines import Engines
-    from regard.tasks.translate import Translator
+    from regard.answer.translate import Translator
+    from regard.engines.batch_invariance import Verdict
+    from regard.engines.engines import Engines
 
 
 def show_check(
@@ -22,10 +22,10 @@ def show_check(
     as_json: bool,
 ) -> bool:
     """Check and print a table; whether the promise holds. Without texts it is the model's probe."""
-    from regard.draw.progress import progress_bar
+    from regard.answer.translate import options_with, sentences_of
+    from regard.draw.terminal.progress import progress_bar
+    from regard.engines.batch_invariance import WAYS, check_batch
     from regard.errors import MisuseError
-    from regard.tasks.check_batch import WAYS, check_batch
-    from regard.tasks.translate import options_with, sentences_of
 
     search, reading = options_with(translator.search, "translate", options)
     if search.draws or reading.prefix:
@@ -54,7 +54,7 @@ def show_check(
 
 def _print(verdict: "Verdict", beam: int, texts: Sequence[str]) -> None:
     from regard.draw.counted import counted
-    from regard.tasks.check_batch import SHARE, TOLERANCE
+    from regard.engines.batch_invariance import SHARE, TOLERANCE
 
     many = counted(len(texts), "sentence")
     click.echo(f"{verdict.engine}, beam {beam}: {many}, compared with each alone")

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.column_options import asked_columns, column_options, say_read
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
+    from regard.answer.published import Published
     from regard.data.labelled import Labelled
     from regard.data.report import Report
-    from regard.tasks.published import Published
 
 
 @click.command(
@@ -85,11 +85,11 @@ def _classify_table(
     model: "Published", file: Path, output: Path | None, asked: dict[str, str], as_json: bool
 ) -> None:
     """The likeliest label of each row (all likely ones where several may hold), as a table."""
+    from regard.answer.table_files import added_names, check_output, names_of, write_table
     from regard.data.labelled import BETWEEN
     from regard.data.report import Report
     from regard.draw.counted import counted
-    from regard.draw.progress import progress_bar
-    from regard.tasks.table_files import added_names, check_output, names_of, write_table
+    from regard.draw.terminal.progress import progress_bar
 
     if output:
         check_output(output)
@@ -131,10 +131,10 @@ def _classify_table(
 
 def _rows_of(file: Path, folder: Path, asked: dict[str, str], report: "Report") -> "list[Labelled]":
     """The rows of a table, or the lines of a text with their numbers."""
+    from regard.answer.table_files import read_unlabelled
     from regard.cli.lines import arriving
     from regard.data.labelled import Labelled
     from regard.data.table import is_table
-    from regard.tasks.table_files import read_unlabelled
 
     if is_table(file):
         return read_unlabelled(file, folder, asked, report)

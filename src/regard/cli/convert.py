@@ -50,7 +50,7 @@ def command(
     them; `native` has regard's own names. A run becomes a Marian model with `--to hf`.
     `ctranslate2` is for the library of that name, which translates fast on a CPU.
     """
-    from regard.tasks.convert import convert
+    from regard.convert.convert import convert
 
     made = convert(
         model,

@@ -77,7 +77,7 @@ def command(language: str, steps: int | None, folder: Path | None) -> None:
     An earlier demo is never overwritten: the next one goes to runs/demo-2. A model that is trained
     already needs no waiting: regard translate demo-de "How are you?"
     """
-    from regard.tasks.claim import free_folder
+    from regard.fit.claim import free_folder
 
     tour = TOURS[language]
     wanted = folder or RUNS / tour.recipe
@@ -110,7 +110,7 @@ def command(language: str, steps: int | None, folder: Path | None) -> None:
 def _run(title: str, *words: str) -> None:
     """One command, as if it had been typed."""
     from regard.cli.main import group
-    from regard.draw.console import Console
+    from regard.draw.terminal.console import Console
 
     console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(f"\n{title}", style="bold")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 
 @click.command(
@@ -38,7 +38,7 @@ def command(path: Path | None, show_all: bool, as_json: bool) -> None:
 
 
 def _show_machine(as_json: bool) -> None:
-    from regard.tasks.machine import examine_machine, lines
+    from regard.engines.machine import examine_machine, lines
 
     report = examine_machine()
     if as_json:
@@ -49,8 +49,8 @@ def _show_machine(as_json: bool) -> None:
 
 
 def _show_file(path: Path, show_all: bool, as_json: bool) -> None:
+    from regard.bundle.named import located
     from regard.checkpoint.doctor import examine, lines
-    from regard.tasks.named import located
 
     found = examine(Path(located(path)))
     if as_json:

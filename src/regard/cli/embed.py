@@ -11,7 +11,7 @@ from regard.cli.column_options import column_options
 if TYPE_CHECKING:
     import numpy as np
 
-    from regard.tasks.published import Published
+    from regard.answer.published import Published
 
 PART = 8192  # texts that are sorted by length and embedded together
 MOST_IN_A_TABLE = 20
@@ -64,9 +64,9 @@ def command(
     of texts is embedded, and standard error says which one that is. MODEL is a published folder of
     an encoder (BERT, DistilBERT, sentence encoders), its name on the hub, or minilm.
     """
+    from regard.answer.vector_files import check_output
     from regard.cli.lines import check_there, texts_of
     from regard.cli.opened import opened
-    from regard.tasks.vector_files import check_output
 
     if output and as_json:
         raise click.UsageError("expected --output or --json, not both; .jsonl is a file of JSON")
@@ -85,8 +85,8 @@ def command(
 
 
 def _write(model: "Published", lines: Iterable[list[str]], output: Path, file: Path | None) -> None:
-    from regard.draw.progress import progress_bar
-    from regard.tasks.vector_files import in_parts, vector_file
+    from regard.answer.vector_files import in_parts, vector_file
+    from regard.draw.terminal.progress import progress_bar
 
     size, rows = model.vector_size, 0
     with (
@@ -103,7 +103,7 @@ def _write(model: "Published", lines: Iterable[list[str]], output: Path, file: P
 
 def _print_json(model: "Published", lines: Iterable[list[str]], file: Path | None) -> None:
     """As texts arrive: a program may wait for each answer."""
-    from regard.tasks.vector_files import as_json
+    from regard.answer.vector_files import as_json
 
     rows = 0
     for part in lines:

@@ -10,7 +10,7 @@ from regard.cli.sections import section
 
 if TYPE_CHECKING:
     from regard.decode.engine import Engine
-    from regard.tasks.engines import Asked
+    from regard.engines.engines import Asked
 
 engine = section("Engine")
 NAMES = ("engine", "precision", "workers", "threads", "shortlist")
@@ -51,7 +51,7 @@ def engine_options(default: str = "auto", shortlist: bool = True) -> Callable[..
 
 def asked_of(options: dict[str, Any]) -> "Asked":
     """What they ask for; they are taken out of `options`."""
-    from regard.tasks.engines import Asked
+    from regard.engines.engines import Asked
 
     return Asked(**{name: options.pop(name) for name in NAMES if name in options})
 

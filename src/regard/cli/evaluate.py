@@ -8,10 +8,10 @@ import click
 
 from regard.cli.column_options import asked_columns, column_options, say_read
 from regard.cli.engine_options import asked_of, engine_options
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
-    from regard.tasks.evaluate import Scores, SliceScore, Slip
+    from regard.evaluate.translations import Scores, SliceScore, Slip
 
 MOST_SLIPS = 5  # that are printed
 
@@ -72,12 +72,12 @@ def command(
     validation. The model of a run with objective "classify" is asked for the labels of --texts.
     """
     from regard import atomic
+    from regard.answer.load import load_run
+    from regard.answer.translate import search_with
     from regard.cli.evaluate_texts import evaluate_texts, is_classifier
     from regard.data.report import Report
-    from regard.draw.progress import progress_bar
-    from regard.tasks import evaluate as scoring
-    from regard.tasks.load import load_run
-    from regard.tasks.translate import search_with
+    from regard.draw.terminal.progress import progress_bar
+    from regard.evaluate import translations as scoring
 
     if dataset:
         source, reference, texts = _files_of(dataset, source, reference, texts)

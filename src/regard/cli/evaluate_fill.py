@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.column_options import say_read
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
-    from regard.tasks.published import Published
+    from regard.answer.published import Published
 
 
 def evaluate_fill(
@@ -18,8 +18,8 @@ def evaluate_fill(
 ) -> None:
     """Hide every word of a test set once and print how good that was."""
     from regard.draw.counted import counted
-    from regard.draw.progress import progress_bar
-    from regard.tasks.evaluate_fill import score_fill, texts_to_fill
+    from regard.draw.terminal.progress import progress_bar
+    from regard.evaluate.fill import score_fill, texts_to_fill
 
     test = texts_to_fill(model, texts, columns)
     if test.report is not None:

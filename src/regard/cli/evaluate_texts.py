@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.column_options import say_read
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
-    from regard.draw.tables import NumberTable
-    from regard.tasks.evaluate_texts import TextScores
+    from regard.draw.terminal.tables import NumberTable
+    from regard.evaluate.texts import TextScores
 
 
 def is_classifier(folder: Path, texts: Path | None) -> bool:
     """Whether the folder is to be asked for labels, not translations."""
-    from regard.tasks.encoder_file import objective_of
-    from regard.tasks.named import located
-    from regard.tasks.run import Run
+    from regard.bundle.encoder_file import objective_of
+    from regard.bundle.named import located
+    from regard.runs.folder import Run
 
     return texts is not None or objective_of(Run(Path(located(folder)))) != "translate"
 
@@ -34,11 +34,11 @@ def evaluate_texts(
     dataset: str | None = None,
 ) -> None:
     """Classify or tag a test set, or fill its holes, and print how good that was."""
+    from regard.answer.load import load
+    from regard.answer.published import Published
     from regard.cli.evaluate_fill import evaluate_fill
-    from regard.draw.progress import progress_bar
-    from regard.tasks.evaluate_texts import score_tags_of, score_texts_of, texts_to_score
-    from regard.tasks.load import load
-    from regard.tasks.published import Published
+    from regard.draw.terminal.progress import progress_bar
+    from regard.evaluate.texts import score_tags_of, score_texts_of, texts_to_score
 
     model = load(folder, device)
     if isinstance(model, Published) and "fill" in model.tasks:
@@ -63,9 +63,9 @@ def evaluate_texts(
 
 
 def _print(name: str, scores: "TextScores") -> None:
-    from regard.draw.console import Console
     from regard.draw.counted import counted
-    from regard.tasks.evaluate_texts import worst
+    from regard.draw.terminal.console import Console
+    from regard.evaluate.texts import worst
 
     several = not scores.confusion
     all_right = "  (all labels of a text right)" if several else ""
@@ -98,7 +98,7 @@ def _share(value: float | None) -> str:
 def _table(scores: "TextScores") -> "NumberTable":
     import numpy as np
 
-    from regard.draw.tables import NumberTable
+    from regard.draw.terminal.tables import NumberTable
 
     names = [row.label for row in scores.labels]
     title = f"{scores.unit}s by their label (rows) and the answer (columns)"
@@ -107,7 +107,7 @@ def _table(scores: "TextScores") -> "NumberTable":
 
 def _draw(name: str, scores: "TextScores", png: Path | None, svg: Path | None) -> None:
     from regard import atomic
-    from regard.draw.table_pictures import tables_png, tables_svg
+    from regard.draw.figure.table_pictures import tables_png, tables_svg
 
     if not png and not svg:
         return

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
     import numpy as np
     from rich.console import RenderableType
 
-    from regard.draw.tables import NumberTable
+    from regard.draw.terminal.tables import NumberTable
     from regard.explain.heads import AttentionMap, Attentions
     from regard.explain.views import Filter
 
@@ -109,8 +109,8 @@ def command(
     _check(view, word, every, heads, svg, png)
     kind, pieces = kind or VIEWS[view], pieces or view == "filter"
     _check_place(run, text, translation, kind, layer, head, word, pieces)
+    from regard.answer.load import load_run
     from regard.explain.heads import attend  # here: torch takes seconds
-    from regard.tasks.load import load_run
 
     found = attend(load_run(run, device), text, translation, pieces)
     chosen = found.map(kind, layer)
@@ -120,7 +120,7 @@ def command(
     if as_json:
         click.echo(valid_json(numbers))
     else:
-        from regard.draw.console import Console
+        from regard.draw.terminal.console import Console
 
         console = Console()
         console.print(_subtitle(found), style="bold", markup=False, highlight=False)
@@ -161,8 +161,8 @@ def _check_place(
     pieces: bool,
 ) -> None:
     """A layer, a head or a word that is not there, before torch is imported."""
+    from regard.bundle.home import parts_of_run, run_named
     from regard.explain.place import KINDS, check_place, find_word, groups_of, known_ids
-    from regard.tasks.home import parts_of_run, run_named
 
     spec, tokenizer, _ = parts_of_run(run_named(run))
     check_place(spec, kind, layer, head)
@@ -213,8 +213,8 @@ def _view(
 def _grid(
     view: str, chosen: "AttentionMap", head: int | None
 ) -> tuple[dict[str, object], list["RenderableType"]]:
-    from regard.draw.dots import dot_grid
-    from regard.draw.terminal import heatmap
+    from regard.draw.figure.dots import dot_grid
+    from regard.draw.terminal.heat_map import heatmap
     from regard.explain.views import dots
 
     title = chosen.title(head)
@@ -231,7 +231,7 @@ def _grid(
 def _equations(
     chosen: "AttentionMap", head: int | None, word: str | None, every: bool
 ) -> tuple[dict[str, object], list["RenderableType"]]:
-    from regard.draw.tables import WrittenSums
+    from regard.draw.terminal.tables import WrittenSums
     from regard.explain.views import equations
 
     found = equations(chosen, head, word, every)
@@ -253,7 +253,7 @@ def _filter(
 ) -> tuple[dict[str, object], list["RenderableType"]]:
     from rich.text import Text
 
-    from regard.draw.tables import bars
+    from regard.draw.terminal.tables import bars
     from regard.explain.place import find_word
     from regard.explain.views import attention_filter
 
@@ -271,7 +271,7 @@ def _filter(
 
 def _filter_tables(steps: "Filter") -> list["NumberTable"]:
     """The three steps, each a table; weights are shaded from 0 to 1, scores over their range."""
-    from regard.draw.tables import NumberTable
+    from regard.draw.terminal.tables import NumberTable
 
     scaled = f"÷ √d_k = √{steps.d_k}, d_k being the size of a head: the scores"
     softmax = "softmax of each row: the weights, the attention filter"
@@ -296,9 +296,9 @@ def _write_svg(
     heads: bool,
 ) -> None:
     from regard import atomic
-    from regard.draw.dots import dots_svg
-    from regard.draw.svg import heads_svg, heatmap_svg
-    from regard.draw.table_pictures import tables_svg
+    from regard.draw.figure.dots import dots_svg
+    from regard.draw.figure.svg import heads_svg, heatmap_svg
+    from regard.draw.figure.table_pictures import tables_svg
     from regard.explain.views import attention_filter, dots
 
     title, subtitle = chosen.title(head), _subtitle(found)
@@ -321,9 +321,9 @@ def _write_svg(
 def _write_png(
     path: Path, view: str, found: "Attentions", chosen: "AttentionMap", head: int | None
 ) -> None:
-    from regard.draw.dots import dots_png
-    from regard.draw.plot import MissingMatplotlib, heatmap_png
-    from regard.draw.table_pictures import tables_png
+    from regard.draw.figure.dots import dots_png
+    from regard.draw.figure.plot import MissingMatplotlib, heatmap_png
+    from regard.draw.figure.table_pictures import tables_png
     from regard.errors import RegardError
     from regard.explain.views import attention_filter, dots
 

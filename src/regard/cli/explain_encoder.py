@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.explain.encoder import Account
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 def is_model(path: Path) -> bool:
     """Whether this is a published model or a run that trained an encoder; else a run translates."""
+    from regard.bundle.encoder_file import objective_of
+    from regard.bundle.named import located
     from regard.checkpoint.files import is_published
-    from regard.tasks.encoder_file import objective_of
-    from regard.tasks.named import located
-    from regard.tasks.run import Run
+    from regard.runs.folder import Run
 
     place = located(path)
     if isinstance(place, str):
@@ -61,8 +61,8 @@ def explain(
 
 
 def _labelling(model: Path, device: str) -> Any:
+    from regard.answer.load import load
     from regard.errors import MisuseError
-    from regard.tasks.load import load
 
     loaded = load(model, device)
     if "classify" not in loaded.tasks and "embed" in loaded.tasks:
@@ -95,8 +95,8 @@ def _numbers(account: "Account") -> dict[str, object]:
 
 
 def _show(account: "Account") -> None:
-    from regard.draw.attributions import attribution_table
-    from regard.draw.console import Console
+    from regard.draw.terminal.attributions import attribution_table
+    from regard.draw.terminal.console import Console
 
     found = account.attribution
     quantity = "cosine" if account.answer == "match" else f"p({account.answer})"

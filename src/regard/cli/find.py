@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 if TYPE_CHECKING:
-    from regard.tasks.request import Request
+    from regard.fit.request import Request
 
 BAR = 36  # cells
 
 
 def show_rates(request: "Request", png: Path | None, svg: Path | None) -> None:
     """Make the range test, print some of its steps, draw it where asked."""
-    from regard.draw.range_plot import range_plot
-    from regard.draw.terminal import bar
-    from regard.tasks.find_lr import find_rate
+    from regard.draw.figure.range_plot import range_plot
+    from regard.draw.terminal.heat_map import bar
+    from regard.fit.find_lr import find_rate
 
     test = find_rate(request)
     rows = test.rows()
@@ -42,7 +42,7 @@ def show_rates(request: "Request", png: Path | None, svg: Path | None) -> None:
 
 def show_batches(request: "Request") -> None:
     """Try budgets, print each, and say which to take."""
-    from regard.tasks.find_batch import FEWEST, find_batch
+    from regard.fit.find_batch import FEWEST, find_batch
 
     test = find_batch(request, click.echo)
     largest, fastest = test.largest, test.fastest

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from regard.cli.column_options import column_options
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 
 @click.command(

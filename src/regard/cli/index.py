@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
-    from regard.tasks.index import Indexed
+    from regard.search.index import Indexed
 
 
 @click.command(
@@ -47,7 +47,7 @@ def command(
     that are gone are dropped; --model may be left out then. Killed at any moment, the index answers
     as before.
     """
-    from regard.tasks.index import index_folder
+    from regard.search.index import index_folder
 
     done = index_folder(
         folder, output, model, tokens=tokens, suffixes=suffix, rebuild=rebuild, device=device

@@ -45,9 +45,9 @@ def texts_of(
 
 def rows_of(file: Path, roles: list[str], asked: dict[str, str], model: Path) -> list[list[str]]:
     """The cells of these columns of a table; standard error says which ones they are."""
+    from regard.answer.table_files import column_texts
     from regard.cli.column_options import say_read
     from regard.data.report import Report
-    from regard.tasks.table_files import column_texts
 
     report = Report()
     rows = column_texts(file, roles, asked, model, report)

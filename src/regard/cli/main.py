@@ -10,10 +10,10 @@ from importlib import import_module
 
 import click
 
-from regard import __version__
 from regard.cli.streams import prepared
 from regard.errors import RegardError, nearest
 from regard.processor.caps import enter
+from regard.version import __version__
 
 # name → (module, what `regard --help` says)
 COMMANDS = {

@@ -2,7 +2,7 @@
 
 import click
 
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 
 @click.command(
@@ -19,8 +19,8 @@ def command(name: str | None, as_json: bool) -> None:
 
     Their names work wherever a model is asked for: regard translate demo-de "How are you?"
     """
+    from regard.bundle.box import models_in_the_box
     from regard.errors import MisuseError, nearest
-    from regard.tasks.box import models_in_the_box
 
     models = models_in_the_box()
     if name is not None and name not in models:

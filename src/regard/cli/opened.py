@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from regard.tasks.published import Published
+    from regard.answer.published import Published
 
 
 def opened(path: Path, task: str, device: str, precision: str = "auto") -> "Published":
     """The model, or an error that lists what it offers instead."""
-    from regard.tasks.load import load
-    from regard.tasks.published import Published
+    from regard.answer.load import load
+    from regard.answer.published import Published
 
     model = load(path, device, precision=precision)
     model.demand(task)

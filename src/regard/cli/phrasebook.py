@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 
 @click.command(

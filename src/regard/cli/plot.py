@@ -35,12 +35,13 @@ def command(
     the terminal. A run may still be training; one that was validated once has no curve of
     validations yet: its point is told in words.
     """
-    from regard.draw.comparison import comparison
-    from regard.draw.console import Console
-    from regard.draw.line_chart import LineChart
-    from regard.tasks.curves import in_one_picture, in_terminal, read_curves
+    from regard.bundle.open_run import open_run
+    from regard.draw.figure.comparison import comparison
+    from regard.draw.terminal.console import Console
+    from regard.draw.terminal.line_chart import LineChart
+    from regard.runs.curves import in_one_picture, in_terminal, read_curves
 
-    curves = read_curves(runs, what)
+    curves = read_curves([open_run(folder) for folder in runs], what)
     for path in (png, svg):
         if path is not None:
             picture = in_one_picture(curves, what)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 
 @click.command(
@@ -41,19 +41,19 @@ def command(
         }
         click.echo(valid_json(numbers))
     else:
-        from regard.draw.console import Console
-        from regard.draw.positions import PositionReport
+        from regard.draw.terminal.console import Console
+        from regard.draw.terminal.positions import PositionReport
 
         Console().print(PositionReport(figures), highlight=False)
     if svg:
         from regard import atomic
-        from regard.draw.positions_svg import positions_svg
+        from regard.draw.figure.positions_svg import positions_svg
 
         atomic.write_text(svg, positions_svg(figures))
         click.echo(f"Written: {svg}", err=True)
     if png:
-        from regard.draw.plot import MissingMatplotlib
-        from regard.draw.positions_png import positions_png
+        from regard.draw.figure.plot import MissingMatplotlib
+        from regard.draw.figure.positions_png import positions_png
         from regard.errors import RegardError
 
         try:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
-    from regard.tasks.runs import Row
+    from regard.runs.listing import Row
 
 
 @click.command(
@@ -28,7 +28,7 @@ def command(folder: Path, as_json: bool) -> None:
     finished, failed (its loss was no number) or damaged; then its row says what is wrong. Stopped
     ones and those cut off go on with `regard train --resume`.
     """
-    from regard.tasks.runs import list_runs
+    from regard.runs.listing import list_runs
 
     rows = list_runs(folder)
     if as_json:
@@ -68,7 +68,7 @@ def _placed(text: str, width: int, right: bool) -> str:
 
 def _cells(row: "Row") -> tuple[str, ...]:
     from regard.draw.labels import visible
-    from regard.tasks.runs import age_in_words
+    from regard.runs.listing import age_in_words
 
     age = age_in_words(row.seconds)
     return (

@@ -11,10 +11,10 @@ from regard.cli.column_options import asked_columns
 from regard.cli.engine_options import asked_of, engine_options
 from regard.cli.lines import arriving, one_line, rows_of
 from regard.cli.sections import SectionedCommand, section
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
-    from regard.tasks.score import Scored
+    from regard.answer.score import Scored
 
 files = section("Files")
 shown = section("Output")
@@ -53,11 +53,11 @@ def command(
     The end token is counted. log p is the natural logarithm; a pair is scored as it is, never
     split into sentences.
     """
+    from regard.answer.open_home import open_home
+    from regard.answer.score import score_texts
+    from regard.answer.translate import Translator
     from regard.data.table import is_table
-    from regard.tasks.engines import Engines
-    from regard.tasks.home import open_home
-    from regard.tasks.score import score_texts
-    from regard.tasks.translate import Translator
+    from regard.engines.engines import Engines
 
     columns = asked_columns(options)
     table = source if source and is_table(source) else None

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from regard.tasks.search import Match
+    from regard.search.query import Match
 
 MARKS = (("«", "»"), ("⟦", "⟧"))  # the second for texts that quote with the first
 
@@ -52,7 +52,7 @@ def command(
     own for a keyword search, else those with the largest shares of the cosine: bold on a terminal,
     «so» in a file or a pipe, as places in the text with --json. Several words need no quotes.
     """
-    from regard.tasks.search import open_index
+    from regard.search.query import open_index
 
     text = " ".join(query)
     opened = open_index(index, model, device=device, check=not no_check)
@@ -71,7 +71,7 @@ def command(
 def _print(found: "list[Match]", folder: str) -> None:
     from rich.markup import escape
 
-    from regard.draw.console import Console
+    from regard.draw.terminal.console import Console
     from regard.printable import printable_name
 
     console = Console(highlight=False, soft_wrap=True)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.column_options import asked_columns, column_options
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
-    from regard.tasks.published import Published
-    from regard.tasks.similar import Pairs
+    from regard.answer.published import Published
+    from regard.answer.similar import Pairs
 
 
 @click.command(
@@ -48,8 +48,8 @@ def command(
     cosines and scores instead (Spearman, Pearson). MODEL is a published folder of an encoder,
     its name on the hub, or minilm.
     """
+    from regard.answer.similar import read_pairs
     from regard.cli.opened import opened
-    from regard.tasks.similar import read_pairs
 
     if dataset is not None:
         from regard.datasets.find import scored_files
@@ -81,7 +81,7 @@ def command(
 
 
 def _compared(model: "Published", firsts: list[str], seconds: list[str]) -> list[float]:
-    from regard.draw.progress import progress_bar
+    from regard.draw.terminal.progress import progress_bar
 
     with progress_bar("embedding", len({*firsts, *seconds})) as bar:
         cosines: list[float] = model.similar(firsts, seconds, bar.advance).tolist()
@@ -105,10 +105,10 @@ def _print_agreement(model: "Published", name: str, pairs: "Pairs", as_json: boo
     """Both correlations, and the mean cosine of low, middle and high scores as bars."""
     import numpy as np
 
-    from regard.draw.console import Console
+    from regard.answer.similar import agreement, by_score
     from regard.draw.counted import counted
-    from regard.draw.tables import bars
-    from regard.tasks.similar import agreement, by_score
+    from regard.draw.terminal.console import Console
+    from regard.draw.terminal.tables import bars
 
     found = np.array(_compared(model, pairs.firsts, pairs.seconds))
     score = agreement(found, pairs.scores)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.column_options import column_options
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
-    from regard.tasks.tag import Tag
+    from regard.answer.tag import Tag
 
 
 @click.command(
@@ -49,7 +49,7 @@ def command(
     """
     from regard.cli.lines import check_there, texts_of
     from regard.cli.opened import opened
-    from regard.draw.progress import progress_bar
+    from regard.draw.terminal.progress import progress_bar
 
     if file:
         check_there(file)

@@ -11,7 +11,7 @@ import click
 from regard.cli.column_options import asked_columns, column_options
 
 if TYPE_CHECKING:
-    from regard.tasks.request import Request
+    from regard.fit.request import Request
 
 
 @click.command(
@@ -86,7 +86,7 @@ def command(
     Which columns of a table are read is printed.
     """
     from regard.cli.find import show_batches, show_rates
-    from regard.tasks.request import Request
+    from regard.fit.request import Request
 
     recipes = [argument for argument in arguments if "=" not in argument]
     if len(recipes) > 1:
@@ -127,13 +127,13 @@ def _column_keys(columns: dict[str, str]) -> list[str]:
     """The columns as keys of a recipe; always texts, numbers too."""
     if not columns:
         return []
-    from regard.tasks.data_columns import KEYS
+    from regard.runs.columns import KEYS
 
     return [f"data.{KEYS[role]}={json.dumps(name)}" for role, name in columns.items()]
 
 
 def _prove(asked: "Request") -> None:
-    from regard.tasks.prove import prove
+    from regard.fit.prove import prove
 
     proof = prove(asked, say=click.echo)
     for line in proof.lines():
@@ -142,7 +142,7 @@ def _prove(asked: "Request") -> None:
 
 
 def _train(asked: "Request") -> None:
-    from regard.tasks.train import train
+    from regard.fit.train import train
 
     outcome = train(asked, say=_say)
     if outcome.signal is not None:

@@ -14,13 +14,13 @@ from regard.cli.engine_options import asked_of, engine_facts, engine_options
 from regard.cli.lines import arriving, check_there, one_line, rows_of
 from regard.cli.sections import SectionedCommand, section
 from regard.cli.streams import echo_answer
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
+    from regard.answer.translate import Translation, Translator
+    from regard.bundle.words_seen import WordsSeen
     from regard.decode.engine import Engine
-    from regard.tasks.engines import Engines
-    from regard.tasks.translate import Translation, Translator
-    from regard.tasks.words_seen import WordsSeen
+    from regard.engines.engines import Engines
 
 PART = 4096  # lines of a file that are worked on together
 
@@ -85,10 +85,10 @@ def command(
     MODEL is the folder of a run, the folder of a published Marian model, or its name on the hub.
     A line of several sentences is split, and its translation joined again.
     """
-    from regard.tasks.engines import Engines
-    from regard.tasks.home import open_home
-    from regard.tasks.translate import Translator, options_with
-    from regard.tasks.words_seen import ADVICE, WordsSeen
+    from regard.answer.open_home import open_home
+    from regard.answer.translate import Translator, options_with
+    from regard.bundle.words_seen import ADVICE, WordsSeen
+    from regard.engines.engines import Engines
 
     if text and file:
         raise click.UsageError("expected TEXT or --file, not both")
@@ -151,7 +151,7 @@ def _translate_all(
     if text:
         _answer(translator, list(text), 1, options, write)
         return
-    from regard.draw.progress import progress_bar
+    from regard.draw.terminal.progress import progress_bar
 
     if file is None and sys.stdin.isatty():
         click.echo("Type a sentence and press Enter; Ctrl-D ends.", err=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 
 @click.command(
@@ -26,7 +26,7 @@ def command(model: Path, write: bool, golden: Path | None, as_json: bool) -> Non
 
     Ends with exit code 1 and the first difference when it answers differently than it did.
     """
-    from regard.tasks.verify import then_and_now, verify
+    from regard.convert.verify import then_and_now, verify
 
     verdict = verify(model, golden, write)
     if as_json:

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regard.tasks.valid_json import valid_json
+from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
-    from regard.draw.worksheet import Worksheet
+    from regard.draw.worksheet.worksheet import Worksheet
 
 
 @click.command(
@@ -86,7 +86,7 @@ def command(
     if html or latex:
         _write(sheet, html, latex, decimals, columns)
     if as_json:
-        from regard.draw.worksheet import as_data
+        from regard.draw.worksheet.worksheet import as_data
 
         click.echo(valid_json(as_data(sheet)))
     elif not (html or latex):
@@ -110,7 +110,7 @@ def _worksheet(
         if options:
             named = ", ".join(f"--{name}" for name in options)
             raise click.UsageError(f"{named}: only for a RUN, a sheet has one head and one layer")
-        from regard.explain.sheet import walk_sheet
+        from regard.explain.by_hand.sheet import walk_sheet
 
         return walk_sheet(matrices)
     if run is None or text is None:
@@ -119,8 +119,8 @@ def _worksheet(
             f"Missing {missing}: give the folder of a run and a sentence, or --matrices SHEET"
         )
     _check_place(run, text, **options)  # type: ignore[arg-type]
+    from regard.answer.load import load_run
     from regard.explain.walk import walk  # here: torch takes seconds
-    from regard.tasks.load import load_run
 
     return walk(load_run(run, device), text, **options)  # type: ignore[arg-type]
 
@@ -135,8 +135,8 @@ def _check_place(
     translation: str | None = None,
 ) -> None:
     """A layer, a head or a word that is not there, before torch is imported."""
+    from regard.bundle.home import parts_of_run, run_named
     from regard.explain.place import KINDS, check_place, known_ids, tokens_of
-    from regard.tasks.home import parts_of_run, run_named
 
     spec, tokenizer, _ = parts_of_run(run_named(run))
     check_place(spec, kind, layer, head)
@@ -150,7 +150,8 @@ def _write(
     sheet: "Worksheet", html: Path | None, latex: Path | None, decimals: int, columns: int | None
 ) -> None:
     from regard import atomic
-    from regard.draw import worksheet_html, worksheet_latex
+    from regard.draw.worksheet import html as worksheet_html
+    from regard.draw.worksheet import latex as worksheet_latex
 
     if html:
         wide = worksheet_html.COLUMNS if columns is None else columns
@@ -163,8 +164,8 @@ def _write(
 
 
 def _show(sheet: "Worksheet", decimals: int, columns: int | None, pager: bool) -> None:
-    from regard.draw.console import Console
-    from regard.draw.worksheet_terminal import TerminalSheet
+    from regard.draw.terminal.console import Console
+    from regard.draw.worksheet.terminal import TerminalSheet
 
     console = Console()
     picture = TerminalSheet(sheet, decimals, columns)

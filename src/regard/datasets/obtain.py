@@ -14,7 +14,7 @@ from regard.datasets.fetch import PAUSE, TIMEOUT, fetch, forget
 from regard.datasets.find import cached_data, find
 from regard.datasets.make import content, unpacked
 from regard.datasets.table import DataSet, File
-from regard.draw.progress import WorkProgress, progress_bar
+from regard.draw.terminal.progress import WorkProgress, progress_bar
 from regard.errors import DataError, MisuseError
 
 Say = Callable[[str], None]

@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from regard.decode.active_requests import Sentence
 from regard.decode.beam import BeamSearch
 from regard.decode.constraints import Constraints
 from regard.decode.engine import Frame
+from regard.decode.fused import Prepared
 from regard.decode.greedy import Greedy
 from regard.decode.hypothesis import Hypothesis, Search
-from regard.decode.prepared import Prepared
 from regard.decode.rules import Rules
-from regard.decode.seats import Sentence
 from regard.decode.slots import Slots
 
 Take = Callable[[int], Sequence[Sentence]]  # the next sentences of the queue, at most so many

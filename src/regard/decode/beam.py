@@ -22,11 +22,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from regard.decode.active_requests import Seats, Sentence
 from regard.decode.best import top
 from regard.decode.constraints import Constraints
 from regard.decode.greedy import Finished
 from regard.decode.hypothesis import LENGTH_NORMS, Hypothesis, Search
-from regard.decode.seats import Seats, Sentence
 from regard.decode.slots import Slots
 
 

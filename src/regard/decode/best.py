@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.decode.prepared import BLOCK
+from regard.decode.fused import BLOCK
 
 
 def best(logits: Float[Tensor, "R V"]) -> tuple[Float[Tensor, " R"], Int[Tensor, " R"]]:

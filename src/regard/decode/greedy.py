@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.decode.active_requests import Seats, Sentence
 from regard.decode.best import best
 from regard.decode.constraints import Constraints
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.sample import drawn, numbers
-from regard.decode.seats import Seats, Sentence
 from regard.decode.slots import Slots
 
 Finished = list[tuple[int, Sentence, list[Hypothesis]]]  # slot, who sat there, the answer

@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.decode.prepared import FEW, Prepared, PreparedLayer, attend, hidden, rounded
+from regard.decode.fused import FEW, Prepared, PreparedLayer, attend, hidden, rounded
 from regard.model.relative import buckets
 from regard.model.rotary import Rotation, rotated
 

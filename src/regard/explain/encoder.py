@@ -24,16 +24,16 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.answer.prompt import fitting, one_text, row_of
+from regard.answer.published import Published
+from regard.bundle.labels import read_labels
+from regard.bundle.pooling import read_layout
 from regard.errors import MisuseError
 from regard.explain.gradients import Attribution, attribute
 from regard.model.masks import Mask
 from regard.model.pool import POOL
 from regard.model.trace import Trace
 from regard.model.transformer import Transformer
-from regard.tasks.labels import read_labels
-from regard.tasks.pooling import read_layout
-from regard.tasks.prompt import fitting, one_text, row_of
-from regard.tasks.published import Published
 from regard.text.codec import Encoded
 from regard.text.published import PublishedTokenizer
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from regard.answer.load import Model
 from regard.errors import MisuseError
 from regard.explain.place import Place, groups_of, layer_number
 from regard.explain.traced_pass import trace_pass
 from regard.model.spec import Spec
 from regard.model.trace import Trace
-from regard.tasks.load import Model
 
 
 @dataclass(frozen=True)

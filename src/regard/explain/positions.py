@@ -10,7 +10,7 @@ The table is the one the model adds (model/positions.py); everything else is rea
 
 import math
 
-from regard.draw.positions import PositionFigures
+from regard.draw.terminal.positions import PositionFigures
 from regard.errors import MisuseError
 
 LONGEST, WIDEST, MOST_NUMBERS = 10_000, 4096, 4_000_000

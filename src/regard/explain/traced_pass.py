@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from jaxtyping import Shaped
 
+from regard.answer.load import Model
 from regard.explain.place import KINDS, Place, Tokens, check_place, source_ids, tokens_of
 from regard.model.spec import Spec
 from regard.model.trace import Trace
-from regard.tasks.load import Model
 from regard.text.tokenizer import Tokenizer
 
 

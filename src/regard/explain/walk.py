@@ -13,11 +13,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from regard.draw.worksheet import Line, Matrix, Step, Worksheet, number
+from regard.answer.load import Model
+from regard.draw.worksheet.worksheet import Line, Matrix, Step, Worksheet, number
 from regard.explain.place import Place
 from regard.explain.traced_pass import Pass, choose, trace_pass
 from regard.explain.walk_attention import attention_steps
-from regard.tasks.load import Model
 
 NAMES = {
     "encoder": "encoder self-attention",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 TRIALS = {
     "fp32": ("regard.processor.child", "fp32"),
     "bf16": ("regard.processor.child", "bf16"),
-    "int16": ("regard.model.int16", "trial"),
+    "int16": ("regard.model.fast.int16", "trial"),
     "ctranslate2": ("regard.decode.engines.ctranslate2_trial", "fp32"),
     "int8": ("regard.decode.engines.ctranslate2_trial", "int8"),
 }

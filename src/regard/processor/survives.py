@@ -4,7 +4,7 @@
     insist_on("bf16", …)   an error instead of a crash, for those who asked for it by name
     get_ready()            before torch computes anything: plain fp32, and the caps that are needed
 
-fp32, bf16     products of torch                   int16    our loops (model/int16.py)
+fp32, bf16     products of torch                   int16    our loops (model/fast/int16.py)
 ctranslate2    that engine in fp32                 int8     that engine in int8
 
 The first to ask pays for a trial in a child process (probe.py); what it found is kept for this

@@ -19,7 +19,7 @@ from regard.data.phrasebook.sampling import Draft, Language, Sampler
 from regard.data.phrasebook.splits import WORD, plain, split_key, split_of
 from regard.data.phrasebook.tables import PhrasebookError
 from regard.data.phrasebook.word_classes import Word, forms, words_of
-from regard.draw.progress import progress_bar
+from regard.draw.terminal.progress import progress_bar
 
 LANGUAGES: dict[str, Callable[[], Language]] = {"de": german, "hi": hindi}
 SPLITS = ("train", "dev", "test")

@@ -12,13 +12,13 @@ from threading import Lock
 
 import torch
 
+from regard.decode.active_requests import Sentence
 from regard.decode.batching import decode_queue
 from regard.decode.engine import Frame, Layout, Pending, Row
+from regard.decode.fused import Prepared
 from regard.decode.hypothesis import Hypothesis, Search
-from regard.decode.prepared import Prepared
 from regard.decode.rules import NO_RULES, Rules
 from regard.decode.score import score_pairs
-from regard.decode.seats import Sentence
 from regard.errors import DataError, MisuseError
 from regard.model.transformer import Transformer
 from regard.processor.simulate import watched

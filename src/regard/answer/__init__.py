@@ -1,0 +1,1 @@
+"""WEIGHTS → ANSWERS: translate, complete, fill, classify, tag, see, embed, score."""

@@ -1,0 +1,58 @@
+"""Pseudo-perplexity (Salazar et al. 2020): how surprised an encoder is by a text.
+
+    PPPL = exp(-1/N · Σ_i log p(w_i | the rest of its text))
+
+Each of the N tokens is masked by itself, all others are seen.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+
+from regard.data.text_batch import IGNORED, TextBatch, lay_out
+from regard.model.transformer import Transformer
+from regard.training.objectives import Filling
+
+Ids = Sequence[int]
+
+
+@torch.inference_mode()
+def pseudo_perplexity(
+    model: Transformer,
+    rows: Sequence[Ids],
+    first: Sequence[int],
+    asked: Callable[[int], bool],
+    mask: int,
+    pad: int,
+    token_budget: int = 4096,
+) -> float:
+    """Of all tokens of the rows for which `asked` holds (special ones are not)."""
+    device = next(model.parameters()).device
+    total, count = 0.0, 0
+    for batch in one_masked(rows, first, asked, mask, pad, token_budget):
+        total += float(Filling()(model, batch.to(device)).plain)
+        count += batch.targets
+    return math.exp(min(700.0, total / count)) if count else math.nan
+
+
+def one_masked(
+    rows: Sequence[Ids],
+    first: Sequence[int],
+    asked: Callable[[int], bool],
+    mask: int,
+    pad: int,
+    token_budget: int,
+) -> Iterator[TextBatch]:
+    """Every row as often as it has tokens to ask for, one of them masked."""
+    for row, begin in zip(rows, first, strict=True):
+        places = [place for place, token in enumerate(row) if asked(token)]
+        size = max(1, token_budget // len(row)) if row else 1
+        for start in range(0, len(places), size):
+            chosen = places[start : start + size]
+            source, real, segments = lay_out([row] * len(chosen), [begin] * len(chosen), pad)
+            labels = torch.full_like(source, IGNORED)
+            for number, place in enumerate(chosen):
+                labels[number, place] = source[number, place]
+                source[number, place] = mask
+            yield TextBatch(source, real, segments, labels)

@@ -1,0 +1,59 @@
+"""encoder.json: what a run of an encoder is, beside its spec. It reads small files, and no torch.
+
+family    bert, distilbert, or regard for a shape of our own
+labels    the names of its classes, in the order of its logits
+kind      whether one of them holds, or several; words as config.json of published folders has
+limit     tokens of a text that training saw, special ones too; longer ones were cut
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from regard.checkpoint.files import read_json
+from regard.config import build, to_tables
+from regard.runs.folder import Run, write_json
+
+NAME = "encoder.json"
+ONE, SEVERAL = "single_label_classification", "multi_label_classification"
+# The objective of a run → the tasks that its model offers.
+OFFERS = {
+    "classify": ("classify", "embed"),
+    "fill": ("fill", "embed"),
+    "tag": ("tag", "classify", "embed"),
+    "similar": ("embed",),
+    "distil": ("classify", "embed"),
+}
+
+
+@dataclass(frozen=True)
+class EncoderFile:
+    """Its content."""
+
+    family: str
+    limit: int
+    labels: tuple[str, ...] = ()
+    kind: str = ""
+
+    @property
+    def several(self) -> bool:
+        """Whether a text may have any number of labels."""
+        return self.kind == SEVERAL
+
+    def write(self, folder: Path) -> None:
+        write_json(folder / NAME, to_tables(self))
+
+
+def read_encoder_file(folder: Path) -> EncoderFile:
+    """That of a run."""
+    return build(EncoderFile, read_json(folder / NAME), str(folder / NAME))
+
+
+def tokens_seen(folder: Path) -> int | None:
+    """The most tokens of a text that training saw; None for a published folder."""
+    return read_encoder_file(folder).limit if (folder / NAME).is_file() else None
+
+
+def objective_of(run: Run) -> str:
+    """What a run was trained for; those of earlier versions translate."""
+    known = read_json(run.recipe) if run.recipe.is_file() else {}
+    return str(known.get("objective", "translate"))

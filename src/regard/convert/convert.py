@@ -1,0 +1,197 @@
+"""`regard convert`: a published model → a folder of regard's own files, and back.
+
+What is written is read again before it gets its name, and must answer as its source does; the
+answers stay in golden.json for `regard verify`. A folder of the ctranslate2 library is made by
+convert/ctranslate2.py.
+"""
+
+import json
+import re
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from regard import atomic
+from regard.answer.load import load_run
+from regard.answer.source import Source, open_source
+from regard.bundle.generation_settings import NOT_DONE
+from regard.checkpoint.around import COPIED, copy_around
+from regard.checkpoint.converted import WEIGHTS, save_converted
+from regard.checkpoint.families.marian import MARIAN
+from regard.checkpoint.native import read_json, save_weights, sha256
+from regard.checkpoint.published import load_published, save_published
+from regard.checksums import NAME as CHECKSUMS
+from regard.checksums import add_checksums, read_checksums
+from regard.convert.ctranslate2 import fill_folder
+from regard.convert.golden import golden_of
+from regard.convert.verify import GOLDEN, compare, write_golden
+from regard.errors import CheckpointError, MisuseError
+from regard.model.transformer import Transformer
+from regard.runs.folder import Run, seal, write_json
+from regard.text.special import Special
+from regard.version import __version__
+
+To = Literal["hf", "native", "ctranslate2"]
+# Keys of a config that no spec knows: labels, special ids, how text is made.
+KEPT = re.compile(
+    r"id2label|label2id|problem_type|prefix|language|task_specific_params|bad_words_ids|\w+_token_id"
+    r"|max_length|max_new_tokens|num_beams|length_penalty|early_stopping|do_sample"
+)
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What was written."""
+
+    folder: Path
+    family: str
+    parameters: int
+    files: tuple[str, ...]
+    same_bits: bool  # False: the same function in another order of its numbers
+    unread: str = ""  # why what was written could not be tried here
+
+
+def convert(
+    path: str | Path,
+    out: Path,
+    to: To,
+    *,
+    tokenizer: Path | None = None,
+    allow_pickle: bool = False,
+    precision: str = "fp32",
+    shortlist: bool = False,
+) -> Conversion:
+    """Write the model at `path` as a new folder `out`: whole, or not at all.
+
+    `precision` and `shortlist` are for a folder of the ctranslate2 library.
+    """
+    if to != "ctranslate2" and (precision != "fp32" or shortlist):
+        raise MisuseError("--precision, --shortlist: only `--to ctranslate2` has them")
+    if out.exists() or out.is_symlink():
+        raise MisuseError(f"{out}: already there; regard convert never overwrites, choose a name")
+    source = open_source(path, allow_pickle=allow_pickle)
+    if source.family is None and tokenizer is not None:
+        raise MisuseError("--tokenizer: a run has its own tokenizer; leave the option out")
+    if to == "ctranslate2":
+        with atomic.new_folder(out) as folder:
+            unread = fill_folder(source, folder, precision, shortlist)
+            if source.family is None:
+                _write_tokenizer(Run(source.path).tokenizer, folder)
+            else:
+                _copy_files(source, folder, tokenizer)
+            _state_checksums(folder)
+            return replace(_conversion(source, out, folder, to), unread=unread)
+    expected = golden_of(source.model)
+    with atomic.new_folder(out) as folder:
+        if source.family is None:
+            again = _write_run(source, folder, to)
+        else:
+            again = _write_published(source, folder, to)
+            _copy_files(source, folder, tokenizer)
+            if to == "native":
+                _state_checksums(folder)
+        got = golden_of(again)
+        same_bits = got["weights"] == expected["weights"]
+        differences = compare(expected | {"weights": got["weights"]}, got)
+        if differences:
+            raise CheckpointError(
+                f"{path}: the converted model answers differently ({differences[0]}); nothing "
+                "was written. Please report this"
+            )
+        write_golden(folder / GOLDEN, got)
+        return _conversion(source, out, folder, to, same_bits)
+
+
+def _state_checksums(folder: Path) -> None:
+    """Of every file whose checksum is not stated yet; regard.json has that of the weights."""
+    names = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+    add_checksums(folder, sorted(names - {CHECKSUMS, WEIGHTS, *(read_checksums(folder) or ())}))
+
+
+def _conversion(
+    source: Source, out: Path, folder: Path, to: To, same_bits: bool = False
+) -> Conversion:
+    """What `folder`, which becomes `out`, holds now."""
+    files = sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file())
+    name = "marian" if source.family is None and to == "hf" else ""
+    name = source.family.name if source.family else name or "regard"
+    count = sum(p.numel() for p in source.model.parameters())
+    return Conversion(out, name, count, tuple(files), same_bits)
+
+
+def _write_published(source: Source, folder: Path, to: To) -> Transformer:
+    """Weights and config; the model as it is read from them."""
+    assert source.family is not None
+    kept = {
+        key: value for key, value in source.config.items() if KEPT.fullmatch(key) or key in NOT_DONE
+    }
+    if source.path.is_file():  # llama2.c: its tokenizer begins with 1 and ends with 2
+        kept |= {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": None}
+    if to == "hf":
+        save_published(source.model, source.family, folder, kept)
+    else:
+        save_converted(source.model, source.family.name, folder, __version__)
+        config = source.config or source.family.config(source.model.spec) | kept
+        text = json.dumps(config, indent=2, ensure_ascii=False)
+        atomic.write_text(folder / "config.json", text + "\n")
+    return load_published(folder)
+
+
+def _copy_files(source: Source, folder: Path, tokenizer: Path | None) -> None:
+    """The files around the weights; a link that leads out of the source's folder is refused."""
+    if tokenizer is not None and not tokenizer.is_file():
+        raise MisuseError(f"{tokenizer}: no such file; expected the tokenizer of the model")
+    single = tokenizer or source.tokenizer
+    if single is not None:
+        ours = single.name if COPIED.fullmatch(single.name) else "tokenizer.model"
+        name = "tokenizer.model" if single.suffix == ".model" else ours
+        shutil.copyfile(single, folder / name)
+    if source.path.is_dir():
+        copy_around(source.path, folder)
+
+
+def _write_run(source: Source, folder: Path, to: To) -> Transformer:
+    """A run of ours, without its training; or as Marian, which is the paper's model too."""
+    run, model = Run(source.path), source.model
+    if to == "hf":
+        roles = Special()
+        ids: dict[str, Any] = {
+            "pad_token_id": roles.pad,
+            "bos_token_id": roles.bos,
+            "eos_token_id": roles.eos,
+            "forced_eos_token_id": None,  # a run does not force an end at the limit
+            "decoder_start_token_id": roles.bos,
+        }
+        save_published(model, MARIAN, folder, ids)
+        _write_tokenizer(run.tokenizer, folder)
+        return load_published(folder)
+    made = Run(folder)
+    shutil.copyfile(run.tokenizer, made.tokenizer)
+    write_json(made.recipe, read_json(run.recipe))
+    write_json(made.spec, read_json(run.spec))
+    save_weights(made.weights, dict(model.named_parameters()))
+    write_json(
+        made.weights_info, {"sha256": sha256(made.weights), "converted_from": run.folder.name}
+    )
+    write_json(made.info, run.read_info() | {"state": "finished", "log_sha256": ""})
+    seal(made)
+    return load_run(folder, "cpu").transformer
+
+
+def _write_tokenizer(file: Path, folder: Path) -> None:
+    """Our tokenizer.json with the end token added to every text, as the model was trained."""
+    values = json.loads(file.read_text(encoding="utf-8"))
+    end = {"SpecialToken": {"id": "</s>", "type_id": 0}}
+    first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
+    values["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [first, end],
+        "pair": [first, second, end],
+        "special_tokens": {"</s>": {"id": "</s>", "ids": [Special().eos], "tokens": ["</s>"]}},
+    }
+    text = json.dumps(values, ensure_ascii=False, indent=2)
+    atomic.write_text(folder / "tokenizer.json", text + "\n")
+    roles = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
+    settings = json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"} | roles, indent=2)
+    atomic.write_text(folder / "tokenizer_config.json", settings + "\n")

@@ -1,0 +1,1 @@
+"""PICTURES IN FILES: SVG by hand, PNG by matplotlib."""

@@ -1,0 +1,1 @@
+"""PICTURES IN THE TERMINAL: rich renderables and progress."""

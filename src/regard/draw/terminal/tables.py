@@ -1,0 +1,129 @@
+"""Numbers in the terminal: a shaded table, bars with labels, and sums that break between terms.
+
+As with heat maps, the shade is a background colour where the console has at least 256 colours, and
+otherwise a shade character after the number; the number is always there.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions
+from rich.style import Style
+from rich.text import Text
+
+from regard.draw import palette
+from regard.draw.labels import shorten_cells, visible
+from regard.draw.terminal.heat_map import ASCII_SHADES, SHADES, SHADES_BEGIN, bar
+
+LONGEST_LABEL = 12  # terminal cells
+BAR_WIDTH = 40
+
+
+@dataclass(frozen=True)
+class NumberTable:
+    """A table of numbers with so many decimals; NaN is a dash.
+
+    The shade runs between `ends`; None: from the smallest number to the largest.
+    """
+
+    values: Float[np.ndarray, "rows columns"]
+    rows: Sequence[str]
+    columns: Sequence[str]
+    title: str
+    ends: tuple[float | int, float | int] | None = None
+    decimals: int = 2
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        """Lay out for the console; too wide a table is split into blocks, one under another."""
+        coloured = console.color_system in ("truecolor", "256") and not console.no_color
+        shades = ASCII_SHADES if options.ascii_only else SHADES
+        names = [shorten_cells(visible(name), LONGEST_LABEL) for name in self.rows]
+        heads = [shorten_cells(visible(name), LONGEST_LABEL) for name in self.columns]
+        margin = max(cell_len(name) for name in names)
+        texts = [[written(float(value), self.decimals) for value in row] for row in self.values]
+        width = max(cell_len(text) for text in [*heads, *(t for row in texts for t in row)]) + 2
+        across = max(1, (options.max_width - margin) // width)
+        lines = [Text(self.title, style="bold")]
+        for first in range(0, len(heads), across):
+            part = range(first, min(first + across, len(heads)))
+            head = "".join(_right(heads[column], width - 1) + " " for column in part)
+            lines.append(Text(" " * margin + head))
+            for row, name in enumerate(names):
+                line = Text(_right(name, margin))
+                for column in part:
+                    text, place = texts[row][column], self.place(row, column)
+                    line.append_text(_cell(text, width, place, shades, coloured))
+                lines.append(line)
+            lines.append(Text())
+        for line in lines[:-1]:
+            if line.style != "bold":  # the title may be broken, the table may not
+                line.no_wrap, line.overflow = True, "crop"
+            if not coloured:
+                line.rstrip()
+            yield line
+
+    def place(self, row: int, column: int) -> float:
+        """Where a value stands between the ends, from 0 to 1."""
+        value = float(self.values[row, column])
+        known = self.values[np.isfinite(self.values)]
+        if math.isnan(value) or not known.size:
+            return 0.0
+        low, high = self.ends or (float(known.min()), float(known.max()))
+        return (value - low) / (high - low) if high > low else 0.0
+
+
+def written(value: float, decimals: int = 2) -> str:
+    """A number as tables write it."""
+    return "–" if math.isnan(value) else f"{value:.{decimals}f}"
+
+
+def _right(text: str, width: int) -> str:
+    return " " * (width - cell_len(text)) + text
+
+
+def _cell(text: str, width: int, place: float, shades: str, coloured: bool) -> Text:
+    """A number, with its shade behind it or after it."""
+    if coloured and text != "–":
+        colour = palette.scale(place, dark=True)
+        style = Style(color=palette.ink_on(colour), bgcolor=colour)
+        return Text(" ").append(_right(text, width - 1), style=style)
+    shade = " " if text == "–" else shades[bisect_right(SHADES_BEGIN, place)]
+    return Text(_right(text, width - 1) + shade)
+
+
+def bars(values: Sequence[float], labels: Sequence[str]) -> Text:
+    """One labelled bar for each value of 0 … 1, with its number; NaN has a dash and no bar."""
+    names = [shorten_cells(visible(label), LONGEST_LABEL) for label in labels]
+    margin = max(cell_len(name) for name in names)
+    lines = [
+        f"{_right(name, margin)} {_right(written(value), 5)} {bar(value, 1.0, BAR_WIDTH)}".rstrip()
+        for name, value in zip(names, values, strict=True)
+    ]
+    return Text("\n".join(lines), no_wrap=True, overflow="crop")
+
+
+@dataclass(frozen=True)
+class WrittenSums:
+    """Lines `name = a + b + c` with their equals signs aligned; they break only before a plus."""
+
+    sums: Sequence[tuple[str, Sequence[str]]]
+    title: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        if self.title:
+            yield Text(self.title, style="bold")
+            yield Text()
+        margin = max(cell_len(visible(name)) for name, _ in self.sums)
+        for name, summands in self.sums:
+            lines = [_right(visible(name), margin) + " ="]
+            for i, summand in enumerate(summands):
+                text = f" + {visible(summand)}" if i else f" {visible(summand)}"
+                if i and cell_len(lines[-1] + text) > options.max_width:
+                    lines.append(" " * margin)
+                lines[-1] += text
+            yield Text("\n".join(lines), no_wrap=True, overflow="ignore")

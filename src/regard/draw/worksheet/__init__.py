@@ -1,0 +1,1 @@
+"""WORKSHEETS: a calculation as a person would write it; terminal, web page, LaTeX."""

@@ -1,0 +1,242 @@
+"""The choice of engine, precision and layout: convert, compare with torch, measure.
+
+check    each precision against torch on the probe (engines/agreement.py), in 40 s at most
+layout   every workers × threads that makes up the cores, while there is time; the median of three
+         runs counts
+choice   the fastest that passed its check; on another machine only the layout is measured again
+"""
+
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+from regard.bundle.engine_choice import (
+    ENGINES,
+    Choice,
+    Say,
+    cores,
+    digest,
+    stamps,
+    this_machine,
+    to_log,
+    versions,
+)
+from regard.bundle.home import Home
+from regard.decode.engine import Engine, Layout
+from regard.decode.hypothesis import Search
+from regard.draw.terminal.progress import progress_bar
+from regard.engines.agreement import Checked, Clock, Make, compare, cut_short
+from regard.errors import CheckpointError, MisuseError
+from regard.processor.survives import ruled_out
+
+PRECISIONS = ("fp32", "int8")
+TOKENS = 20  # of an output, at most, while speed is measured
+FIRST = 16  # sentences of a first measurement
+SECONDS = 0.3  # that one measurement should take
+SENTENCES = 300  # that it has at most
+SECONDS_MEASURING = 20.0  # then no further layouts; the usual one is always measured
+
+
+def settle(
+    home: Home,
+    before: Choice | None = None,
+    clock: Clock = time.perf_counter,
+    say: Say = to_log,
+) -> Choice:
+    """Choose; `before` is a choice for these weights on another machine, whose precision stays."""
+    from regard.decode.engines.torch import TorchEngine  # imports torch
+
+    rows = _rows(home)
+    search = _search(home, rows)
+    model, weights = home.transformer(), digest(home.weights)
+
+    def with_torch(layout: Layout) -> Engine:
+        return TorchEngine(model, home.codec.frame, home.rules, layout)
+
+    def with_library(layout: Layout) -> Engine:
+        return converted_engine(home, weights, layout, say=say)
+
+    checks: dict[str, Checked] = {}
+    reason = ""
+    if before is None:
+        probe = _with_references(home, rows)
+        checks, reason = compare(with_torch, with_library, home.codec, probe, search, clock)
+        passed = [name for name, check in checks.items() if check.passed]
+    else:
+        passed = [f"{before.engine} {before.precision}"]
+        if passed == ["ctranslate2 int8"] and ruled_out("int8"):
+            passed = ["ctranslate2 fp32"]
+    makes: dict[str, Make] = {"torch fp32": with_torch}
+    makes |= {name: with_library for name in passed if name != "torch fp32"}
+    layouts, speeds = _measured(makes, rows, replace(search, max_length=TOKENS), clock)
+    best = max(speeds, key=lambda name: speeds[name])
+    if before is not None:
+        best, reason = passed[0], before.reason
+    elif best != "torch fp32" or not reason:
+        reason = f"{best} is the fastest that agrees with torch"
+    reason += cut_short(checks)
+    return Choice(
+        engine=best.split()[0],
+        precision=best.split()[1],
+        reason=reason,
+        layouts=layouts if before is None else {**before.layouts, **layouts},
+        weights=weights,
+        versions=versions(),
+        machine=this_machine(),
+        limit=home.limit,
+        vocabulary=model.spec.vocabulary,
+        stamps=stamps(home.weights),
+        checks={n: vars(c) for n, c in checks.items()} if before is None else before.checks,
+        speeds={name: round(speed, 1) for name, speed in speeds.items()},
+    )
+
+
+def _rows(home: Home) -> list[list[int]]:
+    """The sources of the probe; one that the model cannot hold is left out."""
+    rows = home.codec.encode([source for source, _ in home.probe()])
+    return [row for row in rows if home.limit is None or len(row) <= home.limit]
+
+
+def _with_references(home: Home, rows: Sequence[list[int]]) -> list[tuple[list[int], str | None]]:
+    """Each source with its reference; without any, if some of the probe are left out."""
+    references = [target for _, target in home.probe()]
+    known = references if len(references) == len(rows) else [None] * len(rows)
+    return list(zip(rows, known, strict=True))
+
+
+def _search(home: Home, rows: Sequence[list[int]]) -> Search:
+    """What is compared and measured: the model's own beam, as both engines offer it.
+
+    Outputs that never end would be as long as published settings allow, often 512 tokens; those
+    that end are shorter than the longest source + 50.
+    """
+    from regard.decode.engines.ctranslate2 import refused  # its library is an extra
+
+    own = home.search
+    usual = Search().limit(max(map(len, rows), default=0))
+    longest = own.max_length if own.max_length is not None and own.max_length < usual else None
+    search = Search(own.beam, own.alpha, max_length=longest)
+    return search if refused(search, home.rules) is None else replace(search, beam=1)
+
+
+def layouts_for(count: int) -> list[tuple[int, int]]:
+    """Workers × threads that make up the cores; what is usually the best comes first.
+
+    >>> layouts_for(6)
+    [(6, 1), (3, 2), (2, 3), (1, 6)]
+    """
+    return [(workers, count // workers) for workers in range(count, 0, -1) if count % workers == 0]
+
+
+def _measured(
+    makes: dict[str, Make], rows: Sequence[Sequence[int]], search: Search, clock: Clock
+) -> tuple[dict[str, Layout], dict[str, float]]:
+    """The best layout of each engine and precision, and its target tokens a second."""
+    layouts: dict[str, Layout] = {}
+    speeds: dict[str, float] = {}
+    spent = 0.0
+    all_layouts = layouts_for(cores())
+    with progress_bar("measuring layouts", len(all_layouts) * len(makes)) as bar:
+        for workers, threads in all_layouts:
+            for name, make in makes.items():
+                if name not in speeds or spent < SECONDS_MEASURING:
+                    layout = Layout(name.split()[1], workers, threads)
+                    with closing(make(layout)) as engine:
+                        begun = clock()
+                        speed = _speed(engine, rows, search, speeds.get(name, 0.0), clock)
+                        spent += clock() - begun
+                    if name not in speeds or speed > speeds[name]:
+                        layouts[name], speeds[name] = layout, speed
+                bar.advance()
+    return layouts, speeds
+
+
+def _speed(
+    engine: Engine, rows: Sequence[Sequence[int]], search: Search, best: float, clock: Clock
+) -> float:
+    """Target tokens a second: a first run says how much work fits, then the median of three.
+
+    A layout that is hopeless beside the `best` so far is not measured again.
+    """
+    if not rows:  # then the usual layout, which comes first, is as good as any
+        return 0.0
+    first = rows[:FIRST]
+    seconds, tokens = _timed(engine, first, search, clock)
+    if seconds > SECONDS * 3 or tokens / seconds < best / 3:
+        return tokens / seconds
+    count = max(len(first), min(SENTENCES, int(len(first) * SECONDS / seconds)))
+    work = (list(rows) * -(-count // len(rows)))[:count]
+    runs = [_timed(engine, work, search, clock) for _ in range(3)]
+    return median(tokens / seconds for seconds, tokens in runs)
+
+
+def _timed(
+    engine: Engine, rows: Sequence[Sequence[int]], search: Search, clock: Clock
+) -> tuple[float, int]:
+    begun = clock()
+    found = engine.submit(rows, search)()
+    tokens = sum(len(best[0].ids) + 1 for best in found)
+    return max(clock() - begun, 1e-6), tokens
+
+
+def converted_engine(
+    home: Home, weights: str, layout: Layout, shortlist: bool = False, say: Say = to_log
+) -> Engine:
+    """The ctranslate2 engine on the folder of its precision, which is made if it is not fresh.
+
+    A damaged file is told, and the folder made again from the weights, once.
+    """
+    from regard.checkpoint.ctranslate2_info import (  # its library is an extra
+        has_shortlist,
+        is_fresh,
+    )
+    from regard.decode.engines.ctranslate2 import CTranslate2Engine  # its library is an extra
+
+    folder = home.folder / ENGINES / f"ctranslate2-{layout.precision}"
+
+    def opened() -> Engine:
+        if not is_fresh(folder, weights, layout.precision, home.rules.never):
+            _convert(home, folder, weights, layout.precision)
+        if shortlist and not has_shortlist(folder):
+            _learn_shortlist(home, folder)
+        frame, rules = home.codec.frame, home.rules
+        return CTranslate2Engine(folder, frame, rules, layout, home.limit, shortlist=shortlist)
+
+    try:
+        return opened()
+    except CheckpointError as error:
+        what = str(error).partition(";")[0]
+        say(f"{what}: the engine is made again from the weights.")
+        _convert(home, folder, weights, layout.precision)
+        return opened()
+
+
+def _convert(home: Home, folder: Path, weights: str, precision: str) -> None:
+    from regard.checkpoint.to_ctranslate2 import write_ctranslate2  # imports torch
+
+    model = home.transformer()
+    write_ctranslate2(
+        model,
+        folder,
+        home.codec.vocabulary(model.spec.vocabulary),
+        start=home.codec.frame.start,
+        end=home.codec.frame.end,
+        never=home.rules.never,
+        precision=precision,
+        weights=weights,
+    )
+
+
+def _learn_shortlist(home: Home, folder: Path) -> None:
+    from regard.engines.shortlist import add_shortlist  # its library is an extra
+
+    corpus = home.folder / "data" / "train"
+    if not corpus.is_dir():
+        raise MisuseError(
+            f"--shortlist: {home.folder} has no training pairs to learn it from; only runs of "
+            "`regard train` have"
+        )
+    add_shortlist(folder, corpus)

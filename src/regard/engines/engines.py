@@ -1,0 +1,229 @@
+"""Which engine answers: the one that was asked for, or the faster one that offers the options.
+
+auto          ctranslate2, if it is installed, agrees with torch, is faster and offers the options
+              of the search; else torch (bundle/engine_choice.py keeps what was measured)
+torch         every option, family and device
+ctranslate2   on a CPU; an option that it does not offer is an error
+
+Nothing here imports torch until the torch engine is taken, or something must be measured.
+"""
+
+import os
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+
+from regard.bundle.engine_choice import (
+    Choice,
+    Say,
+    default_layout,
+    only_one,
+    read_choice,
+    this_machine,
+    to_log,
+    write_choice,
+)
+from regard.bundle.home import Home
+from regard.decode.engine import Engine, Layout
+from regard.decode.hypothesis import Search
+from regard.errors import MisuseError, RegardError
+from regard.processor.survives import ruled_out
+
+NAMES = ("auto", "torch", "ctranslate2")
+PRECISIONS = ("auto", "fp32", "bf16", "int8", "int16")  # int16 is for `embed` alone
+PREPARING = "Preparing the fast engine (once) …"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a user wants of the engine; None and "auto": as it was chosen."""
+
+    engine: str = "auto"
+    precision: str = "auto"
+    workers: int | None = None
+    threads: int | None = None
+    shortlist: bool = False
+
+    def __post_init__(self) -> None:
+        for name, choices in (("engine", NAMES), ("precision", PRECISIONS)):
+            if vars(self)[name] not in choices:
+                listed = ", ".join(choices)
+                raise MisuseError(f"{name}: got {vars(self)[name]!r}, expected one of {listed}")
+        for name in ("workers", "threads"):
+            value = vars(self)[name]
+            if value is not None and not 1 <= value <= 1024:
+                raise MisuseError(f"{name}: got {value}, expected 1 to 1024")
+        if self.engine == "torch" and (self.precision == "int8" or self.shortlist):
+            what = "a shortlist" if self.shortlist else "precision int8"
+            raise MisuseError(f"engine: torch does not offer {what}; use --engine ctranslate2")
+        if self.engine == "ctranslate2" and self.precision == "bf16":
+            raise MisuseError("engine: ctranslate2 is offered in fp32 and int8; bf16 is torch's")
+
+
+class Engines:
+    """The engines of one model, each opened when it is first taken."""
+
+    def __init__(self, home: Home, asked: Asked | None = None, say: Say = to_log) -> None:
+        self.home, self.asked, self.say = home, asked or Asked(), say
+        if self.asked.precision == "int16":
+            raise MisuseError("precision: int16 is for embed; translations have fp32, bf16, int8")
+        self.notes: list[str] = []  # why an engine was taken, for --verbose
+        self._choice = home.choice
+        self._open: dict[str, Engine] = {}
+
+    def take(self, search: Search, prefixed: bool = False) -> Engine:
+        """The engine for these options."""
+        engine = self._fast(search, prefixed)
+        if engine is None:
+            engine = self._torch()
+        self._note(f"engine: {describe(engine)}")
+        return engine
+
+    def take_to_score(self) -> Engine:
+        """The engine that says how likely an output is: the reference, unless another is named."""
+        if self.asked.engine == "ctranslate2":
+            return self.take(Search(beam=1))
+        if self.asked.precision == "bf16":
+            raise MisuseError("precision: scores are computed in fp32; leave out bf16")
+        return self._torch()
+
+    def close(self) -> None:
+        """Give threads and memory back."""
+        for engine in self._open.values():
+            engine.close()
+        self._open.clear()
+
+    def _fast(self, search: Search, prefixed: bool) -> Engine | None:
+        """The ctranslate2 engine, or None and a note that says why not."""
+        asked = self.asked
+        named = asked.engine == "ctranslate2"
+        if asked.engine == "torch":
+            return None
+        obstacle = self._obstacle()
+        if obstacle:
+            return self._without(obstacle, named)
+        from regard.decode.engines.ctranslate2 import refused  # its library is an extra
+
+        refusal = refused(search, self.home.rules, prefixed)
+        if refusal:
+            return self._without(f"ctranslate2 does not offer {refusal}", named)
+        if "ctranslate2" not in self._open:
+            try:
+                choice = self._settled()
+                if choice.engine == "torch" and not named:
+                    return self._without(choice.reason, named)
+                self._open["ctranslate2"] = self._opened(choice)
+            except (RegardError, OSError) as error:
+                if named:
+                    raise
+                return self._without(str(error), named)
+        return self._open["ctranslate2"]
+
+    def _obstacle(self) -> str:
+        """What stands in the way of ctranslate2 before any option is looked at."""
+        if self.asked.precision == "bf16":
+            return "bf16 is torch's precision"
+        if find_spec("ctranslate2") is None:
+            return "ctranslate2 is not installed; pip install 'regard[fast]'"
+        if not self._on_cpu():
+            return "ctranslate2 is used on a CPU only"
+        if self.home.obstacle:
+            return self.home.obstacle
+        if self._choice is None and not os.access(self.home.folder, os.W_OK):
+            return f"{self.home.folder} cannot be written to, so nothing can be kept there"
+        deadly = ruled_out("ctranslate2")
+        return f"this machine does not survive {deadly}" if deadly else ""
+
+    def _on_cpu(self) -> bool:
+        if self.home.device == "auto":
+            # A choice that was made on this machine says that it has nothing faster.
+            if self._choice is not None and self._choice.machine == this_machine():
+                return True
+            from regard.model.device import choose_device  # imports torch
+
+            return choose_device("auto").type == "cpu"
+        return self.home.device == "cpu"
+
+    def _without(self, reason: str, named: bool) -> Engine | None:
+        """No such engine: an error where it was asked for by name."""
+        if named:
+            raise MisuseError(f"engine: {reason}")
+        self._note(f"torch, because {reason}")
+        return None
+
+    def _note(self, line: str) -> None:
+        if line not in self.notes:
+            self.notes.append(line)
+
+    def _settled(self) -> Choice:
+        """The stored choice; what is missing is measured now, under a lock."""
+        choice = self._choice
+        if choice is not None and choice.machine == this_machine():
+            return choice
+        if not os.access(self.home.folder, os.W_OK):
+            assert choice is not None
+            count = this_machine().cores
+            self._note("the layout was measured on another machine and cannot be stored here")
+            layouts = {n: replace(x, workers=count, threads=1) for n, x in choice.layouts.items()}
+            return replace(choice, layouts=layouts)
+        with only_one(self.home.folder):
+            choice = read_choice(self.home.folder, self.home.weights)  # by another, meanwhile?
+            if choice is None or choice.machine != this_machine():
+                self.say(PREPARING)
+                from regard.engines.autotune import settle  # measures with torch
+
+                choice = settle(self.home, choice, say=self.say)
+                write_choice(self.home.folder, choice)
+        self._choice = choice
+        return choice
+
+    def _opened(self, choice: Choice) -> Engine:
+        """The ctranslate2 engine in the precision and layout chosen or asked for."""
+        from regard.engines.autotune import converted_engine  # measures with torch
+
+        precision = self.asked.precision
+        if precision == "auto":
+            precision = choice.precision
+            deadly = ruled_out("int8") if precision == "int8" else ""
+            if deadly:  # the choice may have been made elsewhere
+                self._note(f"fp32, because this machine does not survive {deadly}")
+                precision = "fp32"
+        elif not choice.checks.get(f"ctranslate2 {precision}", {}).get("passed", False):
+            self._note(f"{precision} did not pass the check that auto insists on")
+        layout = self._laid_out(choice.layout("ctranslate2", precision))
+        shortlist = self.asked.shortlist
+        return converted_engine(self.home, choice.weights, layout, shortlist, self.say)
+
+    def _torch(self) -> Engine:
+        if "torch" not in self._open:
+            from regard.decode.engines.torch import TorchEngine  # imports torch
+
+            asked = self.asked.precision
+            if asked == "int8" or self.asked.shortlist:
+                what = "a shortlist" if self.asked.shortlist else "precision int8"
+                reason = self.notes[-1] if self.notes else "it was taken"
+                raise MisuseError(f"engine: torch does not offer {what} ({reason})")
+            precision = "fp32" if asked == "auto" else asked
+            known = self._choice.layouts.get("torch fp32") if self._choice else None
+            layout = replace(known or default_layout(), precision=precision)
+            home, model = self.home, self.home.transformer()
+            frame = home.codec.frame
+            self._open["torch"] = TorchEngine(model, frame, home.rules, self._laid_out(layout))
+        return self._open["torch"]
+
+    def _laid_out(self, layout: Layout) -> Layout:
+        """The layout with what was asked for."""
+        workers, threads = self.asked.workers, self.asked.threads
+        count = this_machine().cores
+        if workers is None and threads is None:
+            return layout
+        if workers is None:
+            workers = max(1, count // (threads or 1))
+        return replace(layout, workers=workers, threads=threads or max(1, count // workers))
+
+
+def describe(engine: Engine) -> str:
+    """An engine in a few words."""
+    layout = engine.layout
+    workers = f"{layout.workers} worker{'s' * (layout.workers > 1)}"
+    threads = f"{layout.threads} thread{'s' * (layout.threads > 1)}"
+    return f"{engine.name} {layout.precision}, {workers} × {threads}"

@@ -1,0 +1,1 @@
+"""HOW GOOD: scores of a model on a test set."""

@@ -1,0 +1,188 @@
+"""How good a classifier or a tagger is: accuracy, F1 of each label, which it takes for which.
+
+The numbers come from scikit-learn (extra `metrics`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.answer.published import Published
+from regard.bundle.labels import read_labels
+from regard.checkpoint.files import read_json
+from regard.data.corpus import Limits, Report
+from regard.data.labelled import Columns, Labelled, read_labelled
+from regard.data.tagged import read_tagged
+from regard.errors import MisuseError
+from regard.prepare.tagged import tagged_phrases
+from regard.prepare.texts import held_out, refuse_unseen
+from regard.runs.columns import NOTHING, data_of, role_of
+from regard.runs.folder import Run
+from regard.runs.recipe import make_recipe
+
+
+@dataclass(frozen=True)
+class LabelScore:
+    """One label; shares from 0 to 1, None of one that neither occurs nor is answered."""
+
+    label: str
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    texts: int  # that have it
+
+
+@dataclass(frozen=True)
+class TextScores:
+    """All labels; `confusion[i][j]` texts have label i and were given j (none where several may
+    hold). `f1` is the mean over the labels that occur, in the texts or in the answers, as while
+    training; micro where several may hold. Of a tagger all counts are of words."""
+
+    texts: int
+    accuracy: float
+    f1: float
+    labels: tuple[LabelScore, ...]
+    confusion: tuple[tuple[int, ...], ...]
+    cut: int  # texts of which the end was not read; words that were not read
+    unit: str = "text"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows to ask for, and what was left out of the file."""
+
+    name: str
+    rows: list[Labelled]
+    report: Report | None = None
+
+
+def texts_to_score(model: Published, file: Path | None, asked: Mapping[str, str] = NOTHING) -> Rows:
+    """The rows of a file, in the columns that are asked for, or those that the run remembers.
+
+    Without a file, those that the run held out.
+    """
+    run = Run(model.folder)
+    data = data_of(run)
+    if file is None:
+        if data is None:
+            raise MisuseError(f"evaluate: {model.folder} holds no texts; give some with --texts")
+        return _own_rows(run)
+    report = Report()
+    limits = Limits() if data is None else Limits(data.max_characters)
+    if model.spec.head == "labels":
+        word, tag = ("", "") if data is None else (data.text, data.label)
+        named = asked.get("text", word), asked.get("label", tag)
+        return Rows(str(file), list(read_tagged(file, *named, report, limits)), report)
+    has_pair = bool(asked.get("pair") or (data and data.pair))
+    columns = Columns(
+        role_of("text", data, asked),
+        role_of("pair", data, asked) if has_pair else None,
+        role_of("label", data, asked),
+        data is not None and data.labels == "several",
+    )
+    return Rows(str(file), list(read_labelled(file, columns, report, limits)), report)
+
+
+def _own_rows(run: Run) -> Rows:
+    """What the run held out; of the phrasebook its test sentences, which no validation saw."""
+    recipe = make_recipe(read_json(run.recipe), str(run.recipe))
+    if recipe.objective == "tag" and recipe.data.phrasebook:
+        return Rows("the phrasebook's test set", [*tagged_phrases(recipe.data.phrasebook, "test")])
+    return Rows("the run's validation texts", held_out(run))
+
+
+def score_texts_of(
+    model: Published, test: Rows, advance: Callable[[int], None] = lambda count: None
+) -> TextScores:
+    """Classify the rows and compare."""
+    _sklearn()  # says what is missing before anything slow begins
+    asked: list[str | tuple[str, str | None]] = [(row.text, row.pair) for row in test.rows]
+    labels, found, cut = model.classify_all(asked, advance)
+    refuse_unseen(Path(test.name), test.rows, set(labels.names))
+    places = {name: i for i, name in enumerate(labels.names)}
+    truth: Any
+    if labels.kind == "multi_label_classification":
+        truth = np.zeros(found.shape, dtype=np.int64)
+        for row, values in zip(test.rows, truth, strict=True):
+            values[[places[label] for label in row.labels]] = 1
+        return _scores(truth, (found > 0.5).astype(np.int64), labels.names, cut)
+    truth = np.array([places[row.labels[0]] for row in test.rows])
+    return _scores(truth, found.argmax(axis=1), labels.names, cut)
+
+
+def score_tags_of(
+    model: Published, test: Rows, advance: Callable[[int], None] = lambda count: None
+) -> TextScores:
+    """Tag the words of the rows and compare; words that are not read are counted apart."""
+    _sklearn()
+    names = read_labels(model.folder, model.spec.classes).names
+    refuse_unseen(Path(test.name), test.rows, set(names))
+    found = model.tag_all([row.text.split(" ") for row in test.rows], advance)
+    pairs = [
+        (right, None if tag is None else tag.tag)
+        for row, tags in zip(test.rows, found, strict=True)
+        for right, tag in zip(row.labels, tags, strict=True)
+    ]
+    places = {name: i for i, name in enumerate(names)}
+    read = [(places[right], places[answer]) for right, answer in pairs if answer is not None]
+    truth, answers = (np.array(column) for column in zip(*read, strict=True))
+    return _scores(truth, answers, names, len(pairs) - len(read), "word")
+
+
+def _scores(
+    truth: Any, answers: Any, names: Sequence[str], cut: int, unit: str = "text"
+) -> TextScores:
+    """Two rows of classes, or two tables of yes and no, compared."""
+    metrics, several, classes = _sklearn(), truth.ndim == 2, list(range(len(names)))
+    each = metrics.precision_recall_fscore_support(
+        truth, answers, labels=classes, average=None, zero_division=0.0
+    )
+    asked_for = np.bincount(answers.nonzero()[1] if several else answers, minlength=len(names))
+    rows = [
+        LabelScore(name, float(p), float(r), float(f), int(n))
+        if n or answered
+        else LabelScore(name, None, None, None, 0)
+        for name, p, r, f, n, answered in zip(names, *each, asked_for.tolist(), strict=True)
+    ]
+    # Without `labels` the mean is over those that occur; f1_macro of encoder_validate.py says it.
+    average = "micro" if several else "macro"
+    f1 = metrics.f1_score(truth, answers, average=average, zero_division=1.0)
+    table = [] if several else metrics.confusion_matrix(truth, answers, labels=classes).tolist()
+    return TextScores(
+        len(truth),
+        float(metrics.accuracy_score(truth, answers)),
+        float(f1),
+        tuple(rows),
+        tuple(map(tuple, table)),
+        cut,
+        unit,
+    )
+
+
+def worst(scores: TextScores, names: Sequence[str]) -> str:
+    """The mistake that is made most often, in a sentence; empty if there is none."""
+    wrong = [
+        (count, i, j)
+        for i, row in enumerate(scores.confusion)
+        for j, count in enumerate(row)
+        if i != j and count
+    ]
+    if not wrong:
+        return ""
+    count, i, j = max(wrong)
+    often = "1 time" if count == 1 else f"{count:,} times"
+    return f"Most often wrong: {names[i]} taken for {names[j]}, {often}."
+
+
+def _sklearn() -> Any:
+    try:
+        from sklearn import metrics
+    except ImportError:
+        raise MisuseError(
+            "evaluate: accuracy and F1 of labels need scikit-learn; install the extra: "
+            'pip install "regard[metrics]"'
+        ) from None
+    return metrics

@@ -1,0 +1,164 @@
+"""How good is a model: BLEU and chrF by sacreBLEU, and the phrasebook's slices."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+
+from regard.answer.load import Model
+from regard.data.corpus import read_pairs
+from regard.data.phrasebook.corpus import Entry, decided_right
+from regard.data.report import Report
+from regard.data.table import is_table
+from regard.decode.hypothesis import Search
+from regard.errors import DataError, MisuseError
+from regard.prepare.pairs import kept_entries
+from regard.runs.columns import NOTHING, data_of, role_of
+from regard.runs.folder import Run, read_texts
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Corpus scores with the signatures that make them comparable."""
+
+    sentences: int
+    bleu: float
+    chrf: float
+    exact: float  # share of outputs equal to the reference, in percent
+    bleu_signature: str
+    chrf_signature: str
+
+
+@dataclass(frozen=True)
+class SliceScore:
+    """One slice of the phrasebook; `decided` is the share of right deciding words, in percent."""
+
+    name: str
+    sentences: int
+    bleu: float
+    exact: float
+    decided: float | None
+
+
+@dataclass(frozen=True)
+class Slip:
+    """A sentence of the notes that did not come out as it should."""
+
+    source: str
+    output: str
+    expected: str
+
+
+def score(
+    outputs: Sequence[str],
+    references: Sequence[str],
+    tokenize: str = "13a",
+    lowercase: bool = False,
+) -> Scores:
+    """Scores of outputs against one reference each; `tokenize` is sacreBLEU's name for how BLEU
+    finds words ("none": the text is tokenised already)."""
+    bleu, chrf = BLEU(lowercase, tokenize=tokenize, force=True), CHRF(lowercase=lowercase)
+    return Scores(
+        sentences=len(outputs),
+        bleu=bleu.corpus_score(list(outputs), [list(references)]).score,
+        chrf=chrf.corpus_score(list(outputs), [list(references)]).score,
+        exact=100 * sum(map(str.__eq__, outputs, references)) / len(outputs),
+        bleu_signature=str(bleu.get_signature()),
+        chrf_signature=str(chrf.get_signature()),
+    )
+
+
+def translate_all(
+    model: Model,
+    sources: Sequence[str],
+    search: Search,
+    advance: Callable[[int], None] = lambda count: None,
+) -> list[str]:
+    """The best translation of each source."""
+    options = {**vars(search), "split": False}  # a line of a test set has one of references
+    found = model.translator.translations(sources, "evaluate", advance, **options)
+    return [best[0].text for best in found]
+
+
+def score_slices(entries: Sequence[Entry], outputs: Sequence[str]) -> list[SliceScore]:
+    """One row for each slice that occurs, in order of first occurrence by name."""
+    rows = []
+    for name in sorted({name for entry in entries for name in entry.slices}):
+        chosen = [(e, o) for e, o in zip(entries, outputs, strict=True) if name in e.slices]
+        scores = score([o for _, o in chosen], [e.target for e, _ in chosen])
+        asked = [decided_right(e, o) for e, o in chosen if e.answer]
+        decided = 100 * sum(asked) / len(asked) if asked else None
+        rows.append(SliceScore(name, len(chosen), scores.bleu, scores.exact, decided))
+    return rows
+
+
+def score_notes(
+    model: Model, search: Search, advance: Callable[[int], None] = lambda count: None
+) -> tuple[list[SliceScore], list[Slip]]:
+    """The notes' sentences, which are trained on and must come out exactly; empty for old runs."""
+    if not (model.run.data / "notes.jsonl").exists():
+        return [], []
+    entries = kept_entries(model.run, "notes")
+    outputs = translate_all(model, [entry.source for entry in entries], search, advance)
+    slips = [
+        Slip(entry.source, output, entry.target)
+        for entry, output in zip(entries, outputs, strict=True)
+        if output != entry.target
+    ]
+    return score_slices(entries, outputs), slips
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Sentences with references; `entries` where they come from the phrasebook."""
+
+    name: str
+    sources: list[str]
+    references: list[str]
+    entries: list[Entry]
+
+
+def pairs_to_score(
+    run: Run,
+    source: Path | None,
+    reference: Path | None,
+    slices: bool,
+    columns: Mapping[str, str] = NOTHING,
+    report: Report | None = None,
+) -> Pairs:
+    """The pairs of the files, or the run's own: phrasebook test, or else validation.
+
+    `columns` are those of a table, where the user has named them.
+    """
+    if source is not None:
+        if slices:
+            raise MisuseError(
+                "evaluate: --slices belongs to the phrasebook's test set, not to files"
+            )
+        report = report or Report()
+        if reference is None and not is_table(source):
+            raise MisuseError(
+                f"evaluate: {source} holds one side only; give its right translations with "
+                "--reference, or one .tsv, .csv or .jsonl file with both sides"
+            )
+        data = data_of(run)
+        sides = [role_of(side, data, columns) for side in ("source", "target")]
+        read = read_pairs(source, reference, report, sides=sides)
+        pairs = [(p.source, p.target) for p in read]
+        if report.kept < report.total:
+            raise DataError("\n  ".join(["evaluate: a test set must be clean.", *report.lines()]))
+        return Pairs(str(source), [s for s, _ in pairs], [t for _, t in pairs], [])
+    if reference is not None:
+        raise MisuseError("evaluate: --reference needs --source")
+    if (run.data / "test.jsonl").exists():
+        entries = kept_entries(run, "test")
+        sources, references = [e.source for e in entries], [e.target for e in entries]
+        return Pairs("the phrasebook's test set", sources, references, entries)
+    if slices:
+        raise MisuseError(f"evaluate: {run.folder} was not trained on the phrasebook: no slices")
+    rows = read_texts(run.whole("valid.jsonl"))
+    return Pairs(
+        "the run's validation pairs", [r["source"] for r in rows], [r["target"] for r in rows], []
+    )

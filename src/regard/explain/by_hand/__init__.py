@@ -1,0 +1,1 @@
+"""BY HAND: a person's own calculation, checked line by line."""

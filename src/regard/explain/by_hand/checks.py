@@ -1,0 +1,149 @@
+"""Do a sheet's matrices fit together? Each refusal names the matrices and both shapes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.errors import ConfigError
+from regard.explain.by_hand.numbers import shape
+
+PROJECTIONS = {"Q": "W_Q", "K": "W_K", "V": "W_V"}
+
+
+def check_start(tables: Mapping[str, Any], given: Mapping[str, Tensor]) -> None:
+    """There is one start, and nothing beside it that would be ignored."""
+    if not given:
+        raise ConfigError(
+            "nothing to calculate; give E (one row for each word), or Q, K and V, or scores, "
+            "or weights"
+        )
+    for start in ("weights", "scores"):
+        if start in given:
+            without = ["E", "P", "positions", "Q", "K", "W_Q", "W_K", "W_V"]
+            without += ["scores", "d_k", "scale"] if start == "weights" else []
+            _refuse(f"{start} are given", [key for key in without if key in tables])
+            return
+    missing = [key for key in ("Q", "K") if key not in given]
+    if missing and "E" not in given:
+        raise ConfigError(
+            f"{' and '.join(missing)} missing; give both Q and K, or E to make them from"
+        )
+    for key, projection in PROJECTIONS.items():
+        _refuse(f"{key} is given", [projection] if key in given and projection in tables else [])
+    if "E" not in given:
+        unused = [key for key in ("P", "positions", "W_V") if key in tables]
+        _refuse("E is not given", unused)
+    elif all(key in given for key in PROJECTIONS) and not tables.get("add"):
+        _refuse("Q, K and V are given", ["E"])
+
+
+def _refuse(reason: str, unused: list[str]) -> None:
+    if unused:
+        raise ConfigError(f"{reason}, so {', '.join(unused)} would not be used; remove one")
+
+
+def check_product(name: str, matrix: Tensor, embedding: Tensor) -> None:
+    """E·W needs a row in W for each column of E."""
+    columns = embedding.shape[1]
+    if matrix.shape[0] != columns:
+        raise ConfigError(
+            f"{name} is {shape(matrix)} and E is {shape(embedding)}; E·{name} needs {columns} rows "
+            f"in {name}, one for each column of E"
+        )
+
+
+def check_shapes(given: Mapping[str, Tensor]) -> None:
+    """E + P, Q·Kᵀ and weights·V fit together."""
+    if "P" in given and given["P"].shape != given["E"].shape:
+        raise ConfigError(
+            f"P is {shape(given['P'])} and E is {shape(given['E'])}; E + P needs equal shapes"
+        )
+    sizes: dict[str, tuple[torch.Size, str]] = {k: (m.shape, shape(m)) for k, m in given.items()}
+    for key, projection in PROJECTIONS.items():
+        if key not in given and "E" in given:
+            product = given["E"] @ given[projection]
+            sizes[key] = (product.shape, f"{shape(product)} (E·{projection})")
+    if "Q" in sizes and sizes["Q"][0][1] != sizes["K"][0][1]:
+        raise ConfigError(
+            f"Q is {sizes['Q'][1]} and K is {sizes['K'][1]}; the dot product of a query and a key "
+            "needs equally many columns in both"
+        )
+    for key, axis in {"K": 0, "scores": 1, "weights": 1}.items():
+        if key in sizes and "V" in sizes and sizes[key][0][axis] != sizes["V"][0][0]:
+            raise ConfigError(
+                f"{key} is {sizes[key][1]} and V is {sizes['V'][1]}; V needs one row for each "
+                f"{('row', 'column')[axis]} of {key}"
+            )
+
+
+def check_flags(flags: frozenset[str], given: Mapping[str, Tensor], queries: int) -> None:
+    """What positions, add, norm and symmetric need."""
+    if "positions" in flags:
+        check_positions(given)
+    if "add" in flags:
+        check_add(given, queries)
+    if "norm" in flags and not {"E", "V"} & set(given):
+        raise ConfigError("norm: there is no output to normalise without V; give V")
+    if "symmetric" in flags:
+        check_symmetric(given)
+
+
+def check_positions(given: Mapping[str, Tensor]) -> None:
+    """Sines and cosines come in pairs, and only one set of positions is added."""
+    if "P" in given:
+        raise ConfigError("positions = true and P are both given; remove one")
+    if given["E"].shape[1] % 2:
+        raise ConfigError(
+            f"positions: E is {shape(given['E'])}; sines and cosines come in pairs, so E needs an "
+            "even number of columns"
+        )
+
+
+def check_add(given: Mapping[str, Tensor], queries: int) -> None:
+    """x + output needs both, and equal."""
+    if "E" not in given:
+        raise ConfigError("add: x + output needs x; give E")
+    embedding, values = given["E"], given["V"] if "V" in given else given["W_V"]
+    if (queries, values.shape[1]) != embedding.shape:
+        raise ConfigError(
+            f"add: the output is {queries} × {values.shape[1]} and E is {shape(embedding)}; "
+            "x + output needs equal shapes"
+        )
+
+
+def check_mask(matrix: Tensor, queries: int, keys: int) -> None:
+    """One 0 or 1 for each score, and a 1 in each row."""
+    if matrix.shape != (queries, keys):
+        square = ", a square" if queries == keys else ""
+        raise ConfigError(
+            f"mask is {shape(matrix)} and the scores are {queries} × {keys}{square}; expected one "
+            "0 or 1 for each score"
+        )
+    if not bool(((matrix == 0) | (matrix == 1)).all()):
+        raise ConfigError("mask: expected only 1 (may look) and 0 (may not)")
+    for row, seen in enumerate(matrix.sum(dim=1).tolist(), start=1):
+        if not seen:
+            raise ConfigError(
+                f"mask: row {row} is all 0; a word that may look nowhere has no weights, so give "
+                "it at least one 1"
+            )
+
+
+def check_remaining(weights: Tensor, allowed: Tensor) -> None:
+    """Masked weights are divided by what remains, which must not be 0."""
+    for row, remains in enumerate((weights * allowed).sum(dim=1).tolist(), start=1):
+        if not remains:
+            raise ConfigError(
+                f"mask: it hides every weight of row {row} that is not 0, so nothing remains to "
+                "divide by"
+            )
+
+
+def check_symmetric(given: Mapping[str, Tensor]) -> None:
+    """The claim is about a square of given weights."""
+    if "weights" not in given:
+        raise ConfigError("symmetric: this is a claim about given weights; give weights")
+    if given["weights"].shape[0] != given["weights"].shape[1]:
+        raise ConfigError(f"symmetric: weights is {shape(given['weights'])}; expected a square")

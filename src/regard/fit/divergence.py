@@ -1,0 +1,111 @@
+"""What happens after a step that was not taken: said, logged, and after too many of them, ended.
+
+The rules and their constants are in training/watch.py.
+"""
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+from safetensors.torch import save
+
+from regard import atomic
+from regard.data.text_batch import AnyBatch
+from regard.errors import DivergedError
+from regard.fit.checkpoints import Keeper
+from regard.runs.folder import Run
+from regard.runs.log import Log
+from regard.training.loop import Step
+from regard.training.state import Progress
+from regard.training.watch import IN_A_ROW, ROLLBACKS, SPIKES, remember
+
+Texts = Callable[[AnyBatch], list[dict[str, Any]]]  # of each example of a batch
+SHOWN = 8  # numbers of examples on the screen; the log has all
+
+
+def report_skipped(step: Step, log: Log, say: Callable[[str], None]) -> None:
+    """A line for the eye and a record with the number of every example."""
+    assert step.objection is not None
+    examples = [number for batch in step.group for number in batch.ids]
+    log.write(
+        "skipped",
+        step.number,
+        reason=step.objection.reason,
+        loss=_plain(step.plain_loss),
+        gradient_norm=_plain(step.gradient_norm),
+        examples=examples,
+    )
+    shown = ", ".join(map(str, examples[:SHOWN])) + (", …" if len(examples) > SHOWN else "")
+    say(
+        f"step {step.number:,}: skipped, {step.objection.reason}; "
+        f"{len(examples)} examples, numbers {shown}"
+    )
+
+
+def is_hopeless(
+    step: Step,
+    progress: Progress,
+    keeper: Keeper,
+    texts: Texts,
+    log: Log,
+    say: Callable[[str], None],
+) -> bool:
+    """Note how a step went; whether it is time to go back to the last checkpoint.
+
+    Raises DivergedError when it is time to give up.
+    """
+    remember(progress, step.plain_loss, step.objection)
+    if step.objection is None:
+        return False
+    report_skipped(step, log, say)
+    if progress.in_a_row >= IN_A_ROW:
+        why = f"{IN_A_ROW} steps in a row were skipped"
+    elif progress.spikes >= SPIKES and progress.rollbacks >= ROLLBACKS:
+        why = f"the loss jumped again after {ROLLBACKS} returns to one checkpoint"
+    else:
+        return progress.spikes >= SPIKES
+    keeper.note(state="failed")
+    raise _given_up(step, why, keeper.run, texts)
+
+
+def _given_up(step: Step, why: str, run: Run, texts: Texts) -> DivergedError:
+    assert step.objection is not None
+    folder = run.folder / f"dump-step-{step.number:08d}"
+    try:
+        dump(step, run, texts)
+        where = f"the last batch is in {folder}"
+    except OSError as error:
+        where = f"its batch could not be written to {folder}: {error.strerror}"
+    return DivergedError(
+        f"step {step.number:,}: {why}, at last because {step.objection.reason}; {where}, and "
+        f"{run.log} names all examples. Look at them, or train again with a lower train.factor or "
+        "a longer train.warmup"
+    )
+
+
+def dump(step: Step, run: Run, texts: Texts) -> None:
+    """The batch of a step for people (batch.json) and for programs (batch.safetensors)."""
+    assert step.objection is not None
+    facts = {
+        "step": step.number,
+        "reason": step.objection.reason,
+        "loss": _plain(step.loss),
+        "gradient_norm": _plain(step.gradient_norm),
+        "learning_rate": step.learning_rate,
+        "examples": [row for batch in step.group for row in texts(batch)],
+    }
+    tensors = {
+        f"{number}.{name}": tensor.cpu().contiguous()
+        for number, batch in enumerate(step.group)
+        for name, tensor in batch.tensors().items()
+    }
+    with atomic.new_folder(run.folder / f"dump-step-{step.number:08d}") as folder:
+        text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
+        (folder / "batch.json").write_text(text, encoding="utf-8")
+        (folder / "batch.safetensors").write_bytes(save(tensors))
+
+
+def _plain(number: float) -> float | str:
+    """JSON has no NaN; a text says it for every reader."""
+    return number if math.isfinite(number) else str(number)

@@ -1,0 +1,79 @@
+"""How good a classifier is while it trains: loss, accuracy, F1. Of a tagger, over the words.
+
+accuracy   share of texts whose label is right; where several may hold, of those with all right
+F1         2 TP / (2 TP + FP + FN) of each label, their mean (macro);
+           where several may hold, of all answers together (micro)
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.data.text_batch import IGNORED, TextBatch
+from regard.model.transformer import Transformer
+from regard.training.objectives import classification_loss, encoded
+
+
+@dataclass(frozen=True)
+class Judged:
+    """`loss` in nats a text, or a word; shares from 0 to 1."""
+
+    loss: float
+    accuracy: float
+    f1: float
+    score: float  # accuracy, or F1 where several labels may hold
+
+    @property
+    def numbers(self) -> dict[str, float | None]:
+        """For the log, beside the loss."""
+        return {"accuracy": self.accuracy, "f1": self.f1}
+
+    def sentence(self) -> str:
+        """For a person."""
+        shares = f"accuracy {self.accuracy:.2%} · F1 {self.f1:.2%}"
+        return f"validation loss {self.loss:.4f} · {shares}"
+
+
+@torch.inference_mode()
+def judge(model: Transformer, batches: Iterable[TextBatch]) -> Judged:
+    """Ask for every text, or for every word that has a tag."""
+    model.eval()
+    device = next(model.parameters()).device
+    total, count = 0.0, 0
+    answers: list[Tensor] = []
+    truth: list[Tensor] = []
+    for one in batches:
+        batch = one.to(device)
+        logits = model.answer(encoded(model, batch))
+        if batch.per_token:
+            asked_for = batch.labels != IGNORED
+            logits, batch = logits[asked_for], replace(batch, labels=batch.labels[asked_for])
+        total += float(classification_loss(logits, batch, epsilon=0.0).plain)
+        count += batch.targets
+        several = batch.labels.is_floating_point()
+        answers.append((logits > 0 if several else logits.argmax(dim=-1)).cpu())
+        truth.append((batch.labels > 0 if several else batch.labels).cpu())
+    asked, right = torch.cat(answers), torch.cat(truth)
+    if right.dtype == torch.bool:
+        f1 = f1_micro(asked, right)
+        return Judged(total / count, float((asked == right).all(dim=1).float().mean()), f1, f1)
+    accuracy = float((asked == right).float().mean())
+    return Judged(total / count, accuracy, f1_macro(asked, right, logits.shape[-1]), accuracy)
+
+
+def f1_micro(answers: Bool[Tensor, "n C"], truth: Bool[Tensor, "n C"]) -> float:
+    """Of all answers together; 1 where there was nothing to find and nothing was found."""
+    both = int((answers & truth).sum())
+    either = int(answers.sum()) + int(truth.sum())
+    return 2 * both / either if either else 1.0
+
+
+def f1_macro(answers: Int[Tensor, " n"], truth: Int[Tensor, " n"], classes: int) -> float:
+    """The mean over the classes that occur, in the answers or in truth."""
+    both = torch.bincount(truth[answers == truth], minlength=classes)
+    either = torch.bincount(truth, minlength=classes) + torch.bincount(answers, minlength=classes)
+    shares: Float[Tensor, " C"] = 2 * both[either > 0] / either[either > 0]
+    return float(shares.mean())

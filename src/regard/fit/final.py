@@ -1,0 +1,93 @@
+"""The final weights of a run: the best checkpoint or the average of the last, by validation.
+
+Until the state is "finished", `load` takes the best checkpoint: a crash between the files that are
+written here leaves a run that works and can be resumed.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from torch import Tensor
+
+from regard.answer.load import load_into
+from regard.checkpoint import native
+from regard.checkpoint.whole import whole_steps
+from regard.fit.checkpoints import Keeper
+from regard.fit.job import Validated
+from regard.model.transformer import Transformer
+from regard.runs.folder import Run, write_json
+from regard.runs.sections import TrainSection
+from regard.training.state import Progress
+
+Candidates = dict[str, dict[str, Tensor]]
+
+
+def final_candidates(
+    model: Transformer,
+    progress: Progress,
+    keeper: Keeper,
+    train: TrainSection,
+    say: Callable[[str], None],
+) -> Candidates:
+    """Each set of weights that may be taken, under the words that name it."""
+    weights = dict(model.named_parameters())
+    saved = whole_steps(keeper.root, native.steps_saved(keeper.root), say)
+    found: Candidates = {}
+    if progress.step not in saved:  # the disk was full: they exist in memory only
+        now = {name: weight.detach().clone() for name, weight in weights.items()}
+        found[f"those of the last step ({progress.step:,})"] = now
+    if saved:
+        best = progress.best_step if progress.best_step in saved else saved[-1]
+        checkpoint = native.load_weights(keeper.root, best, weights)
+        found[f"the best checkpoint (step {best:,})"] = checkpoint
+    last = [step for step in keeper.regular_steps(train)[-train.average :] if step in saved]
+    if len(last) > 1:
+        which = f"the last {len(last)} checkpoints (steps {last[0]:,} to {last[-1]:,})"
+        found[f"the average of {which}"] = native.average_weights(keeper.root, last, weights)
+    return found
+
+
+def lower_is_better(found: Validated, train: TrainSection) -> float:
+    """What validations are compared by: the loss, or the score (train.choose_by)."""
+    by_score = train.choose_by == "score" and found.score is not None
+    return -found.score if by_score and found.score is not None else found.loss
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The candidate that validation finds best."""
+
+    name: str
+    found: Validated
+
+    def sentence(self) -> str:
+        return f"Final weights: {self.name}; {self.found.sentence()}"
+
+
+def choose_final(
+    model: Transformer,
+    candidates: Candidates,
+    validation: Callable[[], Validated],
+    train: TrainSection,
+) -> Chosen:
+    """Validate each candidate; the best one is in the model afterwards. Nothing is written."""
+    scored: dict[str, Validated] = {}
+    for name, weights in candidates.items():
+        load_into(model, weights)
+        scored[name] = validation()
+    chosen = min(scored, key=lambda name: lower_is_better(scored[name], train))
+    load_into(model, candidates[chosen])
+    return Chosen(chosen, scored[chosen])
+
+
+def write_final(run: Run, weights: dict[str, Tensor], chosen: Chosen) -> None:
+    """The weights, and beside them where they come from."""
+    native.save_weights(run.weights, weights)
+    write_json(
+        run.weights_info,
+        {
+            "from": chosen.name,
+            **asdict(chosen.found),  # type: ignore[call-overload]
+            "sha256": native.sha256(run.weights),
+        },
+    )

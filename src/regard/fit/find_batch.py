@@ -1,0 +1,152 @@
+"""The largest token budget that fits: estimated from shapes, then proven by a real step.
+
+The step is made by another process under a limit, on the largest batch that the budget gives, and
+a checkpoint is written after it. What it measures, memory at peak and tokens per second, is shown
+for smaller budgets too: the fastest is often not the largest.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from regard.errors import MisuseError, TrainingError
+from regard.fit.preflight import FIRST_USE, need_of, shapes_of
+from regard.fit.request import Request
+from regard.fit.train import trial
+from regard.fit.trainer import Fit
+from regard.training.memory_limit import (
+    KEPT_FREE,
+    MEGABYTE,
+    PROGRAM,
+    free_memory,
+    is_out_of_memory,
+)
+
+GRAIN = 256  # tokens: budgets are multiples of it
+FEWEST = 10  # batches of an epoch
+ROWS = 5  # budgets that are measured
+SMALLER = 0.85  # where a step fails for which the estimate said yes
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One budget: megabytes by the estimate and at the real peak; whether the step was made."""
+
+    budget: int
+    estimate: int
+    fits: bool
+    peak: int = 0
+    speed: float = 0.0  # tokens per second
+
+
+@dataclass(frozen=True)
+class BatchTest:
+    """What was tried, the smallest first, and how many megabytes there were."""
+
+    tried: list[Tried]
+    megabytes: int
+    most: int  # the budget that leaves an epoch of FEWEST batches
+
+    @property
+    def largest(self) -> Tried:
+        return max((one for one in self.tried if one.fits), key=lambda one: one.budget)
+
+    @property
+    def fastest(self) -> Tried:
+        return max((one for one in self.tried if one.fits), key=lambda one: one.speed)
+
+
+def find_batch(request: Request, say: Callable[[str], None]) -> BatchTest:
+    """Search for a recipe or own files; no run is left behind. `say` is told each try."""
+    try:
+        with trial(replace(request, force=True)) as fit:
+            return _search(fit, say)
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+    raise MisuseError("find-batch: not even the model fits; choose a smaller one (model.preset)")
+
+
+def _search(fit: Fit, say: Callable[[str], None]) -> BatchTest:
+    """The largest by the estimate, smaller if its step fails; then some that are smaller still."""
+    free = free_memory()
+    megabytes = fit.recipe.train.memory or int((free or 0) * (1 - KEPT_FREE) / MEGABYTE)
+    if not megabytes:
+        raise MisuseError("find-batch: this system does not say how much memory is free")
+    most = _most(fit)
+    budget = _by_estimate(fit, megabytes, most)
+    tried: list[Tried] = []
+    while not tried or not tried[-1].fits:
+        if len(tried) == ROWS or budget < GRAIN:
+            raise TrainingError(
+                f"find-batch: no step was possible with {megabytes:,} MB, not even of "
+                f"{tried[-1].budget:,} tokens; choose a smaller model (model.preset)"
+            )
+        tried.append(_try(fit, budget, megabytes))
+        say(_line(tried[-1]))
+        budget = _grain(budget * SMALLER)
+    largest = tried[-1].budget
+    for smaller in dict.fromkeys(_grain(largest / 2**i) for i in range(1, ROWS)):
+        if smaller >= GRAIN:
+            tried.append(_try(fit, smaller, megabytes))
+            say(_line(tried[-1]))
+    return BatchTest(sorted(tried, key=lambda one: one.budget), megabytes, most)
+
+
+def _line(found: Tried) -> str:
+    said = f"{found.peak:,} MB at peak, {found.speed:,.0f} tokens/s" if found.fits else "too large"
+    return f"  {found.budget:>9,} tokens   estimated {found.estimate:,} MB   {said}"
+
+
+def _grain(budget: float) -> int:
+    return int(budget) // GRAIN * GRAIN
+
+
+def _most(fit: Fit) -> int:
+    """Larger ones would leave too few batches in an epoch."""
+    source, target = fit.job.lengths
+    tokens = int(source.sum()) + int(target.sum()) + 2 * len(source)
+    return max(GRAIN, _grain(tokens / FEWEST))
+
+
+def _estimate(fit: Fit, budget: int) -> int:
+    """Megabytes of all processes."""
+    train = replace(fit.recipe.train, token_budget=budget)
+    largest = shapes_of(fit.job.lengths, fit.model.spec, train, fit.job.parts).largest
+    need = need_of(fit.recipe, fit.model.spec, largest, fit.compute)
+    programs = fit.compute.workers * PROGRAM + FIRST_USE
+    return (need.total + programs) // MEGABYTE
+
+
+def _by_estimate(fit: Fit, megabytes: int, most: int) -> int:
+    """The largest budget up to `most` whose estimate fits, by halving the interval."""
+    low, high = GRAIN, max(GRAIN, most)
+    least = _estimate(fit, low)
+    if least > megabytes:
+        raise MisuseError(
+            f"find-batch: the model alone needs about {least:,} MB, there are {megabytes:,}; "
+            "choose a smaller one (model.preset)"
+        )
+    while high - low >= GRAIN * 2:
+        middle = _grain((low + high) / 2)
+        fits = _estimate(fit, middle) <= megabytes
+        low, high = (middle, high) if fits else (low, middle)
+    return high if _estimate(fit, high) <= megabytes else low
+
+
+def _try(fit: Fit, budget: int, megabytes: int) -> Tried:
+    """A step of another process, which may not take more than `megabytes`."""
+    estimate = _estimate(fit, budget)
+    command = [sys.executable, "-m", "regard.fit.try_batch", str(fit.run.folder)]
+    done = subprocess.run(
+        [*command, str(budget), str(megabytes)], capture_output=True, text=True, check=False
+    )
+    try:
+        found = json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):  # it was ended from outside, or broke
+        if done.returncode > 0 and "memory" not in done.stderr.lower():
+            raise TrainingError(f"find-batch: a step failed: {done.stderr[-500:]}") from None
+        return Tried(budget, estimate, fits=False)
+    return Tried(budget, estimate, **found)

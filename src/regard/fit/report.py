@@ -1,0 +1,36 @@
+"""What a step is worth saying: a record of the log now and then, the progress bar always."""
+
+from regard.draw.terminal.progress import TrainingProgress
+from regard.runs.log import Log
+from regard.training.loop import Step
+
+LOG_EVERY = 10  # steps between lines of the log
+
+
+class Reporter:
+    """Tells log and bar about steps; keeps a smoothed speed for the eye."""
+
+    def __init__(self) -> None:
+        self._speed = 0.0  # tokens per second
+
+    def tell(self, step: Step, epoch: int, log: Log, bar: TrainingProgress) -> None:
+        speed = step.tokens / step.seconds
+        self._speed = 0.95 * self._speed + 0.05 * speed if self._speed else speed
+        due = step.number % LOG_EVERY == 0 or step.number == 1
+        if due and step.objection is None:  # a skipped one has a record of its own
+            log.write(
+                "train",
+                step.number,
+                loss=step.loss,
+                plain_loss=step.plain_loss,
+                learning_rate=step.learning_rate,
+                gradient_norm=step.gradient_norm,
+                padding=step.padding,
+                epoch=epoch,
+            )
+        bar.update(
+            step=step.number,
+            loss=step.plain_loss,  # what validation measures too
+            learning_rate=step.learning_rate,
+            tokens_per_second=self._speed,
+        )

@@ -1,0 +1,397 @@
+"""From a request to a finished run: recipe or own files, new or resumed, told step by step."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from regard.atomic import FULL
+from regard.bundle.encoder_file import objective_of
+from regard.bundle.named import kept_name
+from regard.bundle.open_run import open_run
+from regard.checkpoint.native import read_json, steps_saved
+from regard.config import override, read_toml, to_tables
+from regard.datasets.find import with_sets
+from regard.draw.counted import counted
+from regard.draw.figure.plot import MissingMatplotlib, loss_curve_png
+from regard.draw.terminal.progress import TrainingProgress
+from regard.errors import ConfigError, MisuseError, TrainingError
+from regard.fit.autotune import changed_since
+from regard.fit.claim import Claim, claimed, claimed_free
+from regard.fit.ending import ASKED, Outcome, check_goes_on
+from regard.fit.interrupted import told_how_to_go_on
+from regard.fit.jobs import AnyJob, data_lines, first_use, job_of, prepared_job, survey_of
+from regard.fit.preflight import (
+    Held,
+    check_fits,
+    coverage_line,
+    guessed_compute,
+    guessed_shape,
+    report,
+    shapes_of,
+    warnings,
+)
+from regard.fit.remains import check_remains
+from regard.fit.request import Request
+from regard.fit.short_of_memory import cannot_go_on
+from regard.fit.signals import Stopped, StopRequest, polite_stop
+from regard.fit.static_vectors import check_dimensions
+from regard.fit.trainer import Fit
+from regard.fit.translation import TranslationJob
+from regard.fit.warm_start import check_start, tables_of_start
+from regard.model.lora import check_maps
+from regard.model.spec import Spec, parameter_count
+from regard.prepare.default_classifier import classifier_for
+from regard.prepare.encoder_spec import check_teacher, open_start
+from regard.prepare.more_corpora import root_further
+from regard.prepare.pairs import Corpus, survey
+from regard.prepare.texts import Texts
+from regard.recipes.named import recipe_file
+from regard.runs.curves import SCORES, UNITS, judged_by_f1, points_of_log, score_key, title_of
+from regard.runs.default_recipe import chosen_tables
+from regard.runs.folder import Run, only_one, seal, typed, write_json
+from regard.runs.log import read_log
+from regard.runs.rates import in_words
+from regard.runs.recipe import Recipe, make_recipe
+from regard.training.freeze import check_names, frozen_share
+from regard.training.memory_limit import SPARE, is_out_of_memory, memory_limit
+
+Say = Callable[[str], None]
+RUNS = Path("runs")
+FILE_KEYS = {
+    "data": ("source", "target", "valid_source", "valid_target", "texts", "valid_texts"),
+    "train": ("embeddings", "start_from"),
+}
+
+
+def train(request: Request, say: Say) -> Outcome:
+    """Carry the request out; what it says is meant for a terminal."""
+    try:
+        if request.resume is None:
+            with _claimed(request) as claim:
+                fit = _started(claim, request, say)
+                return _train(fit, say)
+        run = open_run(request.resume)
+        with only_one(run):
+            return _train(_resumed(run, request, say), say)
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+    raise cannot_go_on()
+
+
+@contextmanager
+def trial(request: Request) -> Iterator[Fit]:
+    """A training that is ready for its first step, in a folder that is removed afterwards."""
+    if request.resume or request.folder:
+        raise MisuseError("train: --find-lr and --find-batch take a recipe or own files, no run")
+    with TemporaryDirectory(prefix="regard-") as place:
+        request = replace(request, folder=Path(place) / "trial")
+        with _claimed(request) as claim:
+            yield _started(claim, request, lambda line: None)
+
+
+def _train(fit: Fit, say: Say) -> Outcome:
+    """Step, choose the final weights, draw; a request to stop ends the first two."""
+    with polite_stop() as stop:
+        with told_how_to_go_on(fit.run, say):
+            with fit.memory_limit():
+                outcome = fit.train(stop, lambda done: _bar(fit, done))
+            for line in _unwritten(outcome, fit.run):
+                say(line)
+            if outcome.signal is None:
+                say(f"Training ended: {outcome.reason}.")
+                with fit.memory_limit():  # anew: steps fill theirs, a choice needs its spare room
+                    outcome = _finished(fit, outcome, stop, say)
+        if outcome.signal is None:
+            _draw(fit.run, say)
+            say(f"Run folder: {fit.run.folder}   Try: {first_use(fit.job, fit.run)}")
+            return outcome
+    saved = "" if outcome.unsaved else "; everything is saved"
+    choosing = ", while the final weights were chosen" if outcome.reason != ASKED else ""
+    say(f"Stopped after step {outcome.step:,}{choosing}{saved}.")
+    say(f"Go on with: regard train --resume {typed(fit.run.folder)}")
+    return outcome
+
+
+def _unwritten(outcome: Outcome, run: Run) -> Iterator[str]:
+    """What the disk had no room for, file by file."""
+    if outcome.unsaved:
+        yield f"ERROR: the checkpoint of step {outcome.step:,} is not saved: {outcome.unsaved}."
+    if outcome.unlogged:
+        yield f"ERROR: {outcome.unlogged}."
+    if outcome.board_failed:
+        yield f"Warning: {outcome.board_failed}; {run.log.name} has the same numbers."
+
+
+def _finished(fit: Fit, outcome: Outcome, stop: StopRequest, say: Say) -> Outcome:
+    """With the final weights; or the same with the signal that came before they were chosen."""
+    try:
+        say(fit.finish(stop, say))
+    except Stopped:
+        return replace(outcome, signal=stop.signal)
+    except OSError as error:
+        raise TrainingError(
+            f"{error.filename or fit.run.folder}: the final weights could not be written: "
+            f"{error.strerror or error}; {_cure(fit.run, outcome, error)}"
+        ) from None
+    return outcome
+
+
+def _cure(run: Run, outcome: Outcome, error: OSError) -> str:
+    """What to do about final weights that could not be written."""
+    first = "free some space" if error.errno in FULL else "put that right"
+    steps = steps_saved(run.checkpoints)
+    if outcome.unsaved and not steps:
+        return f"{first} and train again: no checkpoint could be written either"
+    then = f"goes on after step {steps[-1]:,}" if outcome.unsaved else "writes them"
+    return f"{first}, then `regard train --resume {typed(run.folder)}` {then}"
+
+
+def _bar(fit: Fit, done: int) -> TrainingProgress:
+    minutes = fit.recipe.train.minutes
+    limit = None if minutes is None else max(1.0, 60 * minutes - fit.progress.seconds)
+    return TrainingProgress(fit.recipe.train.last_step, start_step=done, seconds_limit=limit)
+
+
+def _claimed(request: Request) -> AbstractContextManager[Claim]:
+    """The folder of a new run, held from now on: nothing was read or written yet."""
+    named = [path for path in (request.recipe, request.source, request.texts) if path]
+    if len(named) != 1 or (request.target and not request.source):
+        raise MisuseError(
+            "train: expected either a recipe (regard train demo) or own files "
+            "(regard train --source a.en --target a.de; texts with labels: --texts mail.csv)"
+        )
+    if request.folder is not None:
+        return claimed(request.folder, request.words())
+    return claimed_free(RUNS, named[0].name.split(".")[0] or "run", request.words())
+
+
+def _started(claim: Claim, request: Request, say: Say) -> Fit:
+    """A new run: the recipe made or read, the data surveyed and prepared."""
+    run, folder = claim.run, claim.run.folder
+    recipe, corpus = _asked_for(request)
+    _check_early(recipe)
+    if not request.force and recipe.objective == "translate":  # before anything is read or written
+        spec = recipe.spec(recipe.tokenizer.size)
+        check_fits(spec, recipe, guessed_shape(recipe.train), folder)
+    say(f"Run folder: {folder}")
+    if claim.taken_over:
+        say("  A training was killed here before its first step; its data is prepared again.")
+    for line in corpus.lines():
+        say(f"  {line}")
+    job = prepared_job(run, recipe, corpus)
+    if not request.force:  # now with the real lengths
+        largest = shapes_of(job.lengths, job.spec, recipe.train, job.parts).largest
+        check_fits(job.spec, recipe, largest, folder)
+    held = Held.now(recipe.train)
+    workers = guessed_compute(recipe.train).workers
+    with memory_limit(recipe.train.memory, SPARE, workers):
+        fit = Fit(run, recipe, job)
+        fit.start()
+        speed = fit.speed()
+    claim.ready = True
+    for line in _plan(fit, job, corpus):
+        say(line)
+    for line in report(recipe, job, fit.compute, speed, folder, held):
+        say(line)
+    if isinstance(job, TranslationJob) and isinstance(corpus, Corpus):
+        say(coverage_line(job.data))
+        for line in warnings(recipe, corpus, job.data):
+            say(f"Look at:    {line}")
+    return fit
+
+
+def _check_early(recipe: Recipe) -> None:
+    """What can be refused before there is a folder."""
+    if recipe.train.start_from is not None:
+        check_start(recipe.train.start_from)
+    if recipe.objective != "translate":
+        if recipe.train.start_from is not None:
+            start = open_start(recipe.train.start_from)
+            if recipe.objective == "distil":
+                check_teacher(start)
+            if recipe.lora.rank:
+                check_maps(start.spec, recipe.lora.rank, recipe.lora.maps)
+        return
+    check_names(recipe.spec(4000), recipe.train.freeze)
+    if recipe.lora.rank:
+        check_maps(recipe.spec(4000), recipe.lora.rank, recipe.lora.maps)
+    if recipe.train.embeddings is not None:  # now, not after an hour of tokenizing
+        check_dimensions(recipe.train.embeddings, recipe.spec(4000).d_model)
+
+
+def _asked_for(request: Request) -> tuple[Recipe, Corpus | Texts]:
+    """The recipe, with the columns that were found in its table, and the data."""
+    read = _from_recipe if request.recipe else _from_texts if request.texts else _from_files
+    recipe, found = read(request)
+    return replace(recipe, data=found.data), found
+
+
+def _from_recipe(request: Request) -> tuple[Recipe, Corpus | Texts]:
+    assert request.recipe is not None
+    file = recipe_file(request.recipe)
+    if file.is_file() and file.suffix != ".toml":
+        raise MisuseError(
+            f"{request.recipe}: a recipe is a .toml file; for your own files: "
+            f"regard train --source {request.recipe} --target …"
+        )
+    tables = override(read_toml(file), request.assignments)
+    if request.minutes is not None:
+        tables.setdefault("train", {})["minutes"] = request.minutes
+    where = str(request.recipe)
+    recipe = make_recipe(_rooted(with_sets(tables, where)), where)
+    return recipe, survey_of(recipe)
+
+
+def _rooted(tables: dict[str, Any]) -> dict[str, Any]:
+    """File names of the recipe made absolute, so that the run can be resumed from anywhere."""
+    rooted = dict(tables)
+    for section, keys in FILE_KEYS.items():
+        if isinstance(tables.get(section), dict):
+            rooted[section] = dict(tables[section])
+            for key in keys:
+                name = rooted[section].get(key)
+                if isinstance(name, str) and name:
+                    is_model = key == "start_from"
+                    rooted[section][key] = (
+                        kept_name(name) if is_model else str(Path(name).resolve())
+                    )
+    return root_further(rooted)
+
+
+def _from_texts(request: Request) -> tuple[Recipe, Texts]:
+    """No recipe but texts with labels."""
+    assert request.texts is not None
+
+    def make(tables: dict[str, Any]) -> Recipe:
+        return make_recipe(_rooted(override(tables, request.assignments)), "train")
+
+    return classifier_for(request.texts, request.minutes, make)
+
+
+def _from_files(request: Request) -> tuple[Recipe, Corpus]:
+    """No recipe: count the pairs first, then choose by their number."""
+    assert request.source is not None
+
+    def recipe_for(pairs: int) -> Recipe:
+        assert request.source is not None
+        tables = chosen_tables(
+            request.source, request.target, pairs, request.minutes, request.assignments
+        )
+        tables |= tables_of_start(request.assignments)
+        tables = with_sets(override(tables, request.assignments), "train")
+        return make_recipe(_rooted(tables), "train")
+
+    uncounted = recipe_for(pairs=0)  # its data section is the one of every size
+    corpus = survey(uncounted.data, uncounted.train.seed)
+    return recipe_for(corpus.report.kept), corpus
+
+
+def _resumed(run: Run, request: Request, say: Say) -> Fit:
+    """An existing run, from its last checkpoint; only the length of training may be changed."""
+    if request.recipe or request.source or request.target or request.texts or request.folder:
+        raise MisuseError("train: --resume takes everything from the run; leave the rest out")
+    allowed: tuple[str, ...] = ("train.steps=", "train.minutes=", "train.patience=")
+    if request.inexact:
+        allowed += ("train.workers=", "train.threads=", "train.precision=", "train.kernels=")
+    for assignment in request.assignments:
+        if not assignment.startswith(allowed):
+            raise ConfigError(
+                f"override {assignment!r}: a resumed run goes on as it was; only "
+                f"{', '.join(key.rstrip('=') for key in allowed)} may change"
+            )
+    check_remains(run)
+    changed = changed_since(run.read_info())
+    if changed and not request.inexact:
+        raise MisuseError(
+            f"{run.folder}: {changed}, so it would not go on with the same bits; add --inexact to "
+            "go on all the same"
+        )
+    tables = override(read_json(run.recipe), request.assignments)
+    recipe = make_recipe(tables, str(run.recipe))
+    job = job_of(run, recipe)
+    job.verify()  # a byte that changed on the disk would be trained on
+    if not run.checksums.exists():  # of an earlier version
+        seal(run)
+    fit = Fit(run, recipe, job, device=run.read_info().get("device"))
+    fit.resume(say, anew=request.inexact)
+    if request.minutes is not None:  # so many more
+        minutes = fit.progress.seconds / 60 + request.minutes
+        fit.recipe = replace(recipe, train=replace(recipe.train, minutes=minutes))
+    check_goes_on(fit.recipe.train, fit.progress, request.assignments, run.folder)
+    write_json(run.recipe, to_tables(fit.recipe))  # a later resume has what was changed now
+    say(f"Resuming {run.folder} after step {fit.progress.step:,}.")
+    if request.minutes is not None:
+        more = f"{request.minutes:g} more minute{'s' * (request.minutes != 1)}"
+        say(f"{more}: until {fit.recipe.train.minutes:.3g} minutes of training in all.")
+    return fit
+
+
+def _plan(fit: Fit, job: AnyJob, found: Corpus | Texts) -> list[str]:
+    """What was chosen, before the first step."""
+    recipe, spec, began = fit.recipe, fit.model.spec, fit.began
+    train = recipe.train
+    until = [] if train.last_step is None else [counted(train.last_step, "step")]
+    if train.minutes is not None:
+        until.append(f"{train.minutes:g} minute{'s' * (train.minutes != 1)}")
+    return [
+        *data_lines(job, recipe, found),
+        f"Model:      {describe(spec, recipe)}",
+        *([f"Embedding:  {began.coverage.sentence()}"] if began.coverage else []),
+        *([f"Start:      {'; '.join(began.warm.sentences())}"] if began.warm else []),
+        *([f"Frozen:     {frozen_share(fit.model)}"] if train.freeze and not fit.lora else []),
+        *([f"LoRA:       {fit.lora.sentence()}"] if fit.lora else []),
+        f"Training:   {' or '.join(until)}, about {train.token_budget * train.accumulate:,} "
+        f"tokens a step, on {fit.device} ({fit.compute})",
+        *(
+            [
+                f"Schedule:   {in_words(train, fit.progress.expected)}",
+                "            the minutes are those of steps and validations; preparation, and the "
+                "choice of the final weights, come on top",
+            ]
+            if train.minutes is not None
+            else []
+        ),
+    ]
+
+
+def describe(spec: Spec, recipe: Recipe) -> str:
+    """A model in a line."""
+    start = recipe.train.start_from if recipe.objective != "translate" else None
+    name = recipe.model.get("preset", "base") if start is None else start.name
+    layers = (
+        f"{spec.encoder_layers}+{spec.decoder_layers} layers"
+        if spec.decoder_layers
+        else f"{spec.encoder_layers} layer{'s' * (spec.encoder_layers != 1)}"
+    )
+    return (
+        f"{name}: {layers}, d_model {spec.d_model}, {spec.heads} head{'s' * (spec.heads != 1)}, "
+        f"FFN {spec.ffn_size}, {parameter_count(spec) / 1e6:.2f} million parameters"
+    )
+
+
+def _draw(run: Run, say: Say) -> None:
+    """The loss curve, where matplotlib is installed."""
+    records = read_log(run.log)
+    steps = [r for r in records if r["kind"] == "train"]
+    checks = [r for r in records if r["kind"] == "validation"]
+    score = score_key(checks, judged_by_f1(run))
+    try:
+        loss_curve_png(
+            run.loss_curve,
+            [r["step"] for r in steps],
+            [r["plain_loss"] for r in steps],
+            [(r["step"], r["loss"]) for r in checks],
+            points_of_log(checks, score),
+            [r["learning_rate"] for r in steps],
+            title=title_of(run),
+            name=run.folder.name,
+            score_name=SCORES.get(score, ""),
+            unit=UNITS.get(objective_of(run), ""),
+        )
+        say(f"Loss curve: {run.loss_curve}")
+    except (MissingMatplotlib, OSError) as error:
+        say(f"No loss curve: {error}")

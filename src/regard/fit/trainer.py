@@ -1,0 +1,380 @@
+"""Training, put together: the one place where loop, validation, log and checkpoints meet.
+
+batches → steps → each step: log; now and then: validate, checkpoint → final weights
+"""
+
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing
+from dataclasses import asdict, replace
+from time import monotonic
+
+import torch
+from torch import Tensor, nn
+
+from regard import atomic
+from regard.answer.load import load_into
+from regard.checkpoint import native
+from regard.checkpoint.native import Checkpoint
+from regard.checkpoint.whole import newest_whole
+from regard.config import build, to_tables
+from regard.data.text_batch import AnyBatch
+from regard.draw.terminal.progress import TrainingProgress
+from regard.errors import CheckpointError, DamageError
+from regard.fit.autotune import choose_compute, measured
+from regard.fit.checkpoints import Keeper
+from regard.fit.divergence import is_hopeless
+from regard.fit.ending import ASKED, Outcome, ended, ended_by, over
+from regard.fit.final import choose_final, final_candidates, lower_is_better, write_final
+from regard.fit.job import Began, Job, Validated
+from regard.fit.preflight import steps_within
+from regard.fit.remains import what_can_be_done
+from regard.fit.report import Reporter
+from regard.fit.short_of_memory import ShortOfMemory
+from regard.fit.signals import Stopped, StopRequest
+from regard.fit.warm_start import check_digest, weights_digest
+from regard.model.device import choose_device
+from regard.model.lora import Lora
+from regard.model.transformer import Transformer
+from regard.runs import rates
+from regard.runs.folder import Run, write_json
+from regard.runs.log import Log, damage_to_log, log_checksum, records_until
+from regard.runs.recipe import Recipe
+from regard.training.compute import Compute
+from regard.training.data_parallel import Crew
+from regard.training.ema import MovingAverage
+from regard.training.freeze import freeze
+from regard.training.loop import Step, training_steps
+from regard.training.memory_limit import SPARE, memory_limit
+from regard.training.optimizer import make_adam, optimizer_tensors, restore_optimizer
+from regard.training.state import Progress
+from regard.training.watch import go_on_from, objection
+from regard.version import __version__
+
+Show = Callable[[int], AbstractContextManager[TrainingProgress]]  # from the step it begins at
+
+
+class Fit:
+    """One training of one run; `start` begins, `resume` continues from the last checkpoint."""
+
+    def __init__(self, run: Run, recipe: Recipe, job: Job, device: str | None = None) -> None:
+        self.run, self.recipe, self.job = run, recipe, job
+        self.device = choose_device(device or recipe.train.device)
+        self.model = Transformer(job.spec, seed=recipe.train.seed)
+        freeze(self.model, recipe.train.freeze)
+        self.model.to(self.device)
+        self.optimizer = make_adam(self.model)
+        self.ema = MovingAverage(self.model, recipe.train.ema)
+        self.learned: nn.Module = self.model  # what the optimizer moves
+        self.lora: Lora | None = None
+        self.progress = Progress()
+        self.keeper = Keeper(run)
+        self.compute = Compute()
+        self.speeds: dict[str, float] = {}  # of each way to compute that was measured
+        self.began = Began()  # where the first weights come from
+        self._started = 0.0  # the clock at the first step, had it never been stopped
+        self._reporter = Reporter()
+        self._short_of_memory = ShortOfMemory()
+
+    def start(self) -> None:
+        """Write down what this run is, before its first step."""
+        self.began = self.job.start_weights(self.model)
+        self.adapt(self.began.warm.new if self.began.warm else ())
+        self._choose_compute()
+        expected = self._expect()
+        write_json(self.run.recipe, to_tables(self.recipe))
+        write_json(self.run.spec, to_tables(self.model.spec))
+        self.run.update_info(
+            regard=__version__,
+            python=platform.python_version(),
+            device=str(self.device),
+            state="training",
+            **({} if expected is None else {"expected_steps": expected}),
+            **({"begun_from": weights_digest(self._weights())} if self.began.warm else {}),
+        )
+
+    def _expect(self) -> float | None:
+        """By minutes: how many steps they allow, as the self-test was, and what follows from it."""
+        train = self.recipe.train
+        if train.minutes is None:
+            return None
+        expected = steps_within(self.job, train, self.speed())
+        steps = min(expected, train.last_step or expected)
+        self.recipe = replace(self.recipe, train=rates.settled(train, steps))
+        self.progress.expected = expected
+        return expected
+
+    def adapt(self, new: Sequence[str] | None = None) -> None:
+        """If the recipe asks for LoRA: train small matrices beside the weights of this moment, and
+        `new`, those from chance, as they are; without it, the names that the run has kept."""
+        asked = self.recipe.lora
+        if not asked.rank:
+            return
+        if new is None:
+            new = self.run.read_info()["new_weights"]
+        else:
+            self.run.update_info(new_weights=list(new))
+        seed = self.recipe.train.seed
+        self.learned = self.lora = lora = Lora(
+            self.model, asked.rank, asked.alpha, asked.maps, new, seed
+        )
+        self.optimizer = make_adam(lora)
+        self.optimizer.register_step_post_hook(lambda *_: lora.put())
+        self.ema = MovingAverage(self.model, self.recipe.train.ema)
+
+    def _choose_compute(self) -> None:
+        """Measure how to compute a step, and write down what the last bits depend on."""
+        train, device = self.recipe.train, self.device
+        pace = choose_compute(self.model, self.job.objective, self._groups, train, device)
+        self.compute, self.speeds = pace.compute, pace.speeds
+        self.progress = Progress()  # the self-test took batches
+        self.run.update_info(**pace.record())
+
+    def resume(self, say: Callable[[str], None], anew: bool = False) -> None:
+        """Take up the last whole checkpoint: weights, optimizer, place in the data, way to compute.
+
+        Precision, workers and threads decide the order of sums, so the bits depend on them; `anew`
+        chooses them again.
+        """
+        for folder in (self.run.checkpoints, self.run.folder, self.run.data):
+            atomic.sweep(folder)
+        self.adapt()
+        try:
+            is_taken_up = self._take_up(native.steps_saved(self.run.checkpoints), say)
+        except DamageError as error:
+            raise CheckpointError(f"{error}. {what_can_be_done(self.run)}") from None
+        if anew:
+            begun = replace(self.progress)
+            self._choose_compute()
+            self.progress = begun
+        else:
+            self.compute = build(Compute, self.run.read_info()["compute"], str(self.run.info))
+        if not is_taken_up:
+            # stopped before its first checkpoint: it begins again
+            self.began = self.job.start_weights(self.model)
+            self.adapt()
+            self.progress.expected = float(self.run.read_info().get("expected_steps", 0))
+            if self.job.begins_with is not None:
+                stated = self.run.read_info().get("begun_from")
+                check_digest(self._weights(), stated, self.job.begins_with)
+        begun = self.progress
+        kept = records_until(self.run.log, begun.step, begun.logged)
+        if damage := damage_to_log(self.run.log, kept, begun.log_sha256):
+            say(f"Warning: {damage}.")
+        self.run.update_info(state="training", ended="", log_sha256="")
+
+    def _take_up(self, steps: list[int], say: Callable[[str], None]) -> bool:
+        """Stand where the last whole one of these checkpoints stood; False if there is none."""
+        newest = newest_whole(self.run.checkpoints, steps, self._weights(), say)
+        if newest is None:
+            return False
+        step, found = newest
+        load_into(self.model, found.weights)
+        tensors = self.ema.restore(found.optimizer)
+        if self.lora is not None:
+            tensors = self.lora.restore(tensors)
+        restore_optimizer(self.optimizer, self.learned, tensors)
+        self.progress = build(Progress, found.state, f"step {step}: state.json")
+        return True
+
+    def train(self, stop: StopRequest, show: Show) -> Outcome:
+        """Step until the recipe's end, early stopping or a request to stop; then say why."""
+        with closing(self.crew()) as crew:
+            return self._train(crew, stop, show)
+
+    def _train(self, crew: Crew, stop: StopRequest, show: Show) -> Outcome:
+        begun, steps = self.progress, self._steps(crew)
+        with (
+            Log(self.run.log, self.run.tensorboard, begun.step, begun.logged) as log,
+            show(begun.step) as bar,
+        ):
+            self._started = monotonic() - self.progress.seconds
+            if self.began.coverage is not None:
+                log.write("embeddings", 0, **asdict(self.began.coverage))
+            if self.began.warm is not None:
+                log.write("start", 0, **asdict(self.began.warm))
+            if self.progress.validate_first:
+                self._validate(log, bar, stop)
+                self._save(log, bar)
+            reason = over(self.recipe.train, self.progress)
+            while reason is None and not self.progress.validate_first:
+                step = next(steps)
+                if step.objection is None:
+                    self.ema.update(step.number)
+                self.progress.step = step.number
+                self.progress.tokens += step.tokens
+                self.progress.most_cells = crew.most
+                self._look_at_the_clock()
+                self._reporter.tell(step, self.progress.epoch, log, bar)
+                self._short_of_memory.tell(crew, step.number, log, bar)
+                if self._went_back(step, log, bar):
+                    steps = self._steps(crew)
+                    continue
+                reason = ended(self.recipe.train, self.progress)
+                due = rates.validation_due(self.recipe.train, self.progress)
+                if due or reason:
+                    self._validate(log, bar, stop, at_the_end=reason is not None)
+                    reason = reason or over(self.recipe.train, self.progress)
+                asked = stop.signal is not None
+                if due or reason or asked:
+                    self._save(log, bar)
+                if asked and reason is None:
+                    break
+        outcome = Outcome(
+            self.progress.step,
+            reason or ASKED,
+            unsaved=self.keeper.unsaved,
+            unlogged=log.unwritten,
+            board_failed=log.board_failed,
+        )
+        if reason is None or self.progress.validate_first:
+            self.keeper.note(state="stopped")
+            return replace(outcome, reason=ASKED, signal=stop.signal)
+        self.keeper.note(ended=ended_by(self.recipe.train, self.progress))
+        return outcome
+
+    def _look_at_the_clock(self) -> None:
+        self.progress.seconds = monotonic() - self._started
+
+    def _steps(self, crew: Crew) -> Iterator[Step]:
+        """The steps from where the run stands."""
+        return training_steps(
+            self.learned,
+            self.optimizer,
+            self._groups(),
+            crew.gradients,
+            self._rate,
+            self.recipe.train.clip,
+            self.progress.step + 1,
+            lambda loss, norm: objection(loss, norm, self.progress.recent),
+        )
+
+    def trial(self, crew: Crew, rate_at: Callable[[int], float]) -> Iterator[Step]:
+        """Steps at other rates than the recipe's, which nobody logs or saves."""
+        groups, clip = self._groups(), self.recipe.train.clip
+        return training_steps(self.learned, self.optimizer, groups, crew.gradients, rate_at, clip)
+
+    def crew(self) -> Crew:
+        """The workers for this model, computing as was chosen."""
+        most, seed = self.progress.most_cells, self.recipe.train.seed
+        return Crew(self.model, self.job.objective, self.compute, seed, most, self.lora)
+
+    def memory_limit(self) -> AbstractContextManager[bool]:
+        """The limit for this process, such that all workers keep to the recipe's together."""
+        return memory_limit(self.recipe.train.memory, SPARE, self.compute.workers)
+
+    def speed(self) -> float:
+        """Tokens per second, as the self-test measured it, or measured now."""
+        known = self.speeds.get(str(self.compute))
+        if known is None:
+            train = self.recipe.train
+            known = measured(self.model, self.job.objective, self._groups, self.compute, train)
+            self.speeds[str(self.compute)] = known
+            self.progress.epoch = self.progress.batch = 0  # it took batches
+        return known
+
+    def _went_back(self, step: Step, log: Log, bar: TrainingProgress) -> bool:
+        """Note how the step went; after several bad ones return to a checkpoint's weights.
+
+        The place in the data stays: the batches on the way to the trouble are not used again.
+        """
+        left = self.progress
+        if not is_hopeless(step, left, self.keeper, self.job.examples, log, bar.say):
+            return False
+        if not self._take_up(self.keeper.regular_steps(self.recipe.train), bar.say):
+            return False
+        go_on_from(self.progress, left)
+        log.write("rollback", step.number, to=self.progress.step)
+        bar.say(
+            f"step {step.number:,}: back to the weights of step {self.progress.step:,}; "
+            "the batches since then are left out"
+        )
+        return True
+
+    def finish(self, stop: StopRequest, say: Callable[[str], None]) -> str:
+        """Choose the final weights; the sentence that says which.
+
+        A request to stop ends the choice (`Stopped`): a resumed run makes it again, and comes to
+        the same. It no longer ends the writing, which takes a moment.
+        """
+        train = self.recipe.train
+        try:
+            with stop.at_once():
+                candidates = final_candidates(self.model, self.progress, self.keeper, train, say)
+                candidates |= self.ema.candidate(self._weights())
+                chosen = choose_final(self.model, candidates, self._validation, train)
+        except Stopped:
+            self.keeper.note(state="stopped")
+            raise
+        self.keeper.check_place()
+        write_final(self.run, candidates[chosen.name], chosen)
+        log = log_checksum(self.run.log)
+        self.run.update_info(state="finished", step=self.progress.step, log_sha256=log)
+        return chosen.sentence()
+
+    def _weights(self) -> dict[str, Tensor]:
+        return dict(self.model.named_parameters())
+
+    def _rate(self, step: int) -> float:
+        return rates.rate_at(step, self.recipe.train, self.model.spec.d_model, self.progress)
+
+    def _groups(self) -> Iterator[list[AnyBatch]]:
+        """Batches from the place where the run stands, `accumulate` of them for each step."""
+        group: list[AnyBatch] = []
+        for place, batch in self.job.batches(self.progress.epoch, self.progress.batch):
+            group.append(batch)
+            if len(group) == self.recipe.train.accumulate:
+                self.progress.epoch, self.progress.batch = place.epoch, place.number + 1
+                yield group
+                group = []
+
+    def _validate(
+        self, log: Log, bar: TrainingProgress, stop: StopRequest, at_the_end: bool = False
+    ) -> None:
+        """Measure, unless asked to stop: then the resumed run begins with it."""
+        progress = self.progress
+        progress.validate_first = True
+        quick = not at_the_end and rates.validation_is_dear(self.recipe.train, progress)
+        try:
+            with stop.at_once():
+                found = self._validation(quick)
+        except Stopped:
+            return
+        progress.validate_first = False
+        begun = progress.seconds
+        self._look_at_the_clock()
+        progress.validated = progress.seconds
+        if not quick:
+            progress.validation_seconds = progress.seconds - begun
+        log.write("validation", progress.step, loss=found.loss, **found.numbers)
+        better = progress.note_validation(lower_is_better(found, self.recipe.train))
+        bar.say(f"step {progress.step:,}: {found.sentence()}")
+        if cut := rates.count_validation(self.recipe.train, progress, better):
+            bar.say(f"step {progress.step:,}: {cut}")
+
+    def _validation(self, quick: bool = False) -> Validated:
+        """Loss and scores of the model as it is, by all cores of the crew."""
+        compute = self.compute
+        torch.set_num_threads(compute.workers * compute.threads)
+        try:
+            return self.job.validation(self.model, quick)
+        finally:
+            torch.set_num_threads(compute.threads)
+
+    def _save(self, log: Log, bar: TrainingProgress) -> None:
+        """A checkpoint; of the older ones, those that finish() may need are kept."""
+        log.sync()
+        if log.unwritten:
+            bar.say(f"ERROR: step {self.progress.step:,}: {log.unwritten}; they wait in memory")
+        self.progress.logged, self.progress.log_sha256 = log.records, log.checksum
+        every = self.recipe.train.validate_every
+        if not every or self.progress.step % every == 0:
+            self.progress.rollbacks = 0  # they are counted for one checkpoint
+        content = Checkpoint(self._weights(), self.optimizer_tensors(), asdict(self.progress))
+        self.keeper.save(content, self.progress, self.recipe.train, bar.say)
+        self.job.forget_old(self.run.checkpoints, self.progress.best_step)
+
+    def optimizer_tensors(self) -> dict[str, Tensor]:
+        """Of a checkpoint, beside the weights: Adam's moments, averages, LoRA's A and B."""
+        moments = optimizer_tensors(self.optimizer, self.learned)
+        return moments | self.ema.tensors() | (self.lora.tensors() if self.lora else {})

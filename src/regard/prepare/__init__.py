@@ -1,0 +1,1 @@
+"""TEXT → STORES: pairs, texts and scored pairs become ids on disk, epoch by epoch."""

@@ -1,0 +1,116 @@
+"""The batches of a training, epoch after epoch, each with the ids of its epoch.
+
+Usually every epoch has the same ids. With BPE-dropout (tokenizer.dropout) each epoch cuts the words
+anew, and the library that cuts them has no seed: so an epoch's ids are written to the run, whole or
+not at all, before its first batch; whoever resumes reads them.
+
+    data/train/              ids without dropout
+    data/train-epoch-00007/  ids drawn for epoch 7; gone when no checkpoint needs them any more
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from regard import atomic
+from regard.checkpoint.files import steps_saved
+from regard.checkpoint.native import load_state
+from regard.data.batch import Batch, make_batch
+from regard.data.buckets import BatchOrder, PlannedBatch
+from regard.data.prefetch import ahead
+from regard.data.store import Ids, PairStore, write_store
+from regard.errors import ConfigError, DamageError, TrainingError
+from regard.prepare.pairs import Prepared
+from regard.runs.recipe import Recipe
+from regard.text.tokenizer import Tokenizer
+
+CHUNK = 1000  # pairs cut at once
+DRAWN = "train-epoch-"
+
+
+class Epochs:
+    """What a training reads; it goes on from any place."""
+
+    def __init__(self, recipe: Recipe, data: Prepared, folder: Path) -> None:
+        self.recipe, self.data, self.folder = recipe, data, folder
+        self._cutter = cutter(recipe, data.tokenizer)
+
+    def start_at(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, PairStore]]:
+        """Batch `number` of `epoch` and all after it, each with the store of its examples."""
+        train = self.recipe.train
+        while True:
+            pairs = self.pairs_of(epoch)
+            lengths = pairs.source_lengths, pairs.target_lengths
+            order = BatchOrder(*lengths, train.token_budget, train.seed, self.data.parts)
+            yield from ((place, pairs) for place in order.of_epoch(epoch, number))
+            epoch, number = epoch + 1, 0
+
+    def batches(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, Batch]]:
+        """The same, as tensors; loaders make the next ones meanwhile."""
+        places = self.start_at(epoch, number)
+        for (place, _), batch in ahead(self._batch, places, self.recipe.train.loaders):
+            yield place, batch
+
+    def _batch(self, at: tuple[PlannedBatch, PairStore]) -> Batch:
+        place, pairs = at
+        chosen = [int(i) for i in place.examples]
+        return make_batch([pairs[i] for i in chosen], self.data.tokenizer.special, chosen)
+
+    def pairs_of(self, epoch: int) -> PairStore:
+        """The ids of an epoch: read if they were drawn before, else drawn and written."""
+        if self._cutter is None:
+            return self.data.train
+        folder = self.folder / f"{DRAWN}{epoch:05}"
+        if folder.is_dir():
+            store = PairStore.open(folder)
+            store.verify()
+            return store
+        # Or its name would be made again, for somebody else's run.
+        if not self.folder.parent.is_dir():
+            raise TrainingError(
+                f"{self.folder}: the folder of this run was moved or deleted while it trained; "
+                "move it back, or resume it where it is"
+            )
+        return write_store(folder, self._drawn(self._cutter), self.data.train.vocabulary)
+
+    def _drawn(self, cutter: Tokenizer) -> Iterator[tuple[list[int], list[int]]]:
+        """All pairs, cut anew; one that becomes too long for a batch keeps its usual ids."""
+        pairs, most = self.data.train, self.recipe.data.max_tokens
+        for start in range(0, len(pairs), CHUNK):
+            usual = [pairs[i] for i in range(start, min(start + CHUNK, len(pairs)))]
+            sources = cutter.encode_batch(self._texts([source for source, _ in usual]))
+            targets = cutter.encode_batch(self._texts([target for _, target in usual]))
+            for plain, source, target in zip(usual, sources, targets, strict=True):
+                too_long = max(len(source), len(target)) > most
+                yield (plain[0].tolist(), plain[1].tolist()) if too_long else (source, target)
+
+    def _texts(self, rows: list[Ids]) -> list[str]:
+        """What was cut; kind bytes gives every text back as it was."""
+        return self.data.tokenizer.decode_batch(rows)
+
+    def forget_old(self, checkpoints: Path, best_step: int) -> None:
+        """Remove what was drawn for epochs before those that the checkpoints stand in.
+
+        The best one may be old; from it nobody goes on as long as there are later ones.
+        """
+        drawn = list(self.folder.glob(f"{DRAWN}*"))
+        steps = steps_saved(checkpoints)
+        if not drawn or not steps:
+            return
+        recent = [step for step in steps if step != best_step] or steps
+        try:
+            first = min(int(load_state(checkpoints, step)["epoch"]) for step in recent)
+        except DamageError:  # which epochs it needs is not known
+            return
+        for folder in drawn:
+            if int(folder.name.removeprefix(DRAWN)) < first:
+                atomic.remove_folder(folder)
+
+
+def cutter(recipe: Recipe, tokenizer: Tokenizer) -> Tokenizer | None:
+    """The tokenizer that cuts with chance; None where there is no dropout."""
+    dropout = recipe.tokenizer.dropout
+    if not dropout:
+        return None
+    if tokenizer.kind != "bytes":  # of a run that is started from
+        raise ConfigError(f"tokenizer.dropout: needs kind bytes (BPE), got {tokenizer.kind}")
+    return tokenizer.with_dropout(dropout)

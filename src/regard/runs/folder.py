@@ -1,0 +1,191 @@
+"""A run folder: everything one training makes, and where each thing lies in it.
+
+runs/demo/
+  checksums.json      of what is written once: the tokenizer's files, the texts of data/
+  run.json            state (training, stopped, finished), threads, versions, what was chosen
+  recipe.json         the recipe with every key, as used
+  spec.json           the model's spec            tokenizer.json   the vocabulary
+  data/               ids of the training pairs, validation and test pairs as text
+  log.jsonl           one line per logged step and validation      tensorboard/   the same
+  checkpoints/        checkpoint/native.py
+  model.safetensors   the weights to use          model.json       where they come from
+  loss.png            the loss curve
+
+Objects like run.json state their own checksum (checksums.py); data/train and checkpoints/ have
+those of their files; model.json has that of the weights, and run.json, in the end, that of the log.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard import atomic, lock
+from regard.checkpoint.around import files_around
+from regard.checkpoint.files import json_text, read_json
+from regard.checksums import NAME as CHECKSUMS
+from regard.checksums import check, read_checksums, sealed, sha256, write_checksums
+from regard.errors import CheckpointError, DataError, MisuseError
+
+# What states its own checksum.
+SEALED = ("run.json", "recipe.json", "spec.json", "model.json", "encoder.json")
+DATA = "data/"
+LOCK = ".lock"
+PREPARING = "preparing"  # the state of a run before its first step (fit/claim.py)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Paths of a run folder."""
+
+    folder: Path
+
+    @property
+    def info(self) -> Path:
+        return self.folder / "run.json"
+
+    @property
+    def checksums(self) -> Path:
+        return self.folder / CHECKSUMS
+
+    @property
+    def recipe(self) -> Path:
+        return self.folder / "recipe.json"
+
+    @property
+    def spec(self) -> Path:
+        return self.folder / "spec.json"
+
+    @property
+    def tokenizer(self) -> Path:
+        return self.folder / "tokenizer.json"
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log.jsonl"
+
+    @property
+    def tensorboard(self) -> Path:
+        return self.folder / "tensorboard"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.folder / "checkpoints"
+
+    @property
+    def weights(self) -> Path:
+        return self.folder / "model.safetensors"
+
+    @property
+    def weights_info(self) -> Path:
+        return self.folder / "model.json"
+
+    @property
+    def loss_curve(self) -> Path:
+        return self.folder / "loss.png"
+
+    def read_info(self) -> dict[str, Any]:
+        return read_json(self.info)
+
+    def is_preparing(self) -> bool:
+        """Whether it says that its data is being prepared, and has nothing to show for itself."""
+        results = (self.checkpoints, self.weights, self.log)
+        if not self.info.is_file() or any(path.exists() for path in results):
+            return False
+        with suppress(CheckpointError):
+            return self.read_info().get("state") == PREPARING
+        return False
+
+    def is_blank(self) -> bool:
+        """Whether there is nothing in it but a lock, and what a crash left half."""
+        with suppress(FileNotFoundError):
+            names = (path.name for path in self.folder.iterdir())
+            return all(name == LOCK or name.startswith(atomic.PREFIX) for name in names)
+        return True
+
+    def is_held(self) -> bool:
+        """Whether another process trains it; so it seems, too, where this one may not write."""
+        try:
+            with lock.held(self.folder / LOCK):
+                return False
+        except (lock.Taken, OSError):
+            return True
+
+    def begun_with(self) -> str:
+        """What was typed after `regard train`, but for the folder; earlier versions do not say."""
+        words = self.read_info().get("begun_with")
+        return shlex.join(map(str, words)) if isinstance(words, list) else "…"
+
+    def update_info(self, **changes: Any) -> None:
+        known = read_json(self.info) if self.info.exists() else {}
+        write_json(self.info, {**known, **changes})
+
+    def whole(self, name: str) -> Path:
+        """A file of its data, known to be what was written if it is there."""
+        if (self.data / name).exists():
+            check(self.folder, [f"{DATA}{name}"])
+        return self.data / name
+
+    def check_data(self) -> None:
+        """Refuse data that was changed since; stores of ids are checked by their own `verify`."""
+        check(self.folder, [n for n in read_checksums(self.folder) or () if n.startswith(DATA)])
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """A JSON object that states its own checksum, readable and atomic."""
+    atomic.write_text(path, json_text(sealed(value)) + "\n")
+
+
+def seal(run: Run) -> None:
+    """State the checksums of what has been prepared; the last of all that is written for that.
+
+    A run of an earlier version gets all that it lacks.
+    """
+    for name in SEALED:
+        path = run.folder / name
+        if path.is_file() and not run.checksums.exists():
+            write_json(path, read_json(path))
+    files = [*files_around(run.folder), *(f for f in run.data.rglob("*") if _is_text(f))]
+    sums = {file.relative_to(run.folder).as_posix(): sha256(file) for file in files}
+    write_checksums(run.folder, sums)
+
+
+def _is_text(file: Path) -> bool:
+    """Whether a file of the data is none of a store of ids, which states its own checksums."""
+    hidden = any(part.startswith(".") for part in (file.name, file.parent.name))
+    return file.is_file() and not hidden and not (file.parent / "store.json").exists()
+
+
+@contextmanager
+def only_one(run: Run) -> Iterator[None]:
+    """Hold the run's lock: two trainings in one folder would destroy each other's checkpoints."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock.held(run.folder / LOCK))
+        except lock.Taken:
+            raise MisuseError(f"{run.folder}: another process is training this run") from None
+        yield
+
+
+def typed(folder: Path) -> str:
+    """A folder as a person would type it in a command, with the quotes that it needs."""
+    name = str(folder)
+    return subprocess.list2cmdline([name]) if os.name == "nt" else shlex.quote(name)
+
+
+def read_texts(path: Path) -> list[dict[str, Any]]:
+    """The rows of a validation or test file of a run."""
+    try:
+        with path.open(encoding="utf-8", newline="\n") as file:  # only "\n" ends a row
+            return [json.loads(line) for line in file]
+    except FileNotFoundError:
+        raise DataError(f"{path}: this run has no such set") from None

@@ -1,1 +1,0 @@
-"""IDS → ANSWERS: what a person asks for, composed from the rooms before."""

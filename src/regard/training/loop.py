@@ -1,0 +1,83 @@
+"""The training loop: a generator that makes one optimizer step at a time and yields what happened.
+
+It neither logs, evaluates nor saves; whoever iterates does (fit/trainer.py).
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from regard.data.text_batch import AnyBatch
+from regard.training.watch import Objection, objection
+from regard.training.worker import Sums
+
+Judge = Callable[[float, float], Objection | None]  # of a loss and a gradient's norm
+
+
+@dataclass(frozen=True)
+class Step:
+    """One optimizer step."""
+
+    number: int
+    loss: float  # smoothed, mean per target token
+    plain_loss: float  # without smoothing, mean per target token
+    learning_rate: float
+    gradient_norm: float
+    tokens: int  # real source and target tokens
+    padding: float  # share of the batch that was padding
+    seconds: float
+    group: Sequence[AnyBatch]  # what it was computed from
+    objection: Objection | None = None  # set: the weights were left as they are
+
+
+def _finite(loss: float, gradient_norm: float) -> Objection | None:
+    return objection(loss, gradient_norm, recent=())
+
+
+def training_steps(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    batches: Iterator[Sequence[AnyBatch]],
+    gradients: Callable[[int, Sequence[AnyBatch]], Sums],
+    rate_at: Callable[[int], float],
+    clip: float,
+    first_step: int = 1,
+    judge: Judge = _finite,
+) -> Iterator[Step]:
+    """Yield steps `first_step`, `first_step + 1`, … for as long as there are batches.
+
+    Each item of `batches` is a group that makes one step: `gradients` fills the weights' `.grad`
+    with the gradient of the mean loss over all target tokens of the group
+    (training/data_parallel.py), so a group equals one batch of its union. A step that `judge`
+    objects to is counted but not taken.
+    """
+    number = first_step
+    for group in batches:
+        started = time.perf_counter()
+        rate = rate_at(number)
+        for parameters in optimizer.param_groups:
+            parameters["lr"] = rate
+        loss = gradients(number, group)
+        norm = float(nn.utils.clip_grad_norm_(model.parameters(), clip if clip else torch.inf))
+        objected = judge(loss.plain if math.isfinite(loss.smoothed) else loss.smoothed, norm)
+        if objected is None:
+            optimizer.step()
+        tokens = sum(batch.tokens for batch in group)
+        cells = sum(batch.cells for batch in group)
+        yield Step(
+            number,
+            loss.smoothed,
+            loss.plain,
+            rate,
+            norm,
+            tokens,
+            1 - tokens / cells,
+            time.perf_counter() - started,
+            group,
+            objected,
+        )
+        number += 1

@@ -1,0 +1,220 @@
+"""What a model is trained for: a batch in, a loss summed over what it is asked for out.
+
+    translate   -log p of each target token
+    classify    -log p of the class; where several may hold, -log p of each answer, yes or no
+    fill        -log p of each word that was masked
+    tag         -log p of the tag of each word
+    similar     how far the cosine of two texts is from their score; or -log p of the right partner
+    distil      classify, and answer and see as a teacher does
+
+Each is data, so that it can be told to another process (training/worker_process.py).
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.data.batch import Batch
+from regard.data.pair_batch import PairBatch
+from regard.data.text_batch import IGNORED, AnyBatch, TextBatch
+from regard.model.kernels import fast_kernels
+from regard.model.pool import POOL
+from regard.model.transformer import Transformer
+from regard.training.label_smoothing import Loss, projected_cross_entropy, smoothed_cross_entropy
+from regard.training.teacher import load_teacher
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The objective as data, which can be told to another process."""
+
+    smoothing: float = 0.0
+
+    def __call__(self, model: Transformer, batch: Batch) -> Loss:
+        return translation_loss(model, batch, self.smoothing)
+
+
+@dataclass(frozen=True)
+class Classification:
+    """One class of each text; or, with float labels (1 or 0), any number of them.
+
+    several   loss = mean over the C classes of  -y log σ(z) - (1 - y) log(1 - σ(z))
+    """
+
+    smoothing: float = 0.0
+
+    def __call__(self, model: Transformer, batch: TextBatch) -> Loss:
+        return classification_loss(model.answer(encoded(model, batch)), batch, self.smoothing)
+
+
+@dataclass(frozen=True)
+class Filling:
+    """The words behind the masks (Devlin et al. 2018, section 3.1)."""
+
+    smoothing: float = 0.0
+
+    def __call__(self, model: Transformer, batch: TextBatch) -> Loss:
+        asked = batch.labels != IGNORED
+        x = encoded(model, batch)[asked]
+        return _words_loss(model, x, batch.labels[asked], self.smoothing)
+
+
+@dataclass(frozen=True)
+class Tagging:
+    """The tag of each word, which is asked for at its first piece."""
+
+    smoothing: float = 0.0
+
+    def __call__(self, model: Transformer, batch: TextBatch) -> Loss:
+        asked = batch.labels != IGNORED
+        logits = model.answer(encoded(model, batch)[asked][None])[0]
+        return smoothed_cross_entropy(logits, batch.labels[asked], self.smoothing)
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """Vectors of two texts, u and v, point the same way as far as the texts mean the same.
+
+    score       (cos(u, v) - score)²
+    negatives   -log softmax_j(scale · cos(u_i, v_j)) at j = i: of all second texts of a batch the
+                own one is the most alike. What a worker gets of a batch is its batch.
+    """
+
+    pool: str = "mean"  # how the vectors of tokens become one
+    negatives: bool = False
+    scale: float = 20.0
+
+    def __call__(self, model: Transformer, batch: PairBatch) -> Loss:
+        cosines = self.cosines(model, batch)
+        if self.negatives:
+            truth = torch.arange(len(cosines), device=cosines.device)
+            return smoothed_cross_entropy(self.scale * cosines, truth, 0.0)
+        apart = (cosines.diagonal() - batch.scores.to(cosines.dtype)).square().sum()
+        return Loss(apart, apart.detach())
+
+    def cosines(self, model: Transformer, batch: PairBatch) -> Float[Tensor, "B B"]:
+        """Of each first text with each second text."""
+        first = POOL[self.pool](model.encode(batch.source, batch.real), batch.real)
+        second = POOL[self.pool](model.encode(batch.second, batch.second_real), batch.second_real)
+        wide = torch.float32 if first.dtype == torch.bfloat16 else first.dtype
+        u, v = (F.normalize(vectors.to(wide), dim=-1) for vectors in (first, second))
+        return u @ v.T
+
+
+@dataclass(frozen=True)
+class Distillation:
+    """A student learns from a teacher (Hinton et al. 2015; Sanh et al. 2019), of each text
+
+    labels · -log p(y)
+    soft   · T² · KL(softmax(teacher / T) ‖ softmax(student / T))
+    hidden · mean over the tokens of 1 - cos(student's last vector, teacher's)
+    """
+
+    teacher: str  # the folder of its copy (training/teacher.py)
+    temperature: float = 2.0
+    labels: float = 1.0
+    soft: float = 1.0
+    hidden: float = 1.0
+
+    def __call__(self, model: Transformer, batch: TextBatch) -> Loss:
+        x = encoded(model, batch)
+        with torch.no_grad():
+            teacher = load_teacher(self.teacher, x.dtype, str(x.device))
+            theirs = encoded(teacher, batch)
+            wanted = teacher.answer(theirs)
+        logits = model.answer(x)
+        hard = classification_loss(logits, batch, 0.0)
+        soft = soft_loss(logits, wanted, self.temperature)
+        apart = hidden_loss(x, theirs, batch.real)
+        whole = self.labels * hard.smoothed + self.soft * soft + self.hidden * apart
+        return Loss(whole, hard.plain)
+
+
+def soft_loss(
+    logits: Float[Tensor, "B C"], wanted: Float[Tensor, "B C"], temperature: float
+) -> Float[Tensor, ""]:
+    """T² · KL(teacher ‖ student) at temperature T, summed over the texts."""
+    wide = torch.float32 if logits.dtype == torch.bfloat16 else logits.dtype
+    mine = (logits.to(wide) / temperature).log_softmax(dim=-1)
+    theirs = (wanted.to(wide) / temperature).log_softmax(dim=-1)
+    return temperature**2 * (theirs.exp() * (theirs - mine)).sum()
+
+
+def hidden_loss(
+    mine: Float[Tensor, "B S D"], theirs: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"]
+) -> Float[Tensor, ""]:
+    """1 - cos of the vectors, mean over the real tokens of a text, summed over the texts."""
+    wide = torch.float32 if mine.dtype == torch.bfloat16 else mine.dtype
+    apart = 1 - F.cosine_similarity(mine.to(wide), theirs.to(wide), dim=-1)
+    return ((apart * real).sum(dim=1) / real.sum(dim=1)).sum()
+
+
+# The objective of a recipe → what it computes, on batches of which kind.
+OBJECTIVES: dict[str, tuple[type[Any], type[AnyBatch]]] = {
+    "translate": (Translation, Batch),
+    "classify": (Classification, TextBatch),
+    "fill": (Filling, TextBatch),
+    "tag": (Tagging, TextBatch),
+    "similar": (Similarity, PairBatch),
+    "distil": (Distillation, TextBatch),
+}
+
+
+def is_known(objective: object) -> bool:
+    """Whether it can be told to another process."""
+    return type(objective) in [kind for kind, _ in OBJECTIVES.values()]
+
+
+def packed(objective: Any) -> dict[str, Any]:
+    """Its name and fields."""
+    name = next(name for name, (kind, _) in OBJECTIVES.items() if type(objective) is kind)
+    return {"name": name, "fields": asdict(objective)}
+
+
+def unpacked(told: dict[str, Any]) -> Any:
+    """The inverse of `packed`."""
+    return OBJECTIVES[told["name"]][0](**told["fields"])
+
+
+def batch_of(objective: Any) -> type[AnyBatch]:
+    """The kind of batch that it is for."""
+    return next(batch for kind, batch in OBJECTIVES.values() if type(objective) is kind)
+
+
+def encoded(model: Transformer, batch: TextBatch) -> Float[Tensor, "B S D"]:
+    """The encoder's vectors; models without a table for segments get none."""
+    segments = batch.segments if model.spec.segments else None
+    return model.encode(batch.source, batch.real, segments=segments)
+
+
+def classification_loss(logits: Float[Tensor, "B C"], batch: TextBatch, epsilon: float) -> Loss:
+    """The loss of logits, summed over the texts."""
+    if not batch.labels.is_floating_point():
+        return smoothed_cross_entropy(logits, batch.labels, epsilon)
+    wide = logits.float() if logits.dtype == torch.bfloat16 else logits
+    labels = batch.labels.to(wide.dtype)
+    plain = F.binary_cross_entropy_with_logits(wide, labels, reduction="sum") / wide.shape[1]
+    return Loss(plain, plain.detach())
+
+
+def translation_loss(model: Transformer, batch: Batch, epsilon: float) -> Loss:
+    """Teacher forcing: every target position is predicted at once from the true tokens before it.
+
+    Only real positions reach the output layer, so padding costs nothing there.
+    """
+    memory = model.encode(batch.source, batch.source_real)
+    x = model.decode(batch.target_in, memory, batch.source_real)
+    x, truth = x[batch.target_real], batch.target_out[batch.target_real]
+    return _words_loss(model, x, truth, epsilon)
+
+
+def _words_loss(model: Transformer, x: Tensor, truth: Tensor, epsilon: float) -> Loss:
+    output = model.output
+    if output is not None and fast_kernels():
+        x = output.prepared(x)
+        return projected_cross_entropy(x, output.weight, output.bias, truth, epsilon)
+    return smoothed_cross_entropy(model.token_logits(x), truth, epsilon)

@@ -1,0 +1,126 @@
+"""One worker: the gradients of its share of a step, in the process where it lives."""
+
+import copy
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import Parameter
+
+from regard.model.dropout import drawing_from, rows_of
+from regard.model.kernels import plain_kernels
+from regard.model.transformer import Transformer
+from regard.processor.simulate import watched
+from regard.training.compute import Compute
+from regard.training.label_smoothing import Loss
+from regard.training.memory_limit import is_out_of_memory
+from regard.training.parts import Part
+
+LossOf = Callable[[Transformer, Any], Loss]  # of a batch of the kind that it is for
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a worker does of a step."""
+
+    step: int
+    targets: int  # of the whole step: losses are means over them
+    parts: Sequence[Part]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Both losses, mean per target token of the whole step; of shares they add up."""
+
+    smoothed: float
+    plain: float
+
+    def __add__(self, other: "Sums") -> "Sums":
+        return Sums(self.smoothed + other.smoothed, self.plain + other.plain)
+
+
+@dataclass
+class Done:
+    """Of a share: summed gradients (None for a weight that nothing used) and losses.
+
+    `failed` are the parts that memory was too small for; they are in neither.
+    """
+
+    gradients: list[Tensor | None]
+    sums: Sums
+    failed: list[Part]
+
+    def add(self, other: "Done") -> None:
+        """Another share of the same step."""
+        both = zip(self.gradients, other.gradients, strict=True)
+        self.gradients = [_added(a, b) for a, b in both]
+        self.sums += other.sums
+        self.failed += other.failed
+
+
+class Worker:
+    """Computes shares on the model's weights as they are at that moment."""
+
+    def __init__(self, model: Transformer, loss_of: LossOf, compute: Compute, seed: int) -> None:
+        self._loss_of, self._seed, self._plain = loss_of, seed, compute.kernels == "plain"
+        self._weights = trained(model)
+        self._model = model if compute.precision == "fp32" else copy.deepcopy(model).bfloat16()
+        self._used = trained(self._model)  # the weights themselves, or their copies
+        self._device = self._weights[0].device
+
+    def gradients(self, share: Share) -> Done:
+        """The gradients of the parts, added up in their order."""
+        self._model.train()
+        if self._used[0] is not self._weights[0]:
+            with torch.no_grad():  # one cast per step instead of one per use
+                torch._foreach_copy_(tuple(self._used), tuple(self._weights))
+        done = Done([None] * len(self._used), Sums(0.0, 0.0), [])
+        for part in share.parts:
+            try:
+                with watched():
+                    one = self._one(share, part)
+            except (MemoryError, RuntimeError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                one = Done([None] * len(self._used), Sums(0.0, 0.0), [part])
+            if one.failed:  # now that the error, and what its frames held, is gone
+                gc.collect()
+            done.add(one)
+        return done
+
+    def _one(self, share: Share, part: Part) -> Done:
+        loss = self._loss(share.step, part)
+        mean = loss.smoothed / share.targets
+        found = torch.autograd.grad(mean, self._used, allow_unused=True)
+        wide: list[Tensor | None] = [
+            None if one is None else one.to(weight.dtype)  # sums of bf16 are kept in fp32
+            for one, weight in zip(found, self._weights, strict=True)
+        ]
+        return Done(wide, Sums(float(mean.detach()), float(loss.plain) / share.targets), [])
+
+    def _loss(self, step: int, part: Part) -> Loss:
+        generator = torch.Generator(self._device)
+        words = np.random.SeedSequence((self._seed, step, part.number)).generate_state(1)
+        generator.manual_seed(int(words[0]))
+        batch = part.batch.to(self._device)
+        with drawing_from(generator), rows_of(part.rows, part.start):
+            if not self._plain:
+                return self._loss_of(self._model, batch)
+            with plain_kernels():
+                return self._loss_of(self._model, batch)
+
+
+def trained(model: Transformer) -> list[Parameter]:
+    """The weights that get a gradient: all but the frozen ones (training/freeze.py)."""
+    return [weight for weight in model.parameters() if weight.requires_grad]
+
+
+def _added(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+    """a + b into a's memory; None is nothing."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a.add_(b)

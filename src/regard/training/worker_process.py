@@ -1,0 +1,188 @@
+"""A worker in a process of its own, and how one talks with it.
+
+    we    ── share: step, numbers, parts (safetensors) ──▸    colleague
+    we    ◂── losses, or what went wrong (JSON) ──            colleague
+
+Weights and gradients are in memory that both see. Threads of one process would be simpler, but take
+turns at Python's lock (docs/decisions/0006-training-speed.md). A colleague ignores signals, which
+are for us to answer, and ends when we do.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from multiprocessing.connection import Connection
+from typing import Any
+
+import torch
+from safetensors.torch import load, save
+from torch import Tensor
+
+from regard.config import build, to_tables
+from regard.data.text_batch import AnyBatch
+from regard.errors import TrainingError
+from regard.model.spec import Spec
+from regard.model.transformer import Transformer
+from regard.training.compute import Compute
+from regard.training.memory import keep_freed_memory
+from regard.training.objectives import batch_of, packed, unpacked
+from regard.training.parts import Part
+from regard.training.shared import SharedTensors
+from regard.training.worker import Done, LossOf, Share, Sums, Worker, trained
+
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
+
+
+class Colleague:
+    """The other process, seen from ours."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        objective: LossOf,
+        compute: Compute,
+        seed: int,
+        weights: SharedTensors,
+    ) -> None:
+        self._gradients = SharedTensors(trained(model))
+        ours, theirs = socket.socketpair()
+        files = (weights.descriptor, self._gradients.descriptor, theirs.fileno())
+        code = f"from regard.training.worker_process import serve; serve{files}"
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            pass_fds=files,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        )
+        theirs.close()
+        self._line = Connection(ours.detach())
+        about = {
+            "spec": to_tables(model.spec),
+            "frozen": [not weight.requires_grad for weight in model.parameters()],
+            "double": weights.tensors[0].dtype == torch.float64,
+            "objective": packed(objective),
+            "compute": asdict(compute),
+            "seed": seed,
+        }
+        self._line.send_bytes(json.dumps(about).encode())
+
+    def ask(self, share: Share) -> None:
+        """Hand a share over; `listen` waits for the answer."""
+        tensors = {"step": torch.tensor([share.step, share.targets])}
+        for i, part in enumerate(share.parts):
+            tensors[f"{i}"] = torch.tensor([part.number, part.rows, part.start])
+            named = part.batch.tensors().items()
+            tensors |= {f"{i}.{name}": tensor.contiguous() for name, tensor in named}
+        try:
+            self._line.send_bytes(save(tensors))
+        except (BrokenPipeError, ConnectionResetError):
+            raise self._gone() from None
+
+    def listen(self) -> dict[str, Any]:
+        """What it says to the share that it was asked for."""
+        try:
+            said: dict[str, Any] = json.loads(self._line.recv_bytes())
+        except (EOFError, ConnectionResetError):
+            raise self._gone() from None
+        return said
+
+    def _gone(self) -> TrainingError:
+        return TrainingError(
+            f"a worker process ended with code {self._process.wait()} (-9: killed, often because "
+            "memory ran out); resume the run, with a smaller train.token_budget for a new one"
+        )
+
+    def done(self, said: dict[str, Any], share: Share) -> Done:
+        """Its gradients, in the shared memory, and losses."""
+        if "error" in said:
+            raise TrainingError(f"a worker process failed:\n{said['error']}")
+        missing = set(said["missing"])
+        tensors = enumerate(self._gradients.tensors)
+        gradients = [None if i in missing else tensor for i, tensor in tensors]
+        return Done(gradients, Sums(*said["sums"]), [share.parts[i] for i in said["failed"]])
+
+    def close(self) -> None:
+        self._line.close()
+        self._process.wait()
+        self._gradients.close()
+
+
+def die_with_parent() -> bool:
+    """Ask the system to end this process when its parent ends; False where it has no such wish.
+
+    Then the line, which ends with the parent too, ends the colleague after the share at hand.
+    """
+    try:
+        prctl = ctypes.CDLL(None).prctl
+    except (AttributeError, OSError, TypeError):  # not Linux
+        return False
+    return bool(prctl(_DIE_WITH_PARENT, signal.SIGKILL) == 0)
+
+
+def serve(weights: int, gradients: int, line: int) -> None:
+    """The colleague's own side: answer shares until the line is closed."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+        signal.signal(number, signal.SIG_IGN)
+    die_with_parent()
+    keep_freed_memory()
+    talk = Connection(line)
+    try:
+        about = json.loads(talk.recv_bytes())
+        compute = build(Compute, about["compute"], "compute")
+        torch.set_num_threads(compute.threads)
+        model = Transformer(build(Spec, about["spec"], "spec"), seed=None)
+        model = model.double() if about["double"] else model
+        use_shared(model, SharedTensors(list(model.parameters()), weights).tensors)
+        for weight, frozen in zip(model.parameters(), about["frozen"], strict=True):
+            weight.requires_grad_(not frozen)
+        found = SharedTensors(trained(model), gradients).tensors
+        objective = unpacked(about["objective"])
+        worker = Worker(model, objective, compute, about["seed"])
+        while True:
+            talk.send_bytes(_answered(worker, batch_of(objective), talk.recv_bytes(), found))
+    except (EOFError, ConnectionResetError, BrokenPipeError):
+        return
+
+
+def _answered(
+    worker: Worker, kind: type[AnyBatch], question: bytes, into: Sequence[Tensor]
+) -> bytes:
+    try:
+        tensors = load(question)
+        step, targets = tensors.pop("step").tolist()
+        names = [field.name for field in fields(kind) if field.name != "ids"]
+        count = len(tensors) // (1 + len(names))
+        parts = [_part(tensors, i, kind, names) for i in range(count)]
+        done = worker.gradients(Share(step, targets, parts))
+        missing = []
+        for i, (gradient, place) in enumerate(zip(done.gradients, into, strict=True)):
+            if gradient is None:
+                missing.append(i)
+            else:
+                place.copy_(gradient)
+        said = {
+            "sums": [done.sums.smoothed, done.sums.plain],
+            "missing": missing,
+            "failed": [parts.index(part) for part in done.failed],
+        }
+        return json.dumps(said).encode()
+    except Exception:  # whatever it is, the other side has to know
+        return json.dumps({"error": traceback.format_exc()}).encode()
+
+
+def _part(tensors: dict[str, Tensor], i: int, kind: type[AnyBatch], names: Sequence[str]) -> Part:
+    number, rows, start = tensors[f"{i}"].tolist()
+    batch = kind(**{name: tensors[f"{i}.{name}"] for name in names}, ids=())
+    return Part(number, batch, rows, start)
+
+
+def use_shared(model: Transformer, tensors: Sequence[Tensor]) -> None:
+    """Let the model's weights be these tensors; their values are left as they are."""
+    for weight, tensor in zip(model.parameters(), tensors, strict=True):
+        weight.data = tensor

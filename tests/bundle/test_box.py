@@ -1,0 +1,133 @@
+"""The models in the box: small, whole, as good as their cards say, and opened by their names."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load, save
+
+from regard.answer.load import Model, load_run
+from regard.bundle.box import WEIGHTS, Boxed, models_in_the_box, narrowed, pack, widened
+from regard.data.phrasebook.corpus import Entry
+from regard.errors import CheckpointError
+from regard.evaluate.translations import (
+    pairs_to_score,
+    score,
+    score_notes,
+    score_slices,
+    translate_all,
+)
+
+NAMES = sorted(models_in_the_box())
+LARGEST = 4_000_000  # bytes of a model
+
+
+def test_both_are_there() -> None:
+    assert NAMES == ["demo-de", "demo-hi"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_model_is_small(name: str) -> None:
+    files = models_in_the_box()[name].folder.iterdir()
+    assert sum(file.stat().st_size for file in files) <= LARGEST
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_card_says_what_one_asks(name: str) -> None:
+    card = models_in_the_box()[name].card
+    for key in ("languages", "what", "data", "recipe", "steps", "weights", "trained", "licence"):
+        assert card[key], key
+    assert card["scores"]["notes"] == "51 of 51"
+
+
+def opened(name: str) -> Model:
+    return load_run(models_in_the_box()[name].unpacked(), "cpu")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_notes_come_out_exactly(name: str) -> None:
+    model = opened(name)
+    (row,), slips = score_notes(model, model.search)
+    assert not slips and row.sentences == 51
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_hundred_sentences_are_as_good_as_the_card_says(name: str) -> None:
+    model, stated = opened(name), models_in_the_box()[name].card["scores"]
+    pairs = pairs_to_score(model.run, None, None, slices=True)
+    step = len(pairs.sources) // 100
+    outputs = translate_all(model, pairs.sources[::step][:100], model.search)
+    found = score(outputs, pairs.references[::step][:100])
+    # A hundred of some 1,400: the share of exact ones is within four standard errors.
+    share = stated["exact"] / 100
+    assert found.exact >= 100 * (share - 4 * (share * (1 - share) / 100) ** 0.5)
+    assert found.bleu >= stated["bleu"] - 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", NAMES)
+def test_all_sentences_are_as_good_as_the_card_says(name: str) -> None:
+    model, stated = opened(name), models_in_the_box()[name].card["scores"]
+    pairs = pairs_to_score(model.run, None, None, slices=True)
+    outputs = translate_all(model, pairs.sources, model.search)
+    found = score(outputs, pairs.references)
+    # Another processor may round otherwise and turn a sentence or two.
+    assert abs(found.bleu - stated["bleu"]) < 0.2
+    assert abs(found.exact - stated["exact"]) < 0.5
+    for row in score_slices(list[Entry](pairs.entries), outputs):
+        assert abs(row.bleu - stated["slices"][row.name]["bleu"]) < 1.0
+
+
+def test_unknown_words_are_named() -> None:
+    model = opened("demo-de")
+    assert model.unknown_words("The animal likes quantum ice cream.") == ["quantum"]
+    for entry in pairs_to_score(model.run, None, None, slices=True).sources[:50]:
+        assert model.unknown_words(entry) == []
+
+
+def test_weights_survive_the_way_there_and_back() -> None:
+    exact = torch.tensor([0.0, -0.0, 1.0, -2.5, 2.0**-126, 3.0e38, 1e-40]).bfloat16()
+    rounded = torch.randn(5, 7) * 10.0 ** torch.randint(-6, 6, (5, 7))
+    ties = torch.tensor([1 + 2**-8, 1 + 3 * 2**-8, -(1 + 2**-8)])  # half way: to the even one
+    tensors = {"b": exact.float(), "a": rounded, "ties": ties}
+    packed = narrowed(save(tensors))
+    assert {k: v.dtype for k, v in load(packed).items()} == dict.fromkeys(tensors, torch.bfloat16)
+    again = load(widened(packed))
+    for name, tensor in tensors.items():
+        assert torch.equal(again[name], tensor.bfloat16().float()), name  # torch's own rounding
+
+
+def test_unpacking_twice_gives_the_same_folder_and_a_change_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    copy = tmp_path / "demo-de"
+    shutil.copytree(models_in_the_box()["demo-de"].folder, copy)
+    model = Boxed("demo-de", copy)
+    first = model.unpacked()
+    before = (first / WEIGHTS).stat().st_mtime_ns
+    assert model.unpacked() == first and (first / WEIGHTS).stat().st_mtime_ns == before
+    recipe = json.loads((copy / "recipe.json").read_text())
+    (copy / "recipe.json").write_text(json.dumps(recipe, indent=1))
+    assert model.unpacked() != first and first.is_dir()
+
+
+def test_damaged_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    copy = tmp_path / "demo-de"
+    shutil.copytree(models_in_the_box()["demo-de"].folder, copy)
+    data = bytearray((copy / WEIGHTS).read_bytes())
+    data[-1] ^= 1
+    (copy / WEIGHTS).write_bytes(data)
+    with pytest.raises(CheckpointError, match="damaged"):
+        Boxed("demo-de", copy).unpacked()
+
+
+def test_the_same_run_is_packed_into_the_same_bytes(tmp_path: Path) -> None:
+    run = models_in_the_box()["demo-de"].unpacked()
+    for number in (1, 2):
+        pack(run, tmp_path / str(number), {"name": "demo-de"})
+    for file in (tmp_path / "1").iterdir():
+        assert file.read_bytes() == (tmp_path / "2" / file.name).read_bytes(), file.name

@@ -1,0 +1,143 @@
+"""Vectors that are compared: losses against torch's, ranks against scipy's, runs in seconds."""
+
+import random
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from torch import nn
+
+import regard
+from fit.test_classify_training import OWN, fresh
+from halting import digest, go, go_with_halts
+from regard.data.batch import pad_rows
+from regard.data.pair_batch import PairBatch
+from regard.errors import ConfigError, DataError, MisuseError
+from regard.fit.similar_job import spearman
+from regard.fit.train import Request
+from regard.model.presets import preset
+from regard.model.transformer import Transformer
+from regard.runs.log import read_log
+from regard.runs.recipe import make_recipe
+from regard.training.compute import Compute
+from regard.training.data_parallel import Crew
+from regard.training.objectives import Similarity, packed, unpacked
+from regard.training.shared import can_share
+
+
+def pair_batch() -> PairBatch:
+    first = pad_rows([[1, 7, 9, 2], [1, 8, 2], [1, 5, 6, 7, 2]], 0)
+    second = pad_rows([[1, 7, 2], [1, 11, 12, 2], [1, 9, 2]], 0)
+    return PairBatch(*first, *second, torch.tensor([1.0, 0.2, 0.5]), (3, 4, 5))
+
+
+def encoder() -> Transformer:
+    spec = preset(
+        "tiny", 16, d_model=8, heads=2, ffn_size=12, encoder_layers=1, decoder_layers=0,
+        head="none", dropout=0.0,
+    )  # fmt: skip
+    return Transformer(spec, seed=1).double().eval()
+
+
+def vectors(model: Transformer, batch: PairBatch) -> tuple[torch.Tensor, torch.Tensor]:
+    """Each text alone, without padding: the mean of its tokens' vectors."""
+    found = []
+    for ids, real in ((batch.source, batch.real), (batch.second, batch.second_real)):
+        rows = [model.encode(i[r][None])[0].mean(dim=0) for i, r in zip(ids, real, strict=True)]
+        found.append(torch.stack(rows))
+    return found[0], found[1]
+
+
+def test_a_score_is_torchs_mean_square_of_cosines() -> None:
+    model, batch = encoder(), pair_batch()
+    cosines = nn.CosineSimilarity(dim=-1)(*vectors(model, batch))
+    expected = nn.MSELoss(reduction="sum")(cosines, batch.scores.double())
+    torch.testing.assert_close(Similarity()(model, batch).smoothed, expected)
+
+
+def test_negatives_are_torchs_cross_entropy_over_a_batch() -> None:
+    model, batch = encoder(), pair_batch()
+    u, v = vectors(model, batch)
+    table = torch.stack([nn.CosineSimilarity(dim=-1)(u, one[None]) for one in v], dim=1)
+    expected = nn.CrossEntropyLoss(reduction="sum")(20 * table, torch.arange(3))
+    torch.testing.assert_close(Similarity(negatives=True)(model, batch).smoothed, expected)
+
+
+@pytest.mark.skipif(not can_share(), reason="several workers are for Linux")
+def test_two_workers_find_the_gradient_of_one() -> None:
+    found = []
+    for workers in (1, 2):
+        model = encoder()
+        with closing(Crew(model, Similarity(), Compute(workers=workers), seed=3)) as crew:
+            sums = crew.gradients(1, [pair_batch()])
+            gradients = [w.grad.clone() for w in model.parameters() if w.grad is not None]
+        found.append((sums.plain, gradients))
+    assert found[0][0] == pytest.approx(found[1][0], abs=1e-9)
+    for one, two in zip(found[0][1], found[1][1], strict=True):
+        torch.testing.assert_close(one, two)
+
+
+def test_an_objective_travels() -> None:
+    assert unpacked(packed(Similarity("cls", True, 5.0))) == Similarity("cls", True, 5.0)
+
+
+def test_ranks_are_scipys() -> None:
+    chance = np.random.default_rng(1)
+    one, other = chance.normal(size=100), chance.integers(0, 6, 100)  # with many ties
+    assert spearman(one, other) == pytest.approx(stats.spearmanr(one, other).statistic)
+    assert spearman(np.ones(5), np.arange(5)) == 0.0
+
+
+def ask(folder: Path, *changes: str) -> Request:
+    """Texts are alike as far as they name the same animals and colours."""
+    chance, rows = random.Random(1), []
+    words = ["cat", "dog", "bird", "house", "tree", "sea"]
+    for _ in range(240):
+        one, other = chance.sample(words, 2), chance.sample(words, 2)
+        other = one[::-1] if chance.random() < 0.4 else other
+        same = len({*one} & {*other}) / 2
+        rows.append((f"the {' '.join(one)}", f"a {' '.join(other)}", f"{5 * same:g}"))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "t.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    (folder / "r.toml").write_text(
+        f'objective = "similar"\n[data]\ntexts = "{folder}/t.tsv"\nvalidation = 40\npair = "pair"\n'
+        '[train]\nsteps = 80\ntoken_budget = 600\nschedule = "constant"\nrate = 0.003\nwarmup = 5\n'
+        'validate_every = 40\nthreads = 1\nworkers = 1\nprecision = "fp32"\n'
+    )
+    return Request(recipe=folder / "r.toml", assignments=changes, folder=folder / "run")
+
+
+@pytest.mark.end_to_end
+@pytest.mark.parametrize("name", ["own", "bert", "distilbert"])
+def test_cosines_learn_to_rank(name: str, tmp_path: Path) -> None:
+    keys = OWN if name == "own" else (f"train.start_from={fresh(tmp_path / 'start', name)}",)
+    go(ask(tmp_path, *keys))
+    model = regard.load(tmp_path / "run", device="cpu")
+    assert model.tasks == ("embed",)
+    u, same, other = model.embed(["the cat dog", "a dog cat", "a sea tree"])
+    cosine = [float(u @ v / np.linalg.norm(u) / np.linalg.norm(v)) for v in (same, other)]
+    assert cosine[0] > cosine[1] + 0.2
+    checks = [r for r in read_log(tmp_path / "run/log.jsonl") if r["kind"] == "validation"]
+    assert checks[-1]["spearman"] > 0.7
+    with pytest.raises(MisuseError, match="classify: .* it offers embed, logits"):
+        model.classify("the cat")
+
+
+@pytest.mark.end_to_end
+@pytest.mark.parametrize("loss", ["score", "negatives"])
+def test_resume_is_exact(loss: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = (*OWN, f"similar.loss={loss}", "train.steps=20", "train.validate_every=10")
+    go(ask(tmp_path / "straight", *keys))
+    go_with_halts(ask(tmp_path / "halted", *keys), [1, 13], monkeypatch)
+    assert digest(tmp_path / "halted/run") == digest(tmp_path / "straight/run")
+
+
+def test_what_has_no_score_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"row \d+: score '5', expected a number from 0 to 1"):
+        go(ask(tmp_path, *OWN, "similar.high=1"))
+    base = {"objective": "similar", "data": {"texts": "t.tsv"}}
+    with pytest.raises(ConfigError, match="pair: similar compares two texts"):
+        make_recipe(base, "r")

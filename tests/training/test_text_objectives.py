@@ -1,0 +1,137 @@
+"""Losses of encoders against torch's own, and against `transformers` on the same weights."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+import folders
+from regard.checkpoint.published import load_published
+from regard.data.text_batch import TextBatch, lay_out
+from regard.model.presets import preset
+from regard.model.transformer import Transformer
+from regard.training.compute import Compute
+from regard.training.data_parallel import Crew
+from regard.training.objectives import (
+    Classification,
+    Filling,
+    classification_loss,
+    packed,
+    unpacked,
+)
+from regard.training.shared import can_share
+
+ROWS = [[2, 7, 9, 3, 11, 3], [2, 8, 3], [2, 5, 6, 10, 3], [2, 12, 13, 3, 14, 15, 3]]
+FIRST = [4, 3, 5, 4]  # tokens of the first text
+
+
+def batch(labels: torch.Tensor) -> TextBatch:
+    source, real, segments = lay_out(ROWS, FIRST, pad=0)
+    return TextBatch(source, real, segments, labels, ids=(4, 5, 6, 7))
+
+
+def test_segments_begin_where_the_first_text_ends() -> None:
+    made = batch(torch.tensor([0, 1, 2, 0]))
+    assert made.segments[0].tolist() == [0, 0, 0, 0, 1, 1, 0]
+    assert (
+        made.segments[1].tolist() == [0] * 7 and made.real[1].tolist() == [True] * 3 + [False] * 4
+    )
+    assert (made.tokens, made.targets, made.cells) == (21, 4, 28)
+
+
+def test_one_class_is_torchs_cross_entropy() -> None:
+    logits, labels = torch.randn(4, 3, dtype=torch.float64), torch.tensor([0, 2, 1, 1])
+    for epsilon in (0.0, 0.3):
+        found = classification_loss(logits, batch(labels), epsilon)
+        expected = F.cross_entropy(logits, labels, reduction="sum", label_smoothing=epsilon)
+        torch.testing.assert_close(found.smoothed, expected)
+        torch.testing.assert_close(found.plain, F.cross_entropy(logits, labels, reduction="sum"))
+
+
+def test_several_classes_are_torchs_binary_cross_entropy() -> None:
+    logits, labels = torch.randn(4, 5, dtype=torch.float64), torch.rand(4, 5).round()
+    found = classification_loss(logits, batch(labels), 0.0)
+    expected = torch.nn.BCEWithLogitsLoss()(logits, labels.double())  # a mean over all 20
+    torch.testing.assert_close(found.smoothed / 4, expected)
+
+
+@pytest.mark.parametrize("family", ["bert", "distilbert"])
+@pytest.mark.parametrize("kind", ["single_label_classification", "multi_label_classification"])
+def test_loss_and_gradient_are_those_of_transformers(
+    family: str, kind: str, tmp_path: Path
+) -> None:
+    theirs = folders.bert(
+        tmp_path / "m", "SequenceClassification", family, num_labels=3, problem_type=kind
+    ).eval()  # eval: no dropout
+    ours = load_published(tmp_path / "m").eval()
+    one = kind.startswith("single")
+    labels = torch.tensor([0, 2, 1, 1]) if one else torch.rand(4, 3).round()
+    made = batch(labels)
+    given = {"input_ids": made.source, "attention_mask": made.real.long(), "labels": labels}
+    if family == "bert":
+        given["token_type_ids"] = made.segments
+    expected = theirs(**given).loss
+    expected.backward()
+    found = Classification()(ours, made).smoothed / made.targets
+    found.backward()
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-5)
+    weight = theirs.get_input_embeddings().weight.grad
+    assert ours.source_embedding is not None
+    torch.testing.assert_close(ours.source_embedding.weight.grad, weight, atol=1e-6, rtol=1e-4)
+
+
+def encoder(dropout: float) -> Transformer:
+    spec = preset(
+        "tiny", 16, d_model=8, heads=2, ffn_size=12, encoder_layers=1, decoder_layers=0,
+        head="classes", classes=3, segments=2, dropout=dropout,
+    )  # fmt: skip
+    return Transformer(spec, seed=1).double()
+
+
+@pytest.mark.skipif(not can_share(), reason="several workers are for Linux")
+@pytest.mark.parametrize("several", [False, True])
+def test_two_workers_find_the_gradient_of_one(several: bool) -> None:
+    labels = torch.rand(4, 3).round() if several else torch.tensor([0, 2, 1, 1])
+    found = []
+    for workers in (1, 2):
+        model = encoder(dropout=0.0)
+        with closing(Crew(model, Classification(0.1), Compute(workers=workers), seed=3)) as crew:
+            sums = crew.gradients(1, [batch(labels)])
+            gradients = [None if w.grad is None else w.grad.clone() for w in model.parameters()]
+        found.append((sums, gradients))
+    assert found[0][0].smoothed == pytest.approx(found[1][0].smoothed, abs=1e-9)
+    for one, two in zip(found[0][1], found[1][1], strict=True):
+        assert (one is None) == (two is None)
+        if one is not None and two is not None:
+            torch.testing.assert_close(one, two)
+
+
+def test_halves_are_the_rows_of_the_whole() -> None:
+    """With dropout: what memory forces into halves has the masks of the whole."""
+    model, whole = encoder(dropout=0.3), batch(torch.tensor([0, 2, 1, 1]))
+    found = []
+    for most in (None, 1):  # cells of a part: 1 leaves single rows
+        with closing(Crew(model, Classification(), Compute(), seed=3, most=most)) as crew:
+            sums = crew.gradients(1, [whole])
+            found.append((sums.plain, [w.grad.clone() for w in model.parameters()]))
+    assert found[0][0] == pytest.approx(found[1][0], abs=1e-12)
+    for one, two in zip(found[0][1], found[1][1], strict=True):
+        torch.testing.assert_close(one, two)
+
+
+def test_an_objective_travels_as_name_and_fields() -> None:
+    assert packed(Classification(0.25)) == {"name": "classify", "fields": {"smoothing": 0.25}}
+    assert unpacked(packed(Filling(0.5))) == Filling(0.5)
+
+
+def test_parts_are_as_narrow_as_their_rows() -> None:
+    labels = torch.arange(28).view(4, 7)
+    made = batch(labels)
+    parts = made.split(2)
+    assert [part.ids for part in parts] == [(4, 5, 6), (7,)]
+    for part in parts:
+        width = int(part.real.sum(dim=1).max())
+        assert part.source.shape[1] == part.labels.shape[1] == width
+    assert torch.cat([part.real.sum(dim=1) for part in parts]).tolist() == list(map(len, ROWS))
