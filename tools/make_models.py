@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from regard.answer.load import load_run
+from regard.api.model import load
 from regard.bundle.box import BOX, CARD, Boxed, models_in_the_box, pack
 from regard.checkpoint.files import read_json
 from regard.data.phrasebook.corpus import phrasebook
@@ -56,15 +56,15 @@ def card(name: str, run: Path) -> dict[str, Any]:
 
 def scores(run: Path) -> dict[str, Any]:
     """BLEU, chrF, slices and notes of a run folder, by torch."""
-    model = load_run(run, "cpu")
-    pairs = pairs_to_score(model.run, None, None, slices=True)
-    outputs = translate_all(model, pairs.sources, model.search)
+    model = load(run, "cpu", engine="torch")
+    pairs = pairs_to_score(model.bundle.run, None, None, slices=True)
+    outputs = translate_all(model, pairs.sources, model.bundle.settings.search)
     total = score(outputs, pairs.references)
-    notes, slips = score_notes(model, model.search)
+    notes, slips = score_notes(model, model.bundle.settings.search)
     return {
         "set": pairs.name,
         "sentences": total.sentences,
-        "beam": model.search.beam,
+        "beam": model.bundle.settings.search.beam,
         "bleu": round(total.bleu, 2),
         "chrf": round(total.chrf, 2),
         "exact": round(total.exact, 2),

@@ -27,12 +27,11 @@ Embed = Callable[[list[str]], np.ndarray]
 def _own(job: Job) -> tuple[Embed, str]:
     import torch
 
-    from regard.answer.published import open_published
-    from regard.engines.engines import Asked
+    from regard.api.model import load
 
-    asked = Asked(precision=job.options.get("precision", "auto"))
-    model = open_published(job.model, "cpu", asked=asked)
-    chosen = f"precision {asked.precision}: {model.embedder.precision}"
+    precision = job.options.get("precision", "auto")
+    model = load(job.model, "cpu", precision=precision)
+    chosen = f"precision {precision}: {model.embedder.precision}"
     return model.embed, f"embed(sentences); {chosen}, threads {torch.get_num_threads()}"
 
 

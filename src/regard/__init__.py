@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING
 from regard.version import __version__
 
 if TYPE_CHECKING:
-    from regard.answer.load import Model, load
-    from regard.answer.published import Published
+    from regard.api.model import Model, load
     from regard.search.index import index_folder
     from regard.search.query import open_index
 
-__all__ = ["Model", "Published", "__version__", "index_folder", "load", "open_index"]
+__all__ = ["Model", "__version__", "index_folder", "load", "open_index"]
 
 _LAZY = {
-    "load": "regard.answer.load",
-    "Model": "regard.answer.load",
-    "Published": "regard.answer.published",
+    "load": "regard.api.model",
+    "Model": "regard.api.model",
     "index_folder": "regard.search.index",
     "open_index": "regard.search.query",
 }

@@ -10,8 +10,9 @@ import transformers
 
 import parity.twins as twins
 from regard.answer import embed
-from regard.answer.published import open_published
-from regard.bundle.pooling import Layout, read_layout
+from regard.answer.encoder_batches import numbers_by_length
+from regard.api.model import load
+from regard.bundle.pooling import Pooling, read_pooling
 from regard.errors import CheckpointError, DataError
 from regard.text.published import load_tokenizer
 
@@ -67,7 +68,7 @@ LAYOUTS = {
 def test_each_layout_gives_their_vectors(name: str, folder: Path) -> None:
     steps, pooling, limit = LAYOUTS[name]
     write_layout(folder, steps, {"word_embedding_dimension": 20} | pooling, limit)
-    model = open_published(folder, "cpu")
+    model = load(folder, "cpu")
     theirs = library.SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
     ours = model.embed(TEXTS)
     assert ours.shape == theirs.shape
@@ -77,15 +78,15 @@ def test_each_layout_gives_their_vectors(name: str, folder: Path) -> None:
 
 def test_without_a_layout_it_is_the_mean(folder: Path) -> None:
     (folder / "modules.json").unlink(missing_ok=True)
-    assert read_layout(folder) == Layout()
-    model = open_published(folder, "cpu")
+    assert read_pooling(folder) == Pooling()
+    model = load(folder, "cpu")
     theirs = library.SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
     assert np.abs(model.embed(TEXTS) - theirs).max() < 1e-5
 
 
 def test_threads_give_the_vectors_of_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small batches, so that each thread has several; the vectors stay in the texts' order."""
-    model = open_published(folder, "cpu")
+    model = load(folder, "cpu")
     texts = [" ".join(WORDS[5 + n % 6] for n in range(a, a + a % 9)) for a in range(60)]
     monkeypatch.setattr(embed, "TOKEN_BUDGET", 16)
     before = torch.get_num_threads()
@@ -103,20 +104,20 @@ def test_threads_give_the_vectors_of_one(folder: Path, monkeypatch: pytest.Monke
 
 
 def test_changed_weights_give_other_vectors(folder: Path) -> None:
-    model = open_published(folder, "cpu")
+    model = load(folder, "cpu")
     before = model.embed(TEXTS)
     with torch.no_grad():
         model.transformer.encoder.layers[0].attention.query.weight.mul_(3)  # type: ignore[union-attr,index]
     after = model.embed(TEXTS)
     assert np.abs(after - before).max() > 1e-3
-    fresh = embed.Embedder(model.transformer, model.tokenizer, read_layout(folder))  # type: ignore[arg-type]
+    fresh = embed.Embedder(model.transformer, model.tokenizer, read_pooling(folder))  # type: ignore[arg-type]
     assert np.array_equal(after, fresh(TEXTS))
 
 
 def test_a_text_that_stands_twice_is_read_once(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = open_published(folder, "cpu")
+    model = load(folder, "cpu")
     model.embed("a")
     packed = model.embedder._packed
     read: list[list[int]] = []
@@ -144,7 +145,7 @@ def test_many_texts_are_cut_as_each_by_itself(folder: Path) -> None:
 
 def test_batches_have_a_budget_and_every_text_once() -> None:
     lengths = [3, 9, 0, 4, 4, 1, 1, 1, 20]
-    batches = list(embed.token_batches(lengths, 8))
+    batches = list(numbers_by_length(lengths, 8))
     assert batches == [[8], [1], [3, 4], [0, 5], [6, 7]]
     places = [len(numbers) * lengths[numbers[0]] for numbers in batches]
     assert max(places[2:]) <= 8  # one that is longer by itself is alone
@@ -162,7 +163,7 @@ REFUSED = {
 def test_what_is_not_known_is_refused_by_name(name: str, tmp_path: Path) -> None:
     write_layout(tmp_path, REFUSED[name][0], REFUSED[name][1], 23)
     with pytest.raises(CheckpointError, match=name.split(".")[-1]):
-        read_layout(tmp_path)
+        read_pooling(tmp_path)
 
 
 def test_a_step_may_not_lie_outside(tmp_path: Path) -> None:
@@ -170,7 +171,7 @@ def test_a_step_may_not_lie_outside(tmp_path: Path) -> None:
     path = tmp_path / "modules.json"
     path.write_text(path.read_text().replace("1_Pooling", "../1_Pooling"))
     with pytest.raises(CheckpointError, match="not a plain file name"):
-        read_layout(tmp_path)
+        read_pooling(tmp_path)
 
 
 def test_without_tokenizer_files_the_error_says_what_is_missing(
@@ -179,4 +180,4 @@ def test_without_tokenizer_files_the_error_says_what_is_missing(
     for name in ("config.json", "model.safetensors"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     with pytest.raises(DataError, match="vocab.txt"):
-        open_published(tmp_path, "cpu").embed("a")
+        load(tmp_path, "cpu").embed("a")

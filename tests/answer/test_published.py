@@ -19,8 +19,10 @@ from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPi
 import folders
 import regard
 import small_models
+from in_memory import with_settings
 from regard.answer.prompt import fitting
-from regard.answer.published import Published
+from regard.api.model import Model
+from regard.bundle.bundle import open_run_bundle
 from regard.bundle.generation_settings import read_settings
 from regard.bundle.named import is_hub_name
 from regard.decode.rules import Rules
@@ -36,7 +38,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def models(root: Path) -> dict[str, tuple[Any, Published]]:
+def models(root: Path) -> dict[str, tuple[Any, Model]]:
     """Each kind of model: their twin and ours."""
     made = {
         "bert": folders.bert(root / "bert", "MaskedLM"),
@@ -82,7 +84,7 @@ CALLS = {
 
 @pytest.mark.parametrize("name", OFFERS)
 def test_a_task_that_is_not_offered_names_those_that_are(
-    name: str, models: dict[str, tuple[Any, Published]]
+    name: str, models: dict[str, tuple[Any, Model]]
 ) -> None:
     model = models[name][1]
     assert model.tasks == OFFERS[name]
@@ -95,7 +97,7 @@ def test_a_task_that_is_not_offered_names_those_that_are(
 
 @pytest.mark.parametrize("name", [n for n in OFFERS if n not in ("vit", "trunk")])
 def test_logits_need_no_tokenizer_and_equal_theirs(
-    name: str, models: dict[str, tuple[Any, Published]], tmp_path: Path
+    name: str, models: dict[str, tuple[Any, Model]], tmp_path: Path
 ) -> None:
     theirs, loaded = models[name]
     for file in ("config.json", "model.safetensors"):
@@ -127,7 +129,7 @@ def test_logits_need_no_tokenizer_and_equal_theirs(
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "t5", "vit"])
 def test_pickled_weights_are_read_when_allowed(
-    name: str, models: dict[str, tuple[Any, Published]], tmp_path: Path
+    name: str, models: dict[str, tuple[Any, Model]], tmp_path: Path
 ) -> None:
     """A folder as it was before safetensors: the twin's own state dict, by torch.save."""
     theirs, safe = models[name]
@@ -153,14 +155,14 @@ def test_pickled_weights_are_read_when_allowed(
     assert (got - expected).abs().max() < 1e-5
 
 
-def test_padding_before_a_text_changes_nothing(models: dict[str, tuple[Any, Published]]) -> None:
+def test_padding_before_a_text_changes_nothing(models: dict[str, tuple[Any, Model]]) -> None:
     for name in ("gpt2", "llama"):
         model = models[name][1]
         padded = model.logits([[0, 0, 5, 6, 7]], [[0, 0, 1, 1, 1]])[0, 2:]
         assert (padded - model.logits([5, 6, 7])[0]).abs().max() < 1e-5
 
 
-def test_wrong_ids_are_named(models: dict[str, tuple[Any, Published]]) -> None:
+def test_wrong_ids_are_named(models: dict[str, tuple[Any, Model]]) -> None:
     bert, t5, vit = (models[name][1] for name in ("bert", "t5", "vit"))
     with pytest.raises(MisuseError, match="ids: got numbers from 1 to 9999, expected 0 to"):
         bert.logits([1, 9999])
@@ -187,7 +189,7 @@ def test_wrong_ids_are_named(models: dict[str, tuple[Any, Published]]) -> None:
 
 
 @pytest.mark.parametrize("name", ["bert", "distilbert"])
-def test_fill_equals_their_softmax(name: str, models: dict[str, tuple[Any, Published]]) -> None:
+def test_fill_equals_their_softmax(name: str, models: dict[str, tuple[Any, Model]]) -> None:
     theirs, ours = models[name]
     found = ours.fill("the [MASK] sat on [MASK] mat.", top=3)
     assert ours.tokenizer is not None
@@ -204,7 +206,7 @@ def test_fill_equals_their_softmax(name: str, models: dict[str, tuple[Any, Publi
     assert first.text == f"the {first.word} sat on [MASK] mat." or first.word.startswith("##")
 
 
-def test_fill_says_what_is_missing(models: dict[str, tuple[Any, Published]]) -> None:
+def test_fill_says_what_is_missing(models: dict[str, tuple[Any, Model]]) -> None:
     with pytest.raises(MisuseError, match=r"the text has no \[MASK\]"):
         models["bert"][1].fill(TEXT)
     with pytest.raises(MisuseError, match="tokens, this model reads at most 23; shorten it"):
@@ -225,7 +227,7 @@ WRONG = {
 }
 
 
-def test_wrong_types_are_named(models: dict[str, tuple[Any, Published]], root: Path) -> None:
+def test_wrong_types_are_named(models: dict[str, tuple[Any, Model]], root: Path) -> None:
     """In a process of its own: here, while tests run, annotations are checked before."""
     program = ["import regard"]
     for name in ("bert", "classes", "gpt2", "vit"):
@@ -239,7 +241,7 @@ def test_wrong_types_are_named(models: dict[str, tuple[Any, Published]], root: P
         assert message in line
 
 
-def test_a_text_without_tokens_is_refused(models: dict[str, tuple[Any, Published]]) -> None:
+def test_a_text_without_tokens_is_refused(models: dict[str, tuple[Any, Model]]) -> None:
     model = models["classes"][1]
     assert model.tokenizer is not None
     nothing = replace(model.tokenizer.encode("a"), ids=(), segments=())
@@ -247,7 +249,7 @@ def test_a_text_without_tokens_is_refused(models: dict[str, tuple[Any, Published
         fitting(nothing, model.transformer, "classify")
 
 
-def test_classify_equals_their_softmax(models: dict[str, tuple[Any, Published]]) -> None:
+def test_classify_equals_their_softmax(models: dict[str, tuple[Any, Model]]) -> None:
     theirs, ours = models["classes"]
     assert ours.tokenizer is not None
     encoded = ours.tokenizer.encode("the cat", "the dog")
@@ -263,7 +265,7 @@ def test_classify_equals_their_softmax(models: dict[str, tuple[Any, Published]])
     assert len(ours.classify("the cat", top=1)) == 1
 
 
-def test_classify_labels_each_token(models: dict[str, tuple[Any, Published]]) -> None:
+def test_classify_labels_each_token(models: dict[str, tuple[Any, Model]]) -> None:
     theirs, ours = models["labels"]
     assert ours.tokenizer is not None
     encoded = ours.tokenizer.encode("the cat.")
@@ -278,7 +280,7 @@ def test_classify_labels_each_token(models: dict[str, tuple[Any, Published]]) ->
 @pytest.mark.parametrize("name", ["gpt2", "llama"])
 @pytest.mark.parametrize("prompt", [TEXT, "the", "two birds — naïve 猫"])
 def test_greedy_completion_is_theirs(
-    name: str, prompt: str, models: dict[str, tuple[Any, Published]]
+    name: str, prompt: str, models: dict[str, tuple[Any, Model]]
 ) -> None:
     theirs, ours = models[name]
     assert ours.tokenizer is not None
@@ -286,7 +288,7 @@ def test_greedy_completion_is_theirs(
     out = theirs.generate(torch.tensor([ids]), max_new_tokens=20, do_sample=False)[0].tolist()
     assert out[: len(ids)] == ids
     new = out[len(ids) :]
-    ends = ours.settings.ends
+    ends = ours.bundle.settings.ends
     new = new[:-1] if new and new[-1] in ends else new
     whole = ours.tokenizer.decode(out)
     before = ours.tokenizer.decode(ids)
@@ -295,7 +297,7 @@ def test_greedy_completion_is_theirs(
     assert len(new) <= 5 or len(pieces) > 1
 
 
-def test_completion_ends_where_the_positions_end(models: dict[str, tuple[Any, Published]]) -> None:
+def test_completion_ends_where_the_positions_end(models: dict[str, tuple[Any, Model]]) -> None:
     model = models["gpt2"][1]
     with pytest.raises(MisuseError, match="this model holds 61 and needs room"):
         model.complete("猫" * 61)
@@ -303,7 +305,7 @@ def test_completion_ends_where_the_positions_end(models: dict[str, tuple[Any, Pu
 
 
 def test_an_empty_prompt_starts_from_the_first_token(
-    models: dict[str, tuple[Any, Published]],
+    models: dict[str, tuple[Any, Model]],
 ) -> None:
     theirs, ours = models["gpt2"]
     out = theirs.generate(torch.tensor([[0]]), max_new_tokens=8, do_sample=False)[0].tolist()
@@ -311,7 +313,7 @@ def test_an_empty_prompt_starts_from_the_first_token(
     assert ours.complete("", max_tokens=8) == ours.tokenizer.decode(out)
 
 
-def test_the_same_seed_draws_the_same_text(models: dict[str, tuple[Any, Published]]) -> None:
+def test_the_same_seed_draws_the_same_text(models: dict[str, tuple[Any, Model]]) -> None:
     model = models["gpt2"][1]
     torch.manual_seed(7)
     before = torch.get_rng_state()
@@ -362,23 +364,23 @@ def test_wrong_sampling_is_named(wrong: dict[str, Any], message: str) -> None:
         Sampling(**wrong)
 
 
-def test_unknown_options_are_named(models: dict[str, tuple[Any, Published]]) -> None:
+def test_unknown_options_are_named(models: dict[str, tuple[Any, Model]]) -> None:
     with pytest.raises(MisuseError, match='unknown option .topk.; did you mean "top_k"'):
         models["gpt2"][1].complete("a", topk=3)
     with pytest.raises(MisuseError, match="generate: unknown option 'beams'"):
         models["t5"][1].generate("a", beams=3)
 
 
-def their_ids(theirs: Any, ours: Published, text: str, **options: Any) -> list[int]:
+def their_ids(theirs: Any, ours: Model, text: str, **options: Any) -> list[int]:
     """Their output without start, end and padding."""
     assert ours.tokenizer is not None
     out = theirs.generate(torch.tensor([ours.tokenizer.encode(text).ids]), **options)[0].tolist()
-    end = ours.settings.ends[0]
+    end = ours.bundle.settings.ends[0]
     return out[1 : out.index(end, 1)] if end in out[1:] else out[1:]
 
 
 @pytest.mark.parametrize("text", [TEXT, "one", "a bad blue bird is not a good tree."])
-def test_greedy_generation_is_theirs(text: str, models: dict[str, tuple[Any, Published]]) -> None:
+def test_greedy_generation_is_theirs(text: str, models: dict[str, tuple[Any, Model]]) -> None:
     for name in ("t5", "marian"):
         theirs, ours = models[name]
         expected = their_ids(theirs, ours, text, max_length=24, num_beams=1, do_sample=False)
@@ -391,38 +393,39 @@ def test_greedy_generation_is_theirs(text: str, models: dict[str, tuple[Any, Pub
 @pytest.mark.parametrize("penalty", [0.6, 1.0, 2.0])
 @pytest.mark.parametrize("beams", [2, 4])
 def test_beam_search_is_theirs(
-    beams: int, penalty: float, early: bool | str, models: dict[str, tuple[Any, Published]]
+    beams: int, penalty: float, early: bool | str, models: dict[str, tuple[Any, Model]]
 ) -> None:
     stop = {False: "likely", True: "first-k", "never": "exact"}[early]
     options = dict(num_beams=beams, length_penalty=penalty, early_stopping=early)
     for name in ("marian", "t5"):
         theirs, ours = models[name]
         for text in (TEXT, "one", "a bad blue bird is not a good tree."):
-            forced = dict(forced_eos_token_id=ours.settings.ends[0])
+            forced = dict(forced_eos_token_id=ours.bundle.settings.ends[0])
             expected = their_ids(theirs, ours, text, max_length=13, **options, **forced)
-            ours = replace(ours, settings=replace(ours.settings, rules=Rules(must_end=True)))
+            settings = replace(ours.bundle.settings, rules=Rules(must_end=True))
+            ours = with_settings(ours, settings)
             search = dict(beam=beams, alpha=penalty, stop=stop, max_length=12)
             found = ours.outputs(ours.tasks[0], [text], **search)
             assert list(found[0][0].ids) == expected
 
 
 def test_what_the_folder_asks_for_is_the_default(
-    models: dict[str, tuple[Any, Published]], tmp_path: Path
+    models: dict[str, tuple[Any, Model]], tmp_path: Path
 ) -> None:
     theirs, ours = models["marian"]
-    assert ours.search.beam == 3 and ours.search.max_length == 23
+    assert ours.bundle.settings.search.beam == 3 and ours.bundle.settings.search.max_length == 23
     found = ours.translations([TEXT])[0][0]
     assert list(found.ids) == their_ids(theirs, ours, TEXT)
-    pad = ours.settings.pad
-    assert ours.settings.start == pad and ours.settings.rules.never == (pad,)
+    pad = ours.bundle.settings.pad
+    assert ours.bundle.settings.start == pad and ours.bundle.settings.rules.never == (pad,)
     assert ours.translate(["", TEXT]) == ["", ours.translate(TEXT)]
 
 
-def test_pad_is_never_output(models: dict[str, tuple[Any, Published]], tmp_path: Path) -> None:
+def test_pad_is_never_output(models: dict[str, tuple[Any, Model]], tmp_path: Path) -> None:
     """Marian with a bias that makes pad the likeliest token at every step."""
     theirs, ours = models["marian"]
     model = regard.load(ours.folder, device="cpu")
-    pad = ours.settings.pad
+    pad = ours.bundle.settings.pad
     with torch.no_grad():
         model.transformer.output.bias[pad] = 100.0
     for beam in (1, 3):
@@ -430,7 +433,7 @@ def test_pad_is_never_output(models: dict[str, tuple[Any, Published]], tmp_path:
         assert all(pad not in one.ids for one in found) and found[0].finished
 
 
-def test_ids_beyond_the_vocabulary_have_no_text(models: dict[str, tuple[Any, Published]]) -> None:
+def test_ids_beyond_the_vocabulary_have_no_text(models: dict[str, tuple[Any, Model]]) -> None:
     model = models["t5"][1]
     assert model.tokenizer is not None and model.tokenizer.size < model.spec.vocabulary
     beyond = model.spec.vocabulary - 1
@@ -442,7 +445,7 @@ def test_ids_beyond_the_vocabulary_have_no_text(models: dict[str, tuple[Any, Pub
 
 
 def test_see_equals_their_processor_and_softmax(
-    models: dict[str, tuple[Any, Published]], tmp_path: Path
+    models: dict[str, tuple[Any, Model]], tmp_path: Path
 ) -> None:
     theirs, ours = models["vit"]
     noise = np.random.default_rng(0).integers(0, 256, (31, 47, 3), dtype=np.uint8)
@@ -512,7 +515,7 @@ def test_a_small_model_may_keep_the_ids_of_the_large_one(tmp_path: Path) -> None
     ids = torch.tensor([[5, 6, 7]])
     with torch.no_grad():
         assert (ours.logits(ids) - theirs(ids).logits).abs().max() < 1e-5
-    assert any("eos_token_id = 50256" in one for one in ours.settings.ignored)
+    assert any("eos_token_id = 50256" in one for one in ours.bundle.settings.ignored)
 
 
 def test_an_end_that_is_forced_needs_an_end(tmp_path: Path) -> None:
@@ -543,7 +546,7 @@ def test_wrong_settings_are_named(generation: dict[str, Any], message: str, tmp_
 
 
 def test_a_foreign_tokenizer_is_refused(
-    models: dict[str, tuple[Any, Published]], tmp_path: Path
+    models: dict[str, tuple[Any, Model]], tmp_path: Path
 ) -> None:
     for file in ("config.json", "model.safetensors"):
         (tmp_path / file).write_bytes((models["trunk"][1].folder / file).read_bytes())
@@ -561,7 +564,7 @@ def test_a_name_of_the_hub_is_not_a_path(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_cache_of_the_hub_comes_first(
-    models: dict[str, tuple[Any, Published]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    models: dict[str, tuple[Any, Model]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import huggingface_hub
     from huggingface_hub.errors import LocalEntryNotFoundError
@@ -605,12 +608,10 @@ def test_without_a_network_the_error_says_so(
 
 
 def test_commands_for_runs_say_that_a_published_folder_is_none(
-    models: dict[str, tuple[Any, Published]],
+    models: dict[str, tuple[Any, Model]],
 ) -> None:
-    from regard.answer.load import load_run
-
     with pytest.raises(MisuseError, match="a published model; this command reads the run"):
-        load_run(models["bert"][1].folder)
+        open_run_bundle(models["bert"][1].folder)
 
 
 def test_a_run_offers_translation_only(toy_run: Path) -> None:
@@ -640,7 +641,7 @@ def test_a_run_gives_its_logits(toy_run: Path) -> None:
 
 
 def test_a_converted_folder_is_the_same_model(
-    models: dict[str, tuple[Any, Published]], tmp_path: Path
+    models: dict[str, tuple[Any, Model]], tmp_path: Path
 ) -> None:
     from regard.checkpoint.converted import save_converted
 

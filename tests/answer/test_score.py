@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import regard
-from regard.answer.load import Model
+from regard.api.model import Model
 from regard.errors import DataError, MisuseError
 
 pytestmark = pytest.mark.end_to_end

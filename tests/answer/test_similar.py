@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import folders
-from regard.answer.published import open_published
 from regard.answer.similar import agreement, by_score, compare, cosines, read_pairs
+from regard.api.model import load
 from regard.datasets.find import find
 from regard.datasets.table import named
 from regard.errors import DataError, MisuseError
@@ -110,7 +110,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("family", ["bert", "distilbert"])
 def test_a_model_compares_texts_and_lists(family: str, tmp_path: Path) -> None:
     folders.bert(tmp_path / "m", "", family)
-    model = open_published(tmp_path / "m", "cpu")
+    model = load(tmp_path / "m", "cpu")
     a, b = model.embed(["the cat sat", "a red house"]).astype(np.float64)
     expected = a @ b / np.sqrt((a @ a) * (b @ b))
     assert model.similar("the cat sat", "a red house") == pytest.approx(expected, abs=1e-6)
@@ -128,7 +128,7 @@ def test_minilm_ranks_sts_b_as_published() -> None:
     if folder is None:
         pytest.skip("STS-B is not here: set REGARD_DATA")
     pairs, _ = read_pairs(folder / "stsb-en-dev.csv")
-    model = open_published(Path(package.MODEL_DIR), "cpu")
+    model = load(Path(package.MODEL_DIR), "cpu")
     found = agreement(model.similar(pairs.firsts, pairs.seconds), pairs.scores)
     assert len(pairs.scores) == 1500
     assert found.spearman == pytest.approx(0.867, abs=0.0005)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from attacks.craft import canary, good
-from regard.answer.published import open_published
+from regard.api.model import load
 from regard.errors import CheckpointError, DataError
 from regard.text.published import load_tokenizer
 from regard.text.published_files import MAX_FILE
@@ -127,7 +127,7 @@ def test_a_vocabulary_larger_than_the_table(surplus: int, tmp_path: Path) -> Non
     more = [f"w{i}" for i in range(31 - len(WORDS) + surplus)]
     lines(folder, "vocab.txt", "\n".join([*WORDS, *more]))
     with pytest.raises(CheckpointError, match=f"knows {31 + surplus} tokens, the weights 31"):
-        open_published(folder, "cpu")
+        load(folder, "cpu")
 
 
 def test_a_template_is_never_run(tmp_path: Path) -> None:

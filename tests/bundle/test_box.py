@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load, save
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save
 
-from regard.answer.load import Model, load_run
+from regard.api.model import Model, load
 from regard.bundle.box import WEIGHTS, Boxed, models_in_the_box, narrowed, pack, widened
 from regard.data.phrasebook.corpus import Entry
 from regard.errors import CheckpointError
@@ -43,22 +44,22 @@ def test_a_card_says_what_one_asks(name: str) -> None:
 
 
 def opened(name: str) -> Model:
-    return load_run(models_in_the_box()[name].unpacked(), "cpu")
+    return load(models_in_the_box()[name].unpacked(), "cpu", engine="torch")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_notes_come_out_exactly(name: str) -> None:
     model = opened(name)
-    (row,), slips = score_notes(model, model.search)
+    (row,), slips = score_notes(model, model.bundle.settings.search)
     assert not slips and row.sentences == 51
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_hundred_sentences_are_as_good_as_the_card_says(name: str) -> None:
     model, stated = opened(name), models_in_the_box()[name].card["scores"]
-    pairs = pairs_to_score(model.run, None, None, slices=True)
+    pairs = pairs_to_score(model.bundle.run, None, None, slices=True)
     step = len(pairs.sources) // 100
-    outputs = translate_all(model, pairs.sources[::step][:100], model.search)
+    outputs = translate_all(model, pairs.sources[::step][:100], model.bundle.settings.search)
     found = score(outputs, pairs.references[::step][:100])
     # A hundred of some 1,400: the share of exact ones is within four standard errors.
     share = stated["exact"] / 100
@@ -70,8 +71,8 @@ def test_a_hundred_sentences_are_as_good_as_the_card_says(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_all_sentences_are_as_good_as_the_card_says(name: str) -> None:
     model, stated = opened(name), models_in_the_box()[name].card["scores"]
-    pairs = pairs_to_score(model.run, None, None, slices=True)
-    outputs = translate_all(model, pairs.sources, model.search)
+    pairs = pairs_to_score(model.bundle.run, None, None, slices=True)
+    outputs = translate_all(model, pairs.sources, model.bundle.settings.search)
     found = score(outputs, pairs.references)
     # Another processor may round otherwise and turn a sentence or two.
     assert abs(found.bleu - stated["bleu"]) < 0.2
@@ -83,7 +84,7 @@ def test_all_sentences_are_as_good_as_the_card_says(name: str) -> None:
 def test_unknown_words_are_named() -> None:
     model = opened("demo-de")
     assert model.unknown_words("The animal likes quantum ice cream.") == ["quantum"]
-    for entry in pairs_to_score(model.run, None, None, slices=True).sources[:50]:
+    for entry in pairs_to_score(model.bundle.run, None, None, slices=True).sources[:50]:
         assert model.unknown_words(entry) == []
 
 
@@ -93,8 +94,9 @@ def test_weights_survive_the_way_there_and_back() -> None:
     ties = torch.tensor([1 + 2**-8, 1 + 3 * 2**-8, -(1 + 2**-8)])  # half way: to the even one
     tensors = {"b": exact.float(), "a": rounded, "ties": ties}
     packed = narrowed(save(tensors))
-    assert {k: v.dtype for k, v in load(packed).items()} == dict.fromkeys(tensors, torch.bfloat16)
-    again = load(widened(packed))
+    dtypes = {name: tensor.dtype for name, tensor in load_tensors(packed).items()}
+    assert dtypes == dict.fromkeys(tensors, torch.bfloat16)
+    again = load_tensors(widened(packed))
     for name, tensor in tensors.items():
         assert torch.equal(again[name], tensor.bfloat16().float()), name  # torch's own rounding
 

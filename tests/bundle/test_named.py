@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 import regard
-from regard.answer.load import load_run
 from regard.bundle import named
+from regard.bundle.bundle import open_run_bundle
 from regard.bundle.named import Packaged, folder_of, kept_name, located
 from regard.cli.main import group
 from regard.errors import CheckpointError, MisuseError
@@ -82,7 +82,7 @@ def test_a_kept_name_is_found_from_any_folder(packaged: Path) -> None:
 
 def test_a_command_for_runs_fetches_nothing_to_refuse_it() -> None:
     with pytest.raises(MisuseError, match="owner/name: a published model; this command reads"):
-        load_run("owner/name")
+        open_run_bundle("owner/name")
 
 
 def test_a_link_is_called_by_its_own_name(tmp_path: Path) -> None:

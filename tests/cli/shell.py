@@ -85,7 +85,7 @@ def serve() -> None:
     get_ready()
     import torch._dynamo  # noqa: F401
 
-    import regard.answer.published
+    import regard.api.model
     import regard.evaluate.translations
     import regard.fit.train  # noqa: F401
 

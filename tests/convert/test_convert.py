@@ -9,7 +9,7 @@ import transformers
 
 import small_models
 import toy
-from regard.answer.load import load, load_run
+from regard.api.model import load
 from regard.checkpoint.published import load_published
 from regard.convert import convert as module
 from regard.convert.convert import convert
@@ -123,7 +123,7 @@ def post_norm_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_run_becomes_marian_and_translates_the_same(post_norm_run: Path, tmp_path: Path) -> None:
     made = convert(post_norm_run, tmp_path / "m", "hf")
     assert made.family == "marian"
-    ours = load_run(post_norm_run, "cpu").transformer
+    ours = load(post_norm_run, "cpu", engine="torch").transformer
     theirs = transformers.MarianMTModel.from_pretrained(tmp_path / "m").eval()
     source, target = torch.randint(4, 300, (2, 6)), torch.randint(4, 300, (2, 5))
     with torch.no_grad():
@@ -133,7 +133,7 @@ def test_a_run_becomes_marian_and_translates_the_same(post_norm_run: Path, tmp_p
     model = load(tmp_path / "m", "cpu")
     greedy = {"beam": 1, "max_length": 8}
     texts = ["red cat", "two blue birds"]
-    expected_texts = load_run(post_norm_run, "cpu").translate(texts, **greedy)
+    expected_texts = load(post_norm_run, "cpu", engine="torch").translate(texts, **greedy)
     assert model.translate(texts, **greedy) == expected_texts
     again = transformers.PreTrainedTokenizerFast.from_pretrained(tmp_path / "m")
     assert again("red cat")["input_ids"][-1] == 2

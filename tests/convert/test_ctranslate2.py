@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tokenizers import Tokenizer
 
 import folders
-from regard.answer.load import load, load_run
+from regard.api.model import load
 from regard.cli.main import group
 from regard.convert import ctranslate2 as module
 from regard.convert.convert import convert
@@ -34,7 +34,7 @@ def test_a_run(toy_run: Path, tmp_path: Path) -> None:
     rows = [tokenizer.encode(text) for text in TEXTS]
     found = translator.translate_batch([row.tokens for row in rows], beam_size=1)
     ids = [tuple(tokenizer.token_to_id(t) for t in each.hypotheses[0]) for each in found]
-    model = load_run(toy_run, "cpu")
+    model = load(toy_run, "cpu", engine="torch")
     engine = TorchEngine(model.transformer, Frame(0, 1, 2))
     wanted = engine.submit([row.ids for row in rows], Search(beam=1, max_length=256))()
     engine.close()

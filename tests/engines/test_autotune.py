@@ -5,16 +5,17 @@ The engines are fakes that move a fake clock: nothing sleeps and nothing is meas
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import regard.decode.engines.torch as torch_engine
-from regard.answer.open_home import open_home
+from regard.answer.weights import read_transformer
+from regard.bundle.bundle import Bundle, open_bundle
 from regard.bundle.engine_choice import Choice
-from regard.bundle.home import Home
+from regard.bundle.generation_settings import Settings
 from regard.decode.engine import Layout, Pending, Row
 from regard.decode.hypothesis import Hypothesis, Search
 from regard.engines import agreement
@@ -75,18 +76,20 @@ class Fake:
 
 
 @pytest.fixture
-def home(toy_run: Path) -> Home:
+def bundle(toy_run: Path, monkeypatch: pytest.MonkeyPatch) -> Bundle:
     """A run with more held-out pairs than the toy has, each of them another."""
     words = ("red", "blue", "cat", "dog", "one", "two", "house", "tree")
     lines = [" ".join(words[n // 8**k % 8] for k in range(4)) for n in range(COUNT)]
-    known = open_home(toy_run, "cpu")
-    return replace(known, probe=lambda: [(line, line) for line in lines])
+    monkeypatch.setattr(Bundle, "probe", lambda self: [(line, line) for line in lines])
+    return open_bundle(toy_run)
 
 
 def settled(
-    world: World, home: Home, patch: pytest.MonkeyPatch, before: Choice | None = None
+    world: World, bundle: Bundle, patch: pytest.MonkeyPatch, before: Choice | None = None
 ) -> Choice:
-    def library(home: Home, weights: str, layout: Layout, say: object) -> Any:
+    def library(*parts: object, say: object) -> Any:
+        layout = parts[-1]
+        assert isinstance(layout, Layout)
         return Fake(world, "ctranslate2", layout)
 
     def torchs(model: object, frame: object, rules: object, layout: Layout) -> Any:
@@ -95,7 +98,7 @@ def settled(
     patch.setattr(settle, "converted_engine", library)
     patch.setattr(torch_engine, "TorchEngine", torchs)
     patch.setattr(settle, "layouts_for", lambda count: LAYOUTS)
-    return settle.settle(home, before, world.clock)
+    return settle.settle(bundle, lambda: read_transformer(bundle), before, world.clock)
 
 
 def alike(seconds: float) -> dict[str, float]:
@@ -141,20 +144,20 @@ def test_parts_notice_that_work_becomes_slower() -> None:
 
 @pytest.mark.needs("int8")
 def test_a_usual_model_is_compared_on_everything(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     speeds = {"torch fp32": 0.01, "ctranslate2 fp32": 0.004, "ctranslate2 int8": 0.002}
     world = World(speeds)
-    choice = settled(world, home, monkeypatch)
+    choice = settled(world, bundle, monkeypatch)
     checks = choice.checks
     assert [checks[name]["sentences"] for name in PRECISIONS[1:]] == [100, COUNT]
     assert [checks[name]["left"] for name in PRECISIONS[1:]] == [0, 0]
     assert choice.reason == "ctranslate2 int8 is the fastest that agrees with torch"
-    every = {tuple(row) for row in home.codec.encode([source for source, _ in home.probe()])}
+    every = {tuple(row) for row in bundle.codec.encode([source for source, _ in bundle.probe()])}
     assert {tuple(row) for row in world.asked["ctranslate2 int8"]} == every
     assert set(world.layouts) >= {(name, *layout) for name in PRECISIONS for layout in LAYOUTS}
     # Every fifth sentence of the probe, as ever, is what torch was asked for first.
-    sample = home.codec.encode([source for source, _ in home.probe()[::5]])
+    sample = bundle.codec.encode([source for source, _ in bundle.probe()[::5]])
     first = sorted(map(tuple, world.asked["torch fp32"][:100]))
     assert first == sorted(map(tuple, sample))
 
@@ -162,12 +165,12 @@ def test_a_usual_model_is_compared_on_everything(
 @pytest.mark.parametrize("seconds", [0.02, 0.05, 0.1, 0.2, 0.4, 0.45])
 @pytest.mark.needs("int8")
 def test_slow_engines_are_done_in_a_minute(
-    home: Home, monkeypatch: pytest.MonkeyPatch, seconds: float
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     """For as long as the few fit; 16 sentences of both engines in 15 s are 0.47 s each."""
     world = World(alike(seconds))
     began = world.now
-    choice = settled(world, home, monkeypatch)
+    choice = settled(world, bundle, monkeypatch)
     measuring = SECONDS_MEASURING + FEW * seconds  # the last layout that was begun in time
     assert world.now - began <= SECONDS_FP32 + SECONDS_INT8 + measuring + 1
     fits = min(100, int(SECONDS_FP32 / (2 * seconds)))
@@ -178,11 +181,11 @@ def test_slow_engines_are_done_in_a_minute(
 
 @pytest.mark.needs("int8")
 def test_never_fewer_than_the_few_and_it_is_said(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """30 s a sentence: only the few, the same for all, and only the usual layout."""
     world = World(alike(30.0) | {"ctranslate2 int8": 10.0})
-    choice = settled(world, home, monkeypatch)
+    choice = settled(world, bundle, monkeypatch)
     for name, whole in (("ctranslate2 fp32", 100), ("ctranslate2 int8", COUNT)):
         check = choice.checks[name]
         assert (check["sentences"], check["left"]) == (FEW, whole - FEW)
@@ -197,18 +200,18 @@ def test_never_fewer_than_the_few_and_it_is_said(
     assert choice.layouts == {name: Layout(name.split()[1], *LAYOUTS[0]) for name in PRECISIONS}
 
 
-def test_a_cut_comparison_repeats_itself(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cut_comparison_repeats_itself(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
     worlds = [World(alike(0.3)) for _ in range(2)]
-    first, second = (settled(world, home, monkeypatch) for world in worlds)
+    first, second = (settled(world, bundle, monkeypatch) for world in worlds)
     assert first == second
     assert worlds[0].asked == worlds[1].asked
 
 
 def test_a_disagreement_is_seen_in_few_sentences_too(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(alike(30.0), wrong="ctranslate2 fp32")
-    choice = settled(world, home, monkeypatch)
+    choice = settled(world, bundle, monkeypatch)
     assert choice.engine == "torch"
     assert choice.reason == (
         "fp32: the same tokens as torch in 0 of 16 sentences; "
@@ -219,17 +222,17 @@ def test_a_disagreement_is_seen_in_few_sentences_too(
 
 @pytest.mark.parametrize(("own", "used"), [(None, None), (5000, None), (8, 8)])
 def test_endless_outputs_are_compared_up_to_the_usual_limit(
-    home: Home, monkeypatch: pytest.MonkeyPatch, own: int | None, used: int | None
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch, own: int | None, used: int | None
 ) -> None:
     """None stands for the source's tokens + 50; a limit below that is kept."""
     world = World(alike(30.0))
-    home = replace(home, search=Search(beam=2, max_length=own))
-    settled(world, home, monkeypatch)
+    vars(bundle)["settings"] = Settings(search=Search(beam=2, max_length=own))
+    settled(world, bundle, monkeypatch)
     assert {search.max_length for search in world.searches} == {used, settle.TOKENS}
 
 
 @pytest.mark.needs("int8")
-def test_bars_name_what_is_done(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bars_name_what_is_done(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
     counts: dict[str, int] = {}
 
@@ -253,7 +256,7 @@ def test_bars_name_what_is_done(home: Home, monkeypatch: pytest.MonkeyPatch) -> 
 
     for module in (agreement, settle):
         monkeypatch.setattr(module, "progress_bar", bar)
-    settled(World(alike(0.3)), home, monkeypatch)
+    settled(World(alike(0.3)), bundle, monkeypatch)
     assert shown == [
         "converting to fp32",
         "comparing fp32",

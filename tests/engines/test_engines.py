@@ -12,17 +12,19 @@ import pytest
 
 import folders
 import regard
-from regard.answer.open_home import open_home
-from regard.answer.translate import Translator
+from regard.answer.loaded import open_model
+from regard.answer.weights import read_transformer
 from regard.bundle import engine_choice as choice
+from regard.bundle.bundle import open_bundle
 from regard.bundle.engine_choice import Machine, read_choice, this_machine, write_choice
+from regard.checkpoint import published
 from regard.decode.engine import Layout
 from regard.decode.hypothesis import Hypothesis, Search
 from regard.engines import autotune as settle
 from regard.engines import engines
 from regard.engines.agreement import compare_texts, compare_tokens
 from regard.engines.autotune import layouts_for
-from regard.engines.engines import PREPARING, Asked, Engines, describe
+from regard.engines.engines import PREPARING, EngineRequest, describe
 from regard.errors import MisuseError
 from regard.runs.folder import Run
 
@@ -40,7 +42,7 @@ def settled(toy_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(settle, "layouts_for", lambda count: [(count, 1)])
         said: list[str] = []
-        taken = Engines(open_home(run, "cpu"), say=said.append)
+        taken = open_model(run, "cpu", say=said.append).engines
         taken.take(GREEDY)
         taken.close()
     assert said == [PREPARING]
@@ -66,7 +68,7 @@ def test_a_choice_is_kept_and_used_again(run: Path, monkeypatch: pytest.MonkeyPa
     fastest = max(kept["speeds"], key=lambda name: kept["speeds"][name])
     assert f"{kept['engine']} {kept['precision']}" == fastest
     monkeypatch.setattr(settle, "settle", never)
-    taken = Engines(open_home(run, "cpu"), say=never)
+    taken = open_model(run, "cpu", say=never).engines
     engine = taken.take(GREEDY)
     assert f"{engine.name} {engine.layout.precision}" == fastest
     assert taken.notes == [f"engine: {describe(engine)}"]
@@ -125,7 +127,7 @@ def test_another_machine_measures_the_layout_only(
     monkeypatch.setattr(settle, "compare", never)
     monkeypatch.setattr(settle, "layouts_for", lambda count: [(1, 1)])
     monkeypatch.setattr(settle, "_speed", lambda engine, *_: 9.0 if engine.name == "torch" else 1.0)
-    engine = Engines(open_home(run, "cpu")).take(GREEDY)
+    engine = open_model(run, "cpu").engines.take(GREEDY)
     assert (engine.name, engine.layout.precision) == ("ctranslate2", "int8")
     kept = read_choice(run, [run / "model.safetensors"])
     assert kept is not None and kept.machine == this_machine()
@@ -136,7 +138,7 @@ def test_another_machine_measures_the_layout_only(
 def test_a_folder_that_cannot_be_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.rmtree(run / "engines")
     monkeypatch.setattr(engines.os, "access", lambda path, mode: False)
-    taken = Engines(open_home(run, "cpu"))
+    taken = open_model(run, "cpu").engines
     assert taken.take(GREEDY).name == "torch"
     assert "cannot be written to" in taken.notes[0]
     assert not (run / "engines").exists()
@@ -144,11 +146,11 @@ def test_a_folder_that_cannot_be_written(run: Path, monkeypatch: pytest.MonkeyPa
 
 def test_without_the_library(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "find_spec", lambda name: None)
-    taken = Engines(open_home(run, "cpu"))
+    taken = open_model(run, "cpu").engines
     assert taken.take(GREEDY).name == "torch"
     install = r"ctranslate2 is not installed; pip install 'regard\[fast\]'"
     with pytest.raises(MisuseError, match=install):
-        Engines(open_home(run, "cpu"), Asked("ctranslate2")).take(GREEDY)
+        open_model(run, "cpu", EngineRequest("ctranslate2")).engines.take(GREEDY)
 
 
 @pytest.mark.parametrize(
@@ -164,38 +166,40 @@ def test_an_option_that_one_engine_lacks(run: Path, options: dict[str, Any], wor
     """auto takes the other one; an engine named by the user says so."""
     change(run, engine="ctranslate2", precision="fp32")
     search = Search(**options)
-    taken = Engines(open_home(run, "cpu"))
+    taken = open_model(run, "cpu").engines
     assert taken.take(GREEDY).name == "ctranslate2"
     assert taken.take(search).name == "torch"
     assert f"torch, because ctranslate2 does not offer {words}" in taken.notes[1]
     with pytest.raises(MisuseError, match="engine: ctranslate2 does not offer"):
-        Engines(open_home(run, "cpu"), Asked("ctranslate2")).take(search)
+        open_model(run, "cpu", EngineRequest("ctranslate2")).engines.take(search)
 
 
 @pytest.mark.needs("bf16", "int8")
 def test_what_was_asked_for_is_done(run: Path) -> None:
-    asked = Asked("ctranslate2", "int8", workers=1, threads=1)
-    layout = Engines(open_home(run, "cpu"), asked).take(GREEDY).layout
+    asked = EngineRequest("ctranslate2", "int8", workers=1, threads=1)
+    layout = open_model(run, "cpu", asked).engines.take(GREEDY).layout
     assert (layout.precision, layout.workers, layout.threads) == ("int8", 1, 1)
-    half = Engines(open_home(run, "cpu"), Asked("torch", "bf16")).take(GREEDY)
+    half = open_model(run, "cpu", EngineRequest("torch", "bf16")).engines.take(GREEDY)
     assert (half.name, half.layout.precision) == ("torch", "bf16")
-    assert Engines(open_home(run, "cpu"), Asked(precision="bf16")).take(GREEDY).name == "torch"
+    assert (
+        open_model(run, "cpu", EngineRequest(precision="bf16")).engines.take(GREEDY).name == "torch"
+    )
 
 
 def test_a_shortlist_is_learned_once(run: Path) -> None:
-    asked = Asked("ctranslate2", "fp32", shortlist=True)
-    taken = Engines(open_home(run, "cpu"), asked)
-    rows = taken.home.codec.encode(["red cat", "two birds"])
+    asked = EngineRequest("ctranslate2", "fp32", shortlist=True)
+    taken = open_model(run, "cpu", asked).engines
+    rows = taken.bundle.codec.encode(["red cat", "two birds"])
     found = taken.take(GREEDY).submit(rows, GREEDY)()
     assert len(found) == 2 and found[0][0].ids
     learned = run / "engines/ctranslate2-fp32/vmap.txt"
     before = learned.stat().st_mtime_ns
-    Engines(open_home(run, "cpu"), asked).take(GREEDY)
+    open_model(run, "cpu", asked).engines.take(GREEDY)
     assert learned.stat().st_mtime_ns == before
     shutil.rmtree(run / "data/train")
     learned.unlink()
     with pytest.raises(MisuseError, match="--shortlist: .* has no training pairs"):
-        Engines(open_home(run, "cpu"), asked).take(GREEDY)
+        open_model(run, "cpu", asked).engines.take(GREEDY)
 
 
 @pytest.mark.parametrize(
@@ -211,14 +215,14 @@ def test_a_shortlist_is_learned_once(run: Path) -> None:
 )
 def test_impossible_wishes_are_refused(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(MisuseError, match=message):
-        Asked(**wrong)
+        EngineRequest(**wrong)
 
 
 def test_a_run_that_is_not_finished_keeps_nothing(toy_run: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(toy_run, run, ignore=shutil.ignore_patterns("engines"))
     Run(run).update_info(state="stopped")
-    taken = Engines(open_home(run, "cpu"))
+    taken = open_model(run, "cpu").engines
     assert taken.take(GREEDY).name == "torch"
     assert taken.notes[0] == "torch, because the run is not finished"
     assert not (run / "engines").exists()
@@ -255,11 +259,12 @@ def test_a_published_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert [[a.ids for a in row] for row in found] == [[a.ids for a in row] for row in expected]
     assert (folder / "engines/ctranslate2-fp32/model.bin").is_file()
     change(folder, engine="ctranslate2", precision="fp32")
-    monkeypatch.setattr(open_home_module, "_loaded_home", never)
-    opened = open_home(folder, "cpu")
-    assert opened.spec is None and opened.limit == 64 and opened.search == model.search
-    translator = Translator(opened.codec, opened.search, opened.limit, Engines(opened).take)
-    assert translator.translations(texts, **options)[0][0].ids == expected[0][0].ids
+    monkeypatch.setattr(published, "check_published", never)
+    monkeypatch.setattr(published, "load_published", never)
+    opened = open_model(folder, "cpu")
+    assert opened.bundle.limit == 64 and opened.bundle.settings == model.bundle.settings
+    assert opened.translator.translations(texts, **options)[0][0].ids == expected[0][0].ids
+    assert "spec" not in vars(opened.bundle) and "transformer" not in vars(opened)
 
 
 def hypotheses(*rows: tuple[int, ...], score: float = -1.0) -> list[Hypothesis]:
@@ -278,7 +283,7 @@ def test_agreement_in_tokens() -> None:
 
 
 def test_agreement_in_bleu(run: Path) -> None:
-    codec = open_home(run, "cpu").codec
+    codec = open_bundle(run).codec
     texts = ["rot Katze blau Hund eins", "zwei Haus drei Baum grün", "Meer Vogel rot Hund zwei"]
     expected = hypotheses(*(tuple(codec.encode_target(text)) for text in texts))
     worse = [*expected[:2], *hypotheses(tuple(codec.encode_target("Meer Vogel rot Hund drei")))]
@@ -334,14 +339,14 @@ def test_a_truncated_file_is_made_again(run: Path, left: int) -> None:
     file = run / "engines/ctranslate2-fp32/model.bin"
     whole = file.read_bytes()
     file.write_bytes(whole[:left])
-    taken = Engines(open_home(run, "cpu"), Asked(engine="ctranslate2", precision="fp32"))
+    taken = open_model(run, "cpu", EngineRequest(engine="ctranslate2", precision="fp32")).engines
     assert taken.take(GREEDY).name == "ctranslate2"
     assert file.read_bytes() == whole
 
 
 def test_without_a_probe_torch_is_taken(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = open_home(run, "cpu")
-    monkeypatch.setattr(settle, "_rows", lambda home: [])
-    made = settle.settle(opened)
+    bundle = open_bundle(run)
+    monkeypatch.setattr(settle, "_rows", lambda bundle: [])
+    made = settle.settle(bundle, lambda: read_transformer(bundle))
     assert made.engine == "torch" and "no sentence on which" in made.reason
     assert made.layouts["torch fp32"].workers == choice.cores()

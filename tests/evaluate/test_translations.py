@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
-from regard.answer.load import load
+from regard.api.model import load
 from regard.data.phrasebook.corpus import Entry, phrasebook
 from regard.decode.hypothesis import Search
 from regard.errors import DataError, MisuseError

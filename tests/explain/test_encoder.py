@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 
 import folders
-from regard.answer.published import Published, open_published
+from regard.api.model import Model, load
 from regard.errors import MisuseError
 from regard.explain.encoder import (
     Account,
@@ -23,19 +23,17 @@ FAMILIES = ("bert", "distilbert")
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Published]:
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Model]:
     root = tmp_path_factory.mktemp("encoders")
     for family in FAMILIES:
         folders.bert(root / family, "SequenceClassification", family, id2label=folders.LABELS)
     folders.bert(root / "labels", "TokenClassification", id2label=folders.LABELS)
     folders.bert(root / "vectors", "")
-    return {folder.name: open_published(folder, "cpu") for folder in root.iterdir()}
+    return {folder.name: load(folder, "cpu") for folder in root.iterdir()}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_words_add_up_to_what_the_label_changes(
-    family: str, models: dict[str, Published]
-) -> None:
+def test_the_words_add_up_to_what_the_label_changes(family: str, models: dict[str, Model]) -> None:
     model, text = models[family], "the red cat sat on a mat"
     found = explain_label(model, text)
     best = model.classify(text)[0]
@@ -51,7 +49,7 @@ def test_the_words_add_up_to_what_the_label_changes(
 
 def test_attention_is_that_of_the_twin(tmp_path: Path) -> None:
     twin = folders.bert(tmp_path / "m", "SequenceClassification", id2label=folders.LABELS)
-    model = open_published(tmp_path / "m", "cpu")
+    model = load(tmp_path / "m", "cpu")
     assert model.tokenizer is not None
     ids = torch.tensor([model.tokenizer.encode("the red cat").ids])
     twin.set_attn_implementation("eager")
@@ -60,7 +58,7 @@ def test_attention_is_that_of_the_twin(tmp_path: Path) -> None:
     assert np.abs(explain_label(model, "the red cat").attention - expected).max() < 1e-5
 
 
-def test_another_label_and_a_pair(models: dict[str, Published]) -> None:
+def test_another_label_and_a_pair(models: dict[str, Model]) -> None:
     model = models["bert"]
     accounts = {
         name: explain_label(model, "the cat", pair="a dog", label=name)
@@ -76,7 +74,7 @@ def test_another_label_and_a_pair(models: dict[str, Published]) -> None:
 
 
 @pytest.mark.parametrize("family", [*FAMILIES, "vectors"])
-def test_a_match_has_an_account_of_either_text(family: str, models: dict[str, Published]) -> None:
+def test_a_match_has_an_account_of_either_text(family: str, models: dict[str, Model]) -> None:
     model = models[family]
     one, two = explain_match(model, "the red cat sat", "a blue dog")
     cosine = model.similar("the red cat sat", "a blue dog")
@@ -88,7 +86,7 @@ def test_a_match_has_an_account_of_either_text(family: str, models: dict[str, Pu
     assert one.attribution.baseline == pytest.approx(nothing, abs=1e-5)
 
 
-def test_pieces_of_a_word_are_one_word(models: dict[str, Published]) -> None:
+def test_pieces_of_a_word_are_one_word(models: dict[str, Model]) -> None:
     tokenizer = models["bert"].tokenizer
     assert tokenizer is not None
     groups = word_groups(tokenizer, tokenizer.encode("catx sat zz [MASK]."))
@@ -121,7 +119,7 @@ def test_rank_correlation_is_scipys_with_ties_too() -> None:
     assert rank_correlation(np.ones(3), np.arange(3.0)) is None
 
 
-def test_refusals(models: dict[str, Published]) -> None:
+def test_refusals(models: dict[str, Model]) -> None:
     with pytest.raises(MisuseError, match="got 'happy', expected one of sad, glad, neither"):
         explain_label(models["bert"], "the cat", label="happy")
     with pytest.raises(MisuseError, match="labels each token"):

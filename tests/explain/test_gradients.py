@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 import folders
-from regard.answer.published import open_published
+from regard.api.model import load
 from regard.explain.encoder import explain_label
 from regard.explain.gradients import attribute, integrated
 
@@ -53,7 +53,7 @@ def test_captum_finds_the_same(family: str, tmp_path: Path) -> None:
     """On the twin of the `transformers` library, through its own input embeddings."""
     attr = pytest.importorskip("captum.attr")
     twin = folders.bert(tmp_path / "m", "SequenceClassification", family, num_labels=3)
-    model = open_published(tmp_path / "m", "cpu")
+    model = load(tmp_path / "m", "cpu")
     assert model.tokenizer is not None and model.tokenizer.mask_id is not None
     ours = explain_label(model, "the red cat sat on a mat", steps=20)
     ids = torch.tensor([model.tokenizer.encode("the red cat sat on a mat").ids])

@@ -1,19 +1,17 @@
 """Attention maps: merging by hand, and the weights are those of the pass."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
-from regard.answer.load import Model
+from in_memory import model_of
+from regard.api.model import Model
 from regard.decode.hypothesis import Search
 from regard.errors import MisuseError
 from regard.explain.heads import attend, merge
 from regard.model.presets import preset
 from regard.model.trace import Trace
 from regard.model.transformer import Transformer
-from regard.runs.folder import Run
 from regard.text.tokenizer import Tokenizer
 
 TEXT, OUTPUT = "the old house", "das alte Haus"
@@ -23,7 +21,7 @@ TEXT, OUTPUT = "the old house", "das alte Haus"
 def model() -> Model:
     tokenizer = Tokenizer.train([TEXT, OUTPUT], size=270)
     transformer = Transformer(preset("tiny", tokenizer.size)).eval()
-    return Model(transformer, tokenizer, Search(beam=1, max_length=5), Run(Path("none")))
+    return model_of(transformer, tokenizer, Search(beam=1, max_length=5))
 
 
 def test_merging_sums_columns_and_averages_rows() -> None:

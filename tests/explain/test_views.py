@@ -1,13 +1,13 @@
 """Equations, dots and filters: rows worked out by hand, and the numbers are those of the pass."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from regard.answer.load import Model
+from in_memory import model_of
+from regard.api.model import Model
 from regard.decode.hypothesis import Search
 from regard.errors import MisuseError
 from regard.explain.heads import AttentionMap, attend
@@ -15,7 +15,6 @@ from regard.explain.views import attention_filter, dots, equations, find_word, t
 from regard.model.presets import preset
 from regard.model.trace import Trace
 from regard.model.transformer import Transformer
-from regard.runs.folder import Run
 from regard.text.tokenizer import Tokenizer
 
 TEXT, OUTPUT = "the old house", "das alte Haus"
@@ -43,7 +42,7 @@ def row(weights: list[float]) -> AttentionMap:
 def model() -> Model:
     tokenizer = Tokenizer.train([TEXT, OUTPUT], size=270)
     transformer = Transformer(preset("tiny", tokenizer.size)).eval()
-    return Model(transformer, tokenizer, Search(beam=1, max_length=5), Run(Path("none")))
+    return model_of(transformer, tokenizer, Search(beam=1, max_length=5))
 
 
 def test_the_equation_of_the_notes() -> None:

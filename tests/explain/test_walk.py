@@ -1,13 +1,13 @@
 """A walk: its numbers are the trace's, its equations hold in numpy, the trace changes nothing."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from regard.answer.load import Model
+from in_memory import model_of
+from regard.api.model import Model
 from regard.decode.hypothesis import Search
 from regard.draw.worksheet.worksheet import Line, Matrix, Sum, Worksheet
 from regard.errors import MisuseError
@@ -17,7 +17,6 @@ from regard.model.kernels import plain_kernels
 from regard.model.presets import preset
 from regard.model.trace import Trace
 from regard.model.transformer import Transformer
-from regard.runs.folder import Run
 from regard.text.tokenizer import Tokenizer
 
 TEXT, OUTPUT = "the old house.", "das alte Haus 7."
@@ -39,13 +38,14 @@ def make(changes: dict[str, Any]) -> Model:
         for parameter in transformer.parameters():
             if parameter.ndim == 1:
                 parameter += 0.1 * torch.randn(parameter.shape)
-    return Model(transformer, tokenizer, Search(beam=1, max_length=5), Run(Path("none")))
+    return model_of(transformer, tokenizer, Search(beam=1, max_length=5))
 
 
 def both_sides(model: Model) -> tuple[torch.Tensor, torch.Tensor]:
-    special = model.tokenizer.special
-    source = torch.tensor([[*model.tokenizer.encode(TEXT), special.eos]])
-    return source, torch.tensor([[special.bos, *model.tokenizer.encode(OUTPUT)]])
+    tokenizer = model.bundle.own_tokenizer
+    special = tokenizer.special
+    source = torch.tensor([[*tokenizer.encode(TEXT), special.eos]])
+    return source, torch.tensor([[special.bos, *tokenizer.encode(OUTPUT)]])
 
 
 def find(sheet: Worksheet, title: str) -> list[Matrix]:

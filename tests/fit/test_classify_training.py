@@ -18,7 +18,7 @@ import folders
 import regard
 from folders import fresh
 from halting import digest, forget_steps, go, go_with_halts
-from regard.answer.load import load_run
+from regard.api.model import load
 from regard.cli.main import group
 from regard.convert.convert import convert
 from regard.data.text_batch import TextBatch
@@ -118,7 +118,7 @@ def test_it_learns_and_is_used_like_a_published_model(
         with pytest.raises(MisuseError, match=rf"{task}: .* it offers classify, embed, logits"):
             vars(type(model))[task](model, "a")
     with pytest.raises(MisuseError, match="translate: .* it offers classify, embed, logits"):
-        load_run(run)
+        load(run)
     checks = [r for r in read_log(run / "log.jsonl") if r["kind"] == "validation"]
     assert [r["step"] for r in checks] == [40, 80] and checks[-1]["accuracy"] > 0.9
 

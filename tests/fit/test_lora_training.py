@@ -16,7 +16,7 @@ import halting
 import regard
 from fit.test_classify_training import OWN, ask, fresh, texts
 from halting import digest, forget_steps, go, go_with_halts
-from regard.answer.load import load, load_run
+from regard.api.model import load
 from regard.checkpoint.files import folder_name
 from regard.convert.convert import convert
 from regard.errors import ConfigError
@@ -156,12 +156,12 @@ def test_a_translation_begins_as_loaded_and_two_workers_move_the_maps_alone(
     keys = (f"train.start_from={toy_run}", "lora.rank=2", "train.schedule=constant")
     keys += ("train.precision=fp32",)
     go(halting.ask(tmp_path / "still", *keys, "train.rate=0.0", steps=2))
-    began = dict(load_run(toy_run, "cpu").transformer.named_parameters())
-    still = dict(load_run(tmp_path / "still/run", "cpu").transformer.named_parameters())
+    began = dict(load(toy_run, "cpu", engine="torch").transformer.named_parameters())
+    still = dict(load(tmp_path / "still/run", "cpu", engine="torch").transformer.named_parameters())
     assert all(torch.equal(still[name], began[name]) for name in began)
     keys += ("train.rate=0.003", "train.warmup=1", "train.workers=2", "train.threads=2")
     go(halting.ask(tmp_path / "moved", *keys, steps=24))
-    moved = dict(load_run(tmp_path / "moved/run", "cpu").transformer.named_parameters())
+    moved = dict(load(tmp_path / "moved/run", "cpu", engine="torch").transformer.named_parameters())
     changed = {name for name in began if not torch.equal(moved[name], began[name])}
     assert changed == {n for n in began if n.endswith(("query.weight", "value.weight"))}
     assert {n.split(".")[3] for n in changed} == {"attention", "cross"}

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import toy
-from regard.answer.load import load
+from regard.api.model import load
 from regard.bundle.open_run import open_run
 from regard.checkpoint.files import read_json
 from regard.checkpoint.native import load_weights, steps_saved

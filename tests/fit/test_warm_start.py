@@ -7,7 +7,7 @@ import torch
 
 import toy
 from halting import ask, digest, go, go_with_halts
-from regard.answer.load import load_run
+from regard.api.model import load
 from regard.checkpoint.native import load_weights, read_json
 from regard.errors import CheckpointError, ConfigError, MisuseError
 from regard.fit.jobs import job_of
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.end_to_end
 
 
 def weights(run: Path) -> dict[str, torch.Tensor]:
-    return dict(load_run(run, "cpu").transformer.named_parameters())
+    return dict(load(run, "cpu", engine="torch").transformer.named_parameters())
 
 
 def test_everything_fits_and_the_vocabulary_is_taken_over(tmp_path: Path, toy_run: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from regard.answer.embed import embed_texts
-from regard.bundle.pooling import read_layout
+from regard.bundle.pooling import read_pooling
 from regard.checkpoint.published import load_published
 from regard.text.published import load_tokenizer
 
@@ -28,7 +28,7 @@ def ours_and_theirs() -> tuple[np.ndarray, np.ndarray]:
     folder = Path(package.MODEL_DIR)
     tokenizer = load_tokenizer(folder)
     assert tokenizer is not None
-    ours = embed_texts(load_published(folder), tokenizer, read_layout(folder), sentences())
+    ours = embed_texts(load_published(folder), tokenizer, read_pooling(folder), sentences())
     theirs = library.SentenceTransformer(str(folder), device="cpu").encode(sentences())
     return ours, theirs
 
@@ -52,4 +52,4 @@ def test_nothing_gives_nothing() -> None:
     tokenizer = load_tokenizer(folder)
     assert tokenizer is not None
     model = load_published(folder)
-    assert embed_texts(model, tokenizer, read_layout(folder), []).shape == (0, 384)
+    assert embed_texts(model, tokenizer, read_pooling(folder), []).shape == (0, 384)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from halting import ask, digest, go, go_with_halts
-from regard.answer.load import load_run
+from regard.api.model import load
 from regard.checkpoint.native import folder_name, read_json
 from regard.data.store import PairStore
 from regard.errors import ConfigError, DataError
@@ -66,7 +66,7 @@ def test_a_pair_that_becomes_too_long_keeps_its_pieces(
 def test_neither_validation_nor_the_saved_tokenizer_drops_anything(
     run: Run, data: Prepared
 ) -> None:
-    tokenizer = load_run(run.folder, "cpu").tokenizer
+    tokenizer = load(run.folder, "cpu", engine="torch").tokenizer
     text = "red cat green house three birds"
     assert len({tuple(tokenizer.encode(text)) for _ in range(20)}) == 1
     assert len({tuple(tokenizer.with_dropout(0.5).encode(text)) for _ in range(20)}) > 5

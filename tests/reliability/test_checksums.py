@@ -23,8 +23,9 @@ import folders
 import regard
 import search.library as library
 from fit import test_classify_training as classifiers
-from regard.answer.open_home import open_home
+from regard.answer.loaded import open_model
 from regard.bundle.box import Boxed, models_in_the_box
+from regard.bundle.bundle import open_bundle
 from regard.checkpoint.files import read_json
 from regard.checksums import NAME as CHECKSUMS
 from regard.checksums import OWN, check, read_checksums
@@ -34,7 +35,7 @@ from regard.decode.engine import Layout
 from regard.decode.engines.ctranslate2 import CTranslate2Engine
 from regard.decode.hypothesis import Search
 from regard.engines import autotune as settle
-from regard.engines.engines import PREPARING, Asked, Engines
+from regard.engines.engines import PREPARING, EngineRequest
 from regard.errors import DamageError, RegardError
 from regard.fit.train import Request, train
 from regard.search import index as index_module
@@ -180,8 +181,8 @@ def with_engines(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def answer(run: Path, precision: str, say: Callable[[str], None] = lambda line: None) -> Any:
     """What the engine of that precision answers, with its scores."""
-    wanted = Asked("ctranslate2", precision, workers=1, threads=1)
-    engines = Engines(open_home(run, "cpu"), wanted, say)
+    wanted = EngineRequest("ctranslate2", precision, workers=1, threads=1)
+    engines = open_model(run, "cpu", wanted, say=say).engines
     engine = engines.take(Search(beam=2, n_best=2))
     found = engine.submit([[5, 9, 12, 2], [7, 3, 2]], Search(beam=2, n_best=2))()
     engines.close()
@@ -242,7 +243,7 @@ def test_damaged_weights_of_an_engine_are_never_opened(
     with_engines: Path, tmp_path: Path, precision: str, count: int
 ) -> None:
     """Without checksums 1 of 80 int8 files answered wrongly, and an fp32 one with NaN."""
-    home = open_home(with_engines, "cpu")
+    codec = open_bundle(with_engines).codec
     folder = Path(
         shutil.copytree(with_engines / f"engines/ctranslate2-{precision}", tmp_path / "m")
     )
@@ -250,9 +251,9 @@ def test_damaged_weights_of_an_engine_are_never_opened(
     for number in range(count):
         (folder / "model.bin").write_bytes(spoilt(whole, number, chance))
         with pytest.raises(DamageError, match=r"model\.bin: differs from its checksum"):
-            CTranslate2Engine(folder, home.codec.frame, layout=Layout(precision))
+            CTranslate2Engine(folder, codec.frame, layout=Layout(precision))
     (folder / "model.bin").write_bytes(whole)
-    CTranslate2Engine(folder, home.codec.frame, layout=Layout(precision)).close()
+    CTranslate2Engine(folder, codec.frame, layout=Layout(precision)).close()
 
 
 @pytest.mark.needs("ctranslate2", "int8")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.answer.load import load, load_run
+from regard.api.model import load
 from regard.checkpoint.native import load_checkpoint, load_weights, steps_saved
 from regard.checkpoint.whole import newest_whole
 from regard.errors import CheckpointError, DataError
@@ -30,7 +30,7 @@ def flip(file: Path, chance: random.Random) -> bytes:
 def test_a_hundred_flips_are_found_and_fallen_back_from(
     toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    expected = dict(load_run(toy_run, "cpu").transformer.named_parameters())
+    expected = dict(load(toy_run, "cpu", engine="torch").transformer.named_parameters())
     steps = steps_saved(toy_run / "checkpoints")
     before = load_checkpoint(toy_run / "checkpoints", steps[-2], expected)
     chance, found = random.Random(7), 0
@@ -57,7 +57,7 @@ def test_a_hundred_flips_are_found_and_fallen_back_from(
 def test_a_missing_file_is_damage_too(toy_run: Path, tmp_path: Path, name: str) -> None:
     root = tmp_path / "checkpoints"
     shutil.copytree(toy_run / "checkpoints", root)
-    expected = dict(load_run(toy_run, "cpu").transformer.named_parameters())
+    expected = dict(load(toy_run, "cpu", engine="torch").transformer.named_parameters())
     last, before = steps_saved(root)[-1], steps_saved(root)[-2]
     (root / f"step-{last:08d}" / name).unlink()
     taken = newest_whole(root, steps_saved(root), expected, lambda line: None)
@@ -67,7 +67,7 @@ def test_a_missing_file_is_damage_too(toy_run: Path, tmp_path: Path, name: str) 
 def test_if_none_is_whole_nothing_is_touched(toy_run: Path, tmp_path: Path) -> None:
     root = tmp_path / "checkpoints"
     shutil.copytree(toy_run / "checkpoints", root)
-    expected = dict(load_run(toy_run, "cpu").transformer.named_parameters())
+    expected = dict(load(toy_run, "cpu", engine="torch").transformer.named_parameters())
     names = sorted(path.name for path in root.iterdir())
     for step in steps_saved(root):
         flip(root / f"step-{step:08d}" / "state.json", random.Random(step))
@@ -83,7 +83,7 @@ def test_another_format_is_not_damage(toy_run: Path, tmp_path: Path) -> None:
 
     root = tmp_path / "checkpoints"
     shutil.copytree(toy_run / "checkpoints", root)
-    expected = dict(load_run(toy_run, "cpu").transformer.named_parameters())
+    expected = dict(load(toy_run, "cpu", engine="torch").transformer.named_parameters())
     file = root / f"step-{steps_saved(root)[-1]:08d}" / "manifest.json"
     stated = json.loads(file.read_text()) | {"format": 2}
     del stated["manifest"]

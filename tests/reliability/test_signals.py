@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.answer.load import load
+from regard.api.model import load
 from regard.checkpoint.native import folder_name, steps_saved, verify
 from regard.runs.folder import Run
 from reliability import toys

@@ -2,28 +2,21 @@
 
 from collections.abc import Iterator
 
+from regard.answer.loaded import LoadedModel
 from regard.answer.prompt import one_text, text_of
-from regard.bundle.generation_settings import Settings
 from regard.decode.sample import Sampling, continued
 from regard.errors import MisuseError
-from regard.model.transformer import Transformer
-from regard.text.published import PublishedTokenizer
 
 UNFINISHED = "\ufffd"  # how a decoder shows bytes that are no whole character yet
 
 
-def stream_text(
-    model: Transformer,
-    tokenizer: PublishedTokenizer,
-    settings: Settings,
-    prompt: str,
-    sampling: Sampling,
-) -> Iterator[str]:
+def stream_text(model: LoadedModel, prompt: str, sampling: Sampling) -> Iterator[str]:
     """Pieces of text that follow the prompt; together they are the completion.
 
     A token may be half a character, and what it looks like may depend on the one before; so all
     ids so far are decoded each time, and a piece is given once it can no longer change.
     """
+    tokenizer, settings = model.tokenizer_for("complete"), model.bundle.settings
     ids = list(tokenizer.encode(one_text(prompt, "complete")).ids)
     if not ids and settings.bos is not None:
         ids = [settings.bos]
@@ -32,7 +25,7 @@ def stream_text(
     made: list[int] = []
     before = given = len(text_of(tokenizer, ids))
     text = ""
-    for token in continued(model, ids, settings.ends, sampling, settings.rules):
+    for token in continued(model.transformer, ids, settings.ends, sampling, settings.rules):
         made.append(token)
         text = text_of(tokenizer, [*ids, *made])
         if len(text) > given and not text.endswith(UNFINISHED):

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.bundle.pooling import Layout
+from regard.answer.encoder_batches import numbers_by_length
+from regard.bundle.pooling import Pooling
 from regard.errors import MisuseError
 from regard.model.fast.packed import PackedEncoder, can_pack, precisions
 from regard.model.pool import POOL
@@ -37,14 +38,14 @@ class Embedder:
         self,
         model: Transformer,
         tokenizer: PublishedTokenizer,
-        layout: Layout,
+        pooling: Pooling,
         precision: str = "auto",
     ) -> None:
-        self._model, self._tokenizer, self._layout = model, tokenizer, layout
+        self._model, self._tokenizer, self._pooling = model, tokenizer, pooling
         self._stamp = stamp(model)
         self.precision = self._chosen(precision)
         self._packed = PackedEncoder(model, self.precision) if can_pack(model.spec) else None
-        known = (layout.limit or tokenizer.max_length, model.spec.position_limit)
+        known = (pooling.limit or tokenizer.max_length, model.spec.position_limit)
         self._limit = min((most for most in known if most is not None), default=None)
 
     def _chosen(self, precision: str) -> str:
@@ -73,7 +74,7 @@ class Embedder:
     @property
     def size(self) -> int:
         """How many numbers a vector has."""
-        return self._model.spec.d_model * len(self._layout.modes)
+        return self._model.spec.d_model * len(self._pooling.modes)
 
     @property
     def is_current(self) -> bool:
@@ -82,8 +83,8 @@ class Embedder:
 
     def __call__(self, texts: Sequence[str], advance: Advance | None = None) -> NDArray[np.float32]:
         """One vector for each text, (n, D); `advance` hears how many more are done."""
-        layout = self._layout
-        ready = [layout.prompt + (text.lower() if layout.lower_case else text) for text in texts]
+        pooling = self._pooling
+        ready = [pooling.prompt + (text.lower() if pooling.lower_case else text) for text in texts]
         ids = self._tokenizer.encode_batch(ready, self._limit)
         # A text that stands twice is read once.
         first: dict[tuple[int, ...], int] = {}
@@ -95,7 +96,7 @@ class Embedder:
             vectors[numbers] = self._vectors([rows[n] for n in numbers])
             return len(numbers)
 
-        batches = list(token_batches([len(row) for row in rows], TOKEN_BUDGET))
+        batches = list(numbers_by_length([len(row) for row in rows], TOKEN_BUDGET))
         for done in _worked(work, batches, self._threads(len(batches))):
             if advance:
                 advance(done)
@@ -120,12 +121,12 @@ class Embedder:
             ids, real = padded(rows)
             ids, real = ids.to(device), real.to(device)
             v = self._pooled(self._model.encode(ids, real), real)
-        v = F.normalize(v, dim=-1) if self._layout.normalise else v
+        v = F.normalize(v, dim=-1) if self._pooling.normalise else v
         numbers: NDArray[np.float32] = v.float().cpu().numpy()
         return numbers
 
     def _pooled(self, x: Tensor, real: Tensor) -> Tensor:
-        return torch.cat([POOL[mode](x, real) for mode in self._layout.modes], dim=-1)
+        return torch.cat([POOL[mode](x, real) for mode in self._pooling.modes], dim=-1)
 
     def _pooled_packed(self, x: Float[Tensor, "T D"], lengths: Sequence[int]) -> Tensor:
         """Texts of one length together, as the packed encoder has them."""
@@ -140,31 +141,15 @@ class Embedder:
 
 
 def embed_texts(
-    model: Transformer, tokenizer: PublishedTokenizer, layout: Layout, texts: Sequence[str]
+    model: Transformer, tokenizer: PublishedTokenizer, pooling: Pooling, texts: Sequence[str]
 ) -> NDArray[np.float32]:
     """One vector for each text, (n, D), in fp32."""
-    return Embedder(model, tokenizer, layout, "fp32")(texts)
+    return Embedder(model, tokenizer, pooling, "fp32")(texts)
 
 
 def stamp(model: Transformer) -> tuple[tuple[int, int], ...]:
     """Changes when a weight does: where it lies, and how often it was written."""
     return tuple((weight.data_ptr(), weight._version) for weight in model.parameters())
-
-
-def token_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Numbers of texts, longest first, so that no batch has more places than the budget.
-
-    A text longer than the budget is alone; one without a single token is in none: its vector
-    stays 0.
-
-    >>> list(token_batches([3, 9, 0, 4, 4], 8))
-    [[1], [3, 4], [0]]
-    """
-    order = sorted((n for n, length in enumerate(lengths) if length), key=lambda n: -lengths[n])
-    while order:
-        size = max(1, budget // lengths[order[0]])
-        yield order[:size]
-        order = order[size:]
 
 
 def padded(rows: Sequence[Sequence[int]]) -> tuple[Int[Tensor, "B L"], Bool[Tensor, "B L"]]:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import torch
 
+from regard.answer.loaded import LoadedModel
 from regard.answer.prompt import fitting, one_text, row_of
 from regard.errors import MisuseError
-from regard.model.transformer import Transformer
 from regard.text.published import PublishedTokenizer
 
 CUSTOMARY = "[MASK]"  # how BERT writes it
@@ -23,10 +23,9 @@ class Candidate:
 
 
 @torch.inference_mode()
-def fill_text(
-    model: Transformer, tokenizer: PublishedTokenizer, text: str, top: int
-) -> list[list[Candidate]]:
+def fill_text(model: LoadedModel, text: str, top: int) -> list[list[Candidate]]:
     """The `top` likeliest candidates for each mask of the text, in the order of the masks."""
+    tokenizer, network = model.tokenizer_for("fill"), model.transformer
     mask = tokenizer.roles.get("mask")
     if mask is None:
         raise MisuseError("fill: this tokenizer has no mask token, so no word can be left out")
@@ -34,15 +33,15 @@ def fill_text(
         raise MisuseError(f"fill: top: got {top}, expected 1 or more")
     name = tokenizer.pieces([mask])[0]
     whole = one_text(text, "fill").replace(CUSTOMARY, name)  # whatever this tokenizer calls it
-    encoded = fitting(tokenizer.encode(whole), model, "fill")
+    encoded = fitting(tokenizer.encode(whole), network, "fill")
     places = [n for n, i in enumerate(encoded.ids) if i == mask]
     if not places:
         raise MisuseError(f"fill: the text has no {name}; write {name} where a word is missing")
-    ids, segments = row_of(model, encoded.ids), row_of(model, encoded.segments)
-    memory = model.encode(ids, segments=segments if model.spec.segments else None)
-    p = model.token_logits(memory[0, places]).softmax(dim=-1)
+    ids, segments = row_of(network, encoded.ids), row_of(network, encoded.segments)
+    memory = network.encode(ids, segments=segments if model.spec.segments else None)
+    p = network.token_logits(memory[0, places]).softmax(dim=-1)
     best = p.topk(min(top, p.shape[1]), dim=-1)
-    found = zip(places, best.indices.tolist(), best.values.tolist(), strict=True)
+    candidates = zip(places, best.indices.tolist(), best.values.tolist(), strict=True)
     return [
         [
             Candidate(
@@ -53,7 +52,7 @@ def fill_text(
             )
             for i, value in zip(row, values, strict=True)
         ]
-        for place, row, values in found
+        for place, row, values in candidates
     ]
 
 

@@ -6,17 +6,11 @@ A word that is cut into pieces is asked for at the first of them, as in training
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
-from regard.bundle.labels import Labels
-from regard.data.text_batch import lay_out
+from regard.answer.encoder_batches import logits_by_length
+from regard.answer.labels import probabilities
+from regard.answer.loaded import LoadedModel
 from regard.errors import MisuseError
-from regard.model.transformer import Transformer
-from regard.text.published import PublishedTokenizer
 from regard.text.words import split_words
-
-TOKEN_BUDGET = 4096  # places of a batch, padding too
 
 
 @dataclass(frozen=True)
@@ -38,19 +32,14 @@ def words_of(text: str | Sequence[str]) -> list[str]:
     return list(text)
 
 
-def tag_one(
-    model: Transformer,
-    tokenizer: PublishedTokenizer,
-    labels: Labels,
-    text: str | Sequence[str],
-    limit: int | None,
-) -> list[Tag]:
+def tag_one(model: LoadedModel, text: str | Sequence[str]) -> list[Tag]:
     """All tags of a text, or an error: a part of them would look like the whole."""
-    words = words_of(text)
+    tokenizer, words = model.tokenizer_for("tag"), words_of(text)
+    limit = model.bundle.longest_text
     if not words:
         raise MisuseError("tag: the text has no words; give a text")
-    found = tag_rows(model, tokenizer, labels, [words], limit)[0]
-    for word, tag in zip(words, found, strict=True):
+    tags = tag_rows(model, [words])[0]
+    for word, tag in zip(words, tags, strict=True):
         if tag is None:
             count = len(tokenizer.encode_words(words)[0].ids)
             if limit is not None and count > limit:
@@ -58,40 +47,27 @@ def tag_one(
                     f"tag: the text has {count} tokens, this model reads at most {limit}; divide it"
                 )
             raise MisuseError(f"tag: the tokenizer leaves {word!r} out; take it out of the text")
-    return [tag for tag in found if tag is not None]
+    return [tag for tag in tags if tag is not None]
 
 
-@torch.inference_mode()
 def tag_rows(
-    model: Transformer,
-    tokenizer: PublishedTokenizer,
-    labels: Labels,
-    rows: Sequence[Sequence[str]],
-    limit: int | None,
+    model: LoadedModel,
+    texts: Sequence[str | Sequence[str]],
     advance: Callable[[int], None] = lambda count: None,
 ) -> list[list[Tag | None]]:
     """The tag of each word; None where the model does not see it: it was cut, or has no piece."""
-    encoded = [tokenizer.encode_words(words, limit) for words in rows]
-    found: list[list[Tag | None]] = [[] for _ in rows]
-    device = next(model.parameters()).device
-    pad = tokenizer.roles.get("pad", 0)
-    order = sorted(range(len(rows)), key=lambda n: -len(encoded[n][0].ids))
-    while order:  # texts of similar lengths go together, since padding costs
-        size = max(1, TOKEN_BUDGET // max(1, len(encoded[order[0]][0].ids)))
-        chosen, order = order[:size], order[size:]
-        ids = [encoded[n][0].ids for n in chosen]
-        source, real, segments = (
-            t.to(device) for t in lay_out(ids, [len(row) for row in ids], pad)
-        )
-        memory = model.encode(source, real, segments=segments if model.spec.segments else None)
-        logits: Tensor = model.answer(memory)
-        best = labels.probabilities(logits.double()).max(dim=-1)
-        for n, values, classes in zip(
-            chosen, best.values.tolist(), best.indices.tolist(), strict=True
-        ):
-            found[n] = [
+    tokenizer, labels = model.tokenizer_for("tag"), model.bundle.labels
+    rows = [words_of(text) for text in texts]
+    encoded = [tokenizer.encode_words(words, model.bundle.longest_text) for words in rows]
+    tags: list[list[Tag | None]] = [[] for _ in rows]
+    ids = [row for row, _ in encoded]
+    for numbers, logits in logits_by_length(model.transformer, tokenizer, ids):
+        best = probabilities(labels, logits.double()).max(dim=-1)
+        answers = zip(numbers, best.values.tolist(), best.indices.tolist(), strict=True)
+        for n, values, classes in answers:
+            tags[n] = [
                 None if place is None else Tag(word, labels.names[classes[place]], values[place])
                 for word, place in zip(rows[n], encoded[n][1], strict=True)
             ]
-        advance(len(chosen))
-    return found
+        advance(len(numbers))
+    return tags

@@ -1,28 +1,16 @@
-"""Logits → labels with probabilities, for `classify` and `see`."""
+"""The names of a classifier's classes, as its folder says."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jaxtyping import Float
-from torch import Tensor
-
 from regard.bundle.encoder_file import NAME as ENCODER
 from regard.bundle.encoder_file import read_encoder_file
 from regard.careful import read_json
-from regard.errors import CheckpointError, MisuseError
+from regard.errors import CheckpointError
 
 MAX_BYTES = 4 * 1024 * 1024
-
-
-@dataclass(frozen=True)
-class Label:
-    """An answer of a classifier; `piece` is the token it is about, where each token has its own."""
-
-    label: str
-    probability: float
-    piece: str = ""
 
 
 @dataclass(frozen=True)
@@ -31,27 +19,6 @@ class Labels:
 
     names: tuple[str, ...]
     kind: str = ""  # problem_type of config.json
-
-    def probabilities(self, logits: Float[Tensor, "*L C"]) -> Float[Tensor, "*L C"]:
-        """softmax where one class holds, σ where each may hold by itself."""
-        if self.kind == "regression":
-            raise MisuseError(
-                "classify: this model estimates a number, it has no classes; use `logits`"
-            )
-        several = self.kind == "multi_label_classification" or logits.shape[-1] == 1
-        return logits.sigmoid() if several else logits.softmax(dim=-1)
-
-    def best(self, logits: Float[Tensor, " C"], top: int | None) -> list[Label]:
-        """The likeliest labels, most likely first."""
-        p = self.probabilities(logits)
-        order = p.argsort(descending=True, stable=True).tolist()[:top]
-        return [Label(self.names[i], float(p[i])) for i in order]
-
-    def of_tokens(self, logits: Float[Tensor, "L C"], pieces: Sequence[str]) -> list[Label]:
-        """The likeliest label of each token."""
-        p = self.probabilities(logits)
-        found = zip(p.argmax(dim=-1).tolist(), p.tolist(), pieces, strict=True)
-        return [Label(self.names[i], row[i], piece) for i, row, piece in found]
 
 
 def read_labels(folder: Path, classes: int) -> Labels:

@@ -1,4 +1,4 @@
-"""An image file → the numbers a Vision Transformer reads, as preprocessor_config.json says.
+"""How an image becomes the numbers a Vision Transformer reads: preprocessor_config.json.
 
 resize to height × width (and cut out the middle)  →  × rescale_factor  →  (x - mean) / std
 """
@@ -6,24 +6,14 @@ resize to height × width (and cut out the middle)  →  × rescale_factor  → 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import torch
-from jaxtyping import Float
-from torch import Tensor
+from typing import Any
 
 from regard.careful import member, read_json
-from regard.errors import CheckpointError, DataError, MisuseError
+from regard.errors import CheckpointError
 from regard.model.spec import Spec
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
 MAX_BYTES = 1024 * 1024
-MAX_PIXELS = 80_000_000  # of a file that is opened: above a camera's, below a bomb's
 METHODS = range(6)  # Pillow's numbers of its ways to resize; 2 is bilinear
-CHANNELS = {1: "L", 3: "RGB"}
 
 
 @dataclass(frozen=True)
@@ -98,49 +88,3 @@ def _numbers(value: Any, spec: Spec, path: Path) -> tuple[float, ...]:
             f"{path}: image_mean and image_std: got {len(found)} numbers, expected {spec.channels}"
         )
     return tuple(_number(number, path) for number in found)
-
-
-def read_pixels(
-    file: Path, preparation: Preparation, spec: Spec
-) -> Float[Tensor, "1 C height width"]:
-    """The prepared pixels of an image file."""
-    image = _open(file, spec.channels)
-    if preparation.resize:
-        width, height = preparation.width, preparation.height
-        if preparation.shortest is not None:
-            ratio = preparation.shortest / min(image.size)
-            width, height = (int(side * ratio) for side in image.size)
-        image = image.resize((width, height), preparation.method)
-    if preparation.crop is not None:
-        height, width = preparation.crop
-        left, top = (image.width - width) // 2, (image.height - height) // 2
-        image = image.crop((left, top, left + width, top + height))
-    values = torch.from_numpy(np.array(image, np.float32)).view(image.height, image.width, -1)
-    mean, std = torch.tensor(preparation.mean), torch.tensor(preparation.std)
-    prepared = (values * preparation.factor - mean) / std
-    return prepared.permute(2, 0, 1)[None].contiguous()
-
-
-def _open(file: Path, channels: int) -> "Image":
-    """The file as an image of so many channels."""
-    try:
-        from PIL import Image, ImageOps
-    except ImportError:
-        raise MisuseError("see: images need Pillow; install `regard[images]`") from None
-    if channels not in CHANNELS:
-        raise MisuseError(f"see: this model reads {channels} channels, files have 1 or 3")
-    try:
-        with Image.open(file) as image:
-            if image.width * image.height > MAX_PIXELS:
-                raise DataError(
-                    f"{file}: {image.width} × {image.height} pixels; expected at most "
-                    f"{MAX_PIXELS:,} in all; make it smaller"
-                )
-            upright = ImageOps.exif_transpose(image)  # a camera may write it lying on its side
-            return upright.convert(CHANNELS[channels])
-    except DataError:
-        raise
-    except FileNotFoundError:
-        raise DataError(f"{file}: no such file") from None
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(f"{file}: not an image that Pillow can read: {error}") from None

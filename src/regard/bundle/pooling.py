@@ -17,9 +17,9 @@ from typing import Any
 
 from regard.careful import member, read_json, read_small_file, shown, strict_json
 from regard.errors import CheckpointError
-from regard.model.pool import POOL
 
 MAX_BYTES = 4 * 1024 * 1024
+MODES = ("mean", "cls", "max")  # those that model/pool.py computes
 STEPS = ("Transformer", "Pooling", "Normalize")
 # what 1_Pooling/config.json of older folders says → the mode; the vectors stand in this order
 OLDER_MODES = {
@@ -33,7 +33,7 @@ OLDER_MODES = {
 
 
 @dataclass(frozen=True)
-class Layout:
+class Pooling:
     """How the vectors of a text's tokens become one."""
 
     modes: tuple[str, ...] = ("mean",)
@@ -43,10 +43,10 @@ class Layout:
     prompt: str = ""
 
 
-def read_layout(folder: Path) -> Layout:
-    """The layout of a folder; the mean of all tokens where it has no modules.json."""
+def read_pooling(folder: Path) -> Pooling:
+    """The pooling of a folder; the mean of all tokens where it has no modules.json."""
     if not (folder / "modules.json").is_file():
-        return Layout()
+        return Pooling()
     path = member(folder, "modules.json")
     modes: tuple[str, ...] = ()
     steps = list(_steps(path, strict_json(read_small_file(path, MAX_BYTES), str(path))))
@@ -68,7 +68,7 @@ def read_layout(folder: Path) -> Layout:
     named = prompts.get("default_prompt_name")
     table = prompts.get("prompts")
     prompt = table.get(named, "") if isinstance(table, dict) and isinstance(named, str) else ""
-    return Layout(
+    return Pooling(
         modes,
         normalise="Normalize" in [step for step, _ in steps],
         limit=limit,
@@ -96,9 +96,9 @@ def _modes(folder: Path, place: str) -> tuple[str, ...]:
     stated = config.get("pooling_mode", older or "mean")
     modes = tuple(stated) if isinstance(stated, list) else (stated,)
     for mode in modes:
-        if mode not in POOL:
+        if mode not in MODES:
             raise CheckpointError(
-                f"{folder / place}: pooling {shown(mode)} is none of {', '.join(POOL)}"
+                f"{folder / place}: pooling {shown(mode)} is none of {', '.join(MODES)}"
             )
     return modes
 

@@ -9,7 +9,7 @@ from regard.cli.column_options import asked_columns, column_options, say_read
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
-    from regard.answer.published import Published
+    from regard.api.model import Model
     from regard.data.labelled import Labelled
     from regard.data.report import Report
 
@@ -82,7 +82,7 @@ def command(
 
 
 def _classify_table(
-    model: "Published", file: Path, output: Path | None, asked: dict[str, str], as_json: bool
+    model: "Model", file: Path, output: Path | None, asked: dict[str, str], as_json: bool
 ) -> None:
     """The likeliest label of each row (all likely ones where several may hold), as a table."""
     from regard.answer.table_files import added_names, check_output, names_of, write_table

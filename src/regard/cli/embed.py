@@ -11,7 +11,7 @@ from regard.cli.column_options import column_options
 if TYPE_CHECKING:
     import numpy as np
 
-    from regard.answer.published import Published
+    from regard.api.model import Model
 
 PART = 8192  # texts that are sorted by length and embedded together
 MOST_IN_A_TABLE = 20
@@ -84,7 +84,7 @@ def command(
         _print_cosines(loaded, lines, file)
 
 
-def _write(model: "Published", lines: Iterable[list[str]], output: Path, file: Path | None) -> None:
+def _write(model: "Model", lines: Iterable[list[str]], output: Path, file: Path | None) -> None:
     from regard.answer.vector_files import in_parts, vector_file
     from regard.draw.terminal.progress import progress_bar
 
@@ -101,7 +101,7 @@ def _write(model: "Published", lines: Iterable[list[str]], output: Path, file: P
     click.echo(f"Written: {output}, {rows:,} × {size} numbers", err=True)
 
 
-def _print_json(model: "Published", lines: Iterable[list[str]], file: Path | None) -> None:
+def _print_json(model: "Model", lines: Iterable[list[str]], file: Path | None) -> None:
     """As texts arrive: a program may wait for each answer."""
     from regard.answer.vector_files import as_json
 
@@ -114,7 +114,7 @@ def _print_json(model: "Published", lines: Iterable[list[str]], file: Path | Non
         raise _no_text(file)
 
 
-def _print_cosines(model: "Published", lines: Iterable[list[str]], file: Path | None) -> None:
+def _print_cosines(model: "Model", lines: Iterable[list[str]], file: Path | None) -> None:
     texts: list[str] = []
     for part in lines:
         texts += part

@@ -10,7 +10,7 @@ from regard.cli.sections import section
 
 if TYPE_CHECKING:
     from regard.decode.engine import Engine
-    from regard.engines.engines import Asked
+    from regard.engines.engines import EngineRequest
 
 engine = section("Engine")
 NAMES = ("engine", "precision", "workers", "threads", "shortlist")
@@ -49,11 +49,11 @@ def engine_options(default: str = "auto", shortlist: bool = True) -> Callable[..
     return decorate
 
 
-def asked_of(options: dict[str, Any]) -> "Asked":
+def engine_request(options: dict[str, Any]) -> "EngineRequest":
     """What they ask for; they are taken out of `options`."""
-    from regard.engines.engines import Asked
+    from regard.engines.engines import EngineRequest
 
-    return Asked(**{name: options.pop(name) for name in NAMES if name in options})
+    return EngineRequest(**{name: options.pop(name) for name in NAMES if name in options})
 
 
 def engine_facts(engine: "Engine") -> dict[str, Any]:

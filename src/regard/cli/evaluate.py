@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.column_options import asked_columns, column_options, say_read
-from regard.cli.engine_options import asked_of, engine_options
+from regard.cli.engine_options import engine_options, engine_request
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def command(
     validation. The model of a run with objective "classify" is asked for the labels of --texts.
     """
     from regard import atomic
-    from regard.answer.load import load_run
+    from regard.answer.loaded import open_model
     from regard.answer.translate import search_with
     from regard.cli.evaluate_texts import evaluate_texts, is_classifier
     from regard.data.report import Report
@@ -89,13 +89,12 @@ def command(
         return
     if png or svg:
         raise click.UsageError("--png and --svg belong to classifiers")
-    asked = asked_of(options)
-    model = load_run(run, options.pop("device"), asked)
+    model = open_model(run, options.pop("device"), engine_request(options))
     report = Report()
-    pairs = scoring.pairs_to_score(model.run, source, reference, slices, columns, report)
+    pairs = scoring.pairs_to_score(model.bundle.run, source, reference, slices, columns, report)
     say_read(report)
     chosen = {name: value for name, value in options.items() if value is not None}
-    search = search_with(model.search, "evaluate", **chosen)
+    search = search_with(model.bundle.settings.search, "evaluate", **chosen)
     with progress_bar("translating", len(pairs.sources)) as bar:
         outputs = scoring.translate_all(model, pairs.sources, search, bar.advance)
     scores = scoring.score(outputs, pairs.references, tokenize, lowercase)

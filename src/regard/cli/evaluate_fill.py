@@ -10,11 +10,11 @@ from regard.cli.column_options import say_read
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
-    from regard.answer.published import Published
+    from regard.api.model import Model
 
 
 def evaluate_fill(
-    model: "Published", texts: Path | None, columns: dict[str, str], as_json: bool
+    model: "Model", texts: Path | None, columns: dict[str, str], as_json: bool
 ) -> None:
     """Hide every word of a test set once and print how good that was."""
     from regard.draw.counted import counted

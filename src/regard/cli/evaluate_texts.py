@@ -16,11 +16,9 @@ if TYPE_CHECKING:
 
 def is_classifier(folder: Path, texts: Path | None) -> bool:
     """Whether the folder is to be asked for labels, not translations."""
-    from regard.bundle.encoder_file import objective_of
-    from regard.bundle.named import located
-    from regard.runs.folder import Run
+    from regard.bundle.bundle import open_run_bundle
 
-    return texts is not None or objective_of(Run(Path(located(folder)))) != "translate"
+    return texts is not None or open_run_bundle(folder).objective != "translate"
 
 
 def evaluate_texts(
@@ -34,20 +32,18 @@ def evaluate_texts(
     dataset: str | None = None,
 ) -> None:
     """Classify or tag a test set, or fill its holes, and print how good that was."""
-    from regard.answer.load import load
-    from regard.answer.published import Published
+    from regard.api.model import load
     from regard.cli.evaluate_fill import evaluate_fill
     from regard.draw.terminal.progress import progress_bar
     from regard.evaluate.texts import score_tags_of, score_texts_of, texts_to_score
 
     model = load(folder, device)
-    if isinstance(model, Published) and "fill" in model.tasks:
+    if "fill" in model.tasks:
         if png or svg:
             raise click.UsageError("--png and --svg belong to labels; words have no such table")
         evaluate_fill(model, texts, columns, as_json)
         return
     model.demand("classify")
-    assert isinstance(model, Published)
     test = texts_to_score(model, texts, columns)
     name = dataset or test.name
     if test.report is not None:

@@ -109,10 +109,10 @@ def command(
     _check(view, word, every, heads, svg, png)
     kind, pieces = kind or VIEWS[view], pieces or view == "filter"
     _check_place(run, text, translation, kind, layer, head, word, pieces)
-    from regard.answer.load import load_run
+    from regard.answer.loaded import TORCH, open_model
     from regard.explain.heads import attend  # here: torch takes seconds
 
-    found = attend(load_run(run, device), text, translation, pieces)
+    found = attend(open_model(run, device, TORCH), text, translation, pieces)
     chosen = found.map(kind, layer)
     if view == "filter":
         head = head or 1
@@ -161,11 +161,12 @@ def _check_place(
     pieces: bool,
 ) -> None:
     """A layer, a head or a word that is not there, before torch is imported."""
-    from regard.bundle.home import parts_of_run, run_named
+    from regard.bundle.bundle import open_run_bundle
     from regard.explain.place import KINDS, check_place, find_word, groups_of, known_ids
 
-    spec, tokenizer, _ = parts_of_run(run_named(run))
-    check_place(spec, kind, layer, head)
+    bundle = open_run_bundle(run)
+    tokenizer = bundle.own_tokenizer
+    check_place(bundle.spec, kind, layer, head)
     ids = known_ids(tokenizer, KINDS[kind][2], text, translation)
     if word is not None and ids is not None:
         ids = ids if kind == "encoder" else [*ids, tokenizer.special.eos]  # as it is predicted

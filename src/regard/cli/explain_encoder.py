@@ -14,18 +14,9 @@ if TYPE_CHECKING:
 
 def is_model(path: Path) -> bool:
     """Whether this is a published model or a run that trained an encoder; else a run translates."""
-    from regard.bundle.encoder_file import objective_of
-    from regard.bundle.named import located
-    from regard.checkpoint.files import is_published
-    from regard.runs.folder import Run
+    from regard.bundle.bundle import open_bundle
 
-    place = located(path)
-    if isinstance(place, str):
-        return True
-    run = Run(place)
-    if run.info.is_file():
-        return objective_of(run) != "translate"
-    return is_published(place)
+    return open_bundle(path).objective != "translate"
 
 
 def explain(
@@ -61,7 +52,7 @@ def explain(
 
 
 def _labelling(model: Path, device: str) -> Any:
-    from regard.answer.load import load
+    from regard.api.model import load
     from regard.errors import MisuseError
 
     loaded = load(model, device)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from regard.bundle.labels import Label
+    from regard.answer.labels import Label
 
 
 def show_labels(title: str, found: "Sequence[Label]") -> None:

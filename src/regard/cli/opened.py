@@ -1,4 +1,4 @@
-"""A published model for a command: opened, and asked whether it offers the task."""
+"""A model for a command: opened, and asked whether it offers the task."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -6,23 +6,21 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from regard.answer.published import Published
+    from regard.api.model import Model
 
 
-def opened(path: Path, task: str, device: str, precision: str = "auto") -> "Published":
+def opened(path: Path, task: str, device: str, precision: str = "auto") -> "Model":
     """The model, or an error that lists what it offers instead."""
-    from regard.answer.load import load
-    from regard.answer.published import Published
+    from regard.api.model import load
 
     model = load(path, device, precision=precision)
     model.demand(task)
-    assert isinstance(model, Published), task  # a run offers translation only
     if task in ("complete", "generate"):
         warn_of_settings(model)
     return model
 
 
-def warn_of_settings(model: "Published") -> None:
+def warn_of_settings(model: "Model") -> None:
     """Name what the folder asks for when text is made and regard does not do."""
-    if model.settings.warning:
-        click.echo(model.settings.warning, err=True)
+    if model.bundle.settings.warning:
+        click.echo(model.bundle.settings.warning, err=True)

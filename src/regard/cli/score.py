@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.column_options import asked_columns
-from regard.cli.engine_options import asked_of, engine_options
+from regard.cli.engine_options import engine_options, engine_request
 from regard.cli.lines import arriving, one_line, rows_of
 from regard.cli.sections import SectionedCommand, section
 from regard.valid_json import valid_json
@@ -53,11 +53,9 @@ def command(
     The end token is counted. log p is the natural logarithm; a pair is scored as it is, never
     split into sentences.
     """
-    from regard.answer.open_home import open_home
+    from regard.answer.loaded import open_model
     from regard.answer.score import score_texts
-    from regard.answer.translate import Translator
     from regard.data.table import is_table
-    from regard.engines.engines import Engines
 
     columns = asked_columns(options)
     table = source if source and is_table(source) else None
@@ -69,10 +67,10 @@ def command(
     if columns and not table:
         raise click.UsageError("--source-column and --target-column belong to a table as --source")
     device = options.pop("device")
-    asked = asked_of(options)
-    home = open_home(run, device)
-    engines = Engines(home, asked, lambda line: click.echo(line, err=True))
-    translator = Translator(home.codec, home.search, home.limit, engines.take)
+    request = engine_request(options)
+    model = open_model(run, device, request, say=lambda line: click.echo(line, err=True))
+    model.demand("translate")
+    engines, translator = model.engines, model.translator
     first = 1
     pairs: list[list[str]] | Iterator[list[str]] = [list(texts)]
     if table:

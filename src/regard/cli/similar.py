@@ -9,8 +9,8 @@ from regard.cli.column_options import asked_columns, column_options
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
-    from regard.answer.published import Published
     from regard.answer.similar import Pairs
+    from regard.api.model import Model
 
 
 @click.command(
@@ -80,7 +80,7 @@ def command(
         _print_each(loaded, given, as_json)
 
 
-def _compared(model: "Published", firsts: list[str], seconds: list[str]) -> list[float]:
+def _compared(model: "Model", firsts: list[str], seconds: list[str]) -> list[float]:
     from regard.draw.terminal.progress import progress_bar
 
     with progress_bar("embedding", len({*firsts, *seconds})) as bar:
@@ -88,7 +88,7 @@ def _compared(model: "Published", firsts: list[str], seconds: list[str]) -> list
     return cosines
 
 
-def _print_each(model: "Published", pairs: "Pairs", as_json: bool) -> None:
+def _print_each(model: "Model", pairs: "Pairs", as_json: bool) -> None:
     """One line a pair, as in the file."""
     from regard.cli.lines import one_line
 
@@ -101,7 +101,7 @@ def _print_each(model: "Published", pairs: "Pairs", as_json: bool) -> None:
         click.echo(f"{cosine:.4f}\t{one_line(first)}\t{one_line(second)}")
 
 
-def _print_agreement(model: "Published", name: str, pairs: "Pairs", as_json: bool) -> None:
+def _print_agreement(model: "Model", name: str, pairs: "Pairs", as_json: bool) -> None:
     """Both correlations, and the mean cosine of low, middle and high scores as bars."""
     import numpy as np
 

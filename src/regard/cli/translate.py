@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regard.cli.engine_options import asked_of, engine_facts, engine_options
+from regard.cli.engine_options import engine_facts, engine_options, engine_request
 from regard.cli.lines import arriving, check_there, one_line, rows_of
 from regard.cli.sections import SectionedCommand, section
 from regard.cli.streams import echo_answer
@@ -85,10 +85,9 @@ def command(
     MODEL is the folder of a run, the folder of a published Marian model, or its name on the hub.
     A line of several sentences is split, and its translation joined again.
     """
-    from regard.answer.open_home import open_home
-    from regard.answer.translate import Translator, options_with
+    from regard.answer.loaded import open_model
+    from regard.answer.translate import options_with
     from regard.bundle.words_seen import ADVICE, WordsSeen
-    from regard.engines.engines import Engines
 
     if text and file:
         raise click.UsageError("expected TEXT or --file, not both")
@@ -96,18 +95,18 @@ def command(
         check_there(file)
     arrive = partial(_arriving, file, source_column, run)
     device = options.pop("device")
-    asked = asked_of(options)
+    request = engine_request(options)
     chosen = {name: value for name, value in options.items() if value is not None}
     if chosen.get("prefix") == "":
         del chosen["prefix"]
     if no_split:
         chosen["split"] = False
-    home = open_home(run, device)
-    if home.warning:
-        click.echo(home.warning, err=True)
-    search, _ = options_with(home.search, "translate", chosen)  # said before any text is read
-    engines = Engines(home, asked, lambda line: click.echo(line, err=True))
-    translator = Translator(home.codec, home.search, home.limit, engines.take)
+    model = open_model(run, device, request, say=lambda line: click.echo(line, err=True))
+    model.demand("translate")
+    settings, engines, translator = model.bundle.settings, model.engines, model.translator
+    if settings.warning:
+        click.echo(settings.warning, err=True)
+    search, _ = options_with(settings.search, "translate", chosen)  # said before any text is read
     if check_batch:
         from regard.cli.check_batch import show_check
 
@@ -119,7 +118,7 @@ def command(
     _say_notes(engines, verbose)
     as_text = _scored_writer(len(text) != 1) if search.n_best > 1 else _write_text
     write = _json_writer(engine) if as_json else _write_pairs if pairs else as_text
-    seen = WordsSeen.of_run(home.folder / "data")
+    seen = WordsSeen.of_run(model.bundle.path / "data")
     noted = write if seen is None else _noting(seen, write)
     _translate_all(translator, text, file, arrive, chosen, noted)
     if seen is not None and (sentence := seen.sentence()):

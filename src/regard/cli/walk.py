@@ -119,10 +119,10 @@ def _worksheet(
             f"Missing {missing}: give the folder of a run and a sentence, or --matrices SHEET"
         )
     _check_place(run, text, **options)  # type: ignore[arg-type]
-    from regard.answer.load import load_run
+    from regard.answer.loaded import TORCH, open_model
     from regard.explain.walk import walk  # here: torch takes seconds
 
-    return walk(load_run(run, device), text, **options)  # type: ignore[arg-type]
+    return walk(open_model(run, device, TORCH), text, **options)  # type: ignore[arg-type]
 
 
 def _check_place(
@@ -135,11 +135,12 @@ def _check_place(
     translation: str | None = None,
 ) -> None:
     """A layer, a head or a word that is not there, before torch is imported."""
-    from regard.bundle.home import parts_of_run, run_named
+    from regard.bundle.bundle import open_run_bundle
     from regard.explain.place import KINDS, check_place, known_ids, tokens_of
 
-    spec, tokenizer, _ = parts_of_run(run_named(run))
-    check_place(spec, kind, layer, head)
+    bundle = open_run_bundle(run)
+    tokenizer = bundle.own_tokenizer
+    check_place(bundle.spec, kind, layer, head)
     ids = known_ids(tokenizer, KINDS[kind][2], text, translation)
     if ids is not None:
         ids = ids if kind == "encoder" else [tokenizer.special.bos, *ids]  # as it is fed in

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from regard import atomic
-from regard.answer.load import load_run
-from regard.answer.source import Source, open_source
+from regard.answer.loaded import open_model
 from regard.bundle.generation_settings import NOT_DONE
 from regard.checkpoint.around import COPIED, copy_around
 from regard.checkpoint.converted import WEIGHTS, save_converted
@@ -25,6 +24,7 @@ from regard.checksums import NAME as CHECKSUMS
 from regard.checksums import add_checksums, read_checksums
 from regard.convert.ctranslate2 import fill_folder
 from regard.convert.golden import golden_of
+from regard.convert.source import Source, open_source
 from regard.convert.verify import GOLDEN, compare, write_golden
 from regard.errors import CheckpointError, MisuseError
 from regard.model.transformer import Transformer
@@ -176,7 +176,7 @@ def _write_run(source: Source, folder: Path, to: To) -> Transformer:
     )
     write_json(made.info, run.read_info() | {"state": "finished", "log_sha256": ""})
     seal(made)
-    return load_run(folder, "cpu").transformer
+    return open_model(folder, "cpu").transformer
 
 
 def _write_tokenizer(file: Path, folder: Path) -> None:

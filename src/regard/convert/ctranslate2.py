@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from regard.answer.source import Source
 from regard.bundle.codec import Codec, own_codec, published_codec
 from regard.bundle.generation_settings import read_settings
 from regard.checkpoint.ctranslate2_info import (
@@ -19,6 +18,7 @@ from regard.checkpoint.ctranslate2_info import (
 )
 from regard.checkpoint.to_ctranslate2 import check_spec, fill_ctranslate2
 from regard.convert.golden import weights_digest
+from regard.convert.source import Source
 from regard.decode.engine import Frame, Layout
 from regard.decode.engines.ctranslate2 import CTranslate2Engine
 from regard.decode.rules import NO_RULES, Rules

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from regard import atomic
-from regard.answer.source import open_source
 from regard.checkpoint.native import read_json
 from regard.checksums import sealed
 from regard.convert.golden import FORMAT, TOLERANCE, Row, golden_of, versions
+from regard.convert.source import open_source
 from regard.errors import CheckpointError, MisuseError
 from regard.model.transformer import Transformer
 

@@ -7,12 +7,14 @@ choice   the fastest that passed its check; on another machine only the layout i
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING
 
+from regard.bundle.bundle import Bundle
 from regard.bundle.engine_choice import (
     ENGINES,
     Choice,
@@ -24,7 +26,6 @@ from regard.bundle.engine_choice import (
     to_log,
     versions,
 )
-from regard.bundle.home import Home
 from regard.decode.engine import Engine, Layout
 from regard.decode.hypothesis import Search
 from regard.draw.terminal.progress import progress_bar
@@ -32,6 +33,10 @@ from regard.engines.agreement import Checked, Clock, Make, compare, cut_short
 from regard.errors import CheckpointError, MisuseError
 from regard.processor.survives import ruled_out
 
+if TYPE_CHECKING:
+    from regard.model.transformer import Transformer
+
+Network = Callable[[], "Transformer"]  # the model, read when it is needed
 PRECISIONS = ("fp32", "int8")
 TOKENS = 20  # of an output, at most, while speed is measured
 FIRST = 16  # sentences of a first measurement
@@ -41,7 +46,8 @@ SECONDS_MEASURING = 20.0  # then no further layouts; the usual one is always mea
 
 
 def settle(
-    home: Home,
+    bundle: Bundle,
+    transformer: Network,
     before: Choice | None = None,
     clock: Clock = time.perf_counter,
     say: Say = to_log,
@@ -49,21 +55,21 @@ def settle(
     """Choose; `before` is a choice for these weights on another machine, whose precision stays."""
     from regard.decode.engines.torch import TorchEngine  # imports torch
 
-    rows = _rows(home)
-    search = _search(home, rows)
-    model, weights = home.transformer(), digest(home.weights)
+    rows = _rows(bundle)
+    search = _search(bundle, rows)
+    model, weights = transformer(), digest(bundle.weights)
 
     def with_torch(layout: Layout) -> Engine:
-        return TorchEngine(model, home.codec.frame, home.rules, layout)
+        return TorchEngine(model, bundle.codec.frame, bundle.settings.rules, layout)
 
     def with_library(layout: Layout) -> Engine:
-        return converted_engine(home, weights, layout, say=say)
+        return converted_engine(bundle, transformer, weights, layout, say=say)
 
     checks: dict[str, Checked] = {}
     reason = ""
     if before is None:
-        probe = _with_references(home, rows)
-        checks, reason = compare(with_torch, with_library, home.codec, probe, search, clock)
+        probe = _with_references(bundle, rows)
+        checks, reason = compare(with_torch, with_library, bundle.codec, probe, search, clock)
         passed = [name for name, check in checks.items() if check.passed]
     else:
         passed = [f"{before.engine} {before.precision}"]
@@ -86,28 +92,30 @@ def settle(
         weights=weights,
         versions=versions(),
         machine=this_machine(),
-        limit=home.limit,
+        limit=bundle.limit,
         vocabulary=model.spec.vocabulary,
-        stamps=stamps(home.weights),
+        stamps=stamps(bundle.weights),
         checks={n: vars(c) for n, c in checks.items()} if before is None else before.checks,
         speeds={name: round(speed, 1) for name, speed in speeds.items()},
     )
 
 
-def _rows(home: Home) -> list[list[int]]:
+def _rows(bundle: Bundle) -> list[list[int]]:
     """The sources of the probe; one that the model cannot hold is left out."""
-    rows = home.codec.encode([source for source, _ in home.probe()])
-    return [row for row in rows if home.limit is None or len(row) <= home.limit]
+    rows = bundle.codec.encode([source for source, _ in bundle.probe()])
+    return [row for row in rows if bundle.limit is None or len(row) <= bundle.limit]
 
 
-def _with_references(home: Home, rows: Sequence[list[int]]) -> list[tuple[list[int], str | None]]:
+def _with_references(
+    bundle: Bundle, rows: Sequence[list[int]]
+) -> list[tuple[list[int], str | None]]:
     """Each source with its reference; without any, if some of the probe are left out."""
-    references = [target for _, target in home.probe()]
+    references = [target for _, target in bundle.probe()]
     known = references if len(references) == len(rows) else [None] * len(rows)
     return list(zip(rows, known, strict=True))
 
 
-def _search(home: Home, rows: Sequence[list[int]]) -> Search:
+def _search(bundle: Bundle, rows: Sequence[list[int]]) -> Search:
     """What is compared and measured: the model's own beam, as both engines offer it.
 
     Outputs that never end would be as long as published settings allow, often 512 tokens; those
@@ -115,11 +123,11 @@ def _search(home: Home, rows: Sequence[list[int]]) -> Search:
     """
     from regard.decode.engines.ctranslate2 import refused  # its library is an extra
 
-    own = home.search
+    own = bundle.settings.search
     usual = Search().limit(max(map(len, rows), default=0))
     longest = own.max_length if own.max_length is not None and own.max_length < usual else None
     search = Search(own.beam, own.alpha, max_length=longest)
-    return search if refused(search, home.rules) is None else replace(search, beam=1)
+    return search if refused(search, bundle.settings.rules) is None else replace(search, beam=1)
 
 
 def layouts_for(count: int) -> list[tuple[int, int]]:
@@ -183,7 +191,12 @@ def _timed(
 
 
 def converted_engine(
-    home: Home, weights: str, layout: Layout, shortlist: bool = False, say: Say = to_log
+    bundle: Bundle,
+    transformer: Network,
+    weights: str,
+    layout: Layout,
+    shortlist: bool = False,
+    say: Say = to_log,
 ) -> Engine:
     """The ctranslate2 engine on the folder of its precision, which is made if it is not fresh.
 
@@ -195,48 +208,50 @@ def converted_engine(
     )
     from regard.decode.engines.ctranslate2 import CTranslate2Engine  # its library is an extra
 
-    folder = home.folder / ENGINES / f"ctranslate2-{layout.precision}"
+    folder = bundle.path / ENGINES / f"ctranslate2-{layout.precision}"
 
     def opened() -> Engine:
-        if not is_fresh(folder, weights, layout.precision, home.rules.never):
-            _convert(home, folder, weights, layout.precision)
+        if not is_fresh(folder, weights, layout.precision, bundle.settings.rules.never):
+            _convert(bundle, transformer, folder, weights, layout.precision)
         if shortlist and not has_shortlist(folder):
-            _learn_shortlist(home, folder)
-        frame, rules = home.codec.frame, home.rules
-        return CTranslate2Engine(folder, frame, rules, layout, home.limit, shortlist=shortlist)
+            _learn_shortlist(bundle, folder)
+        frame, rules = bundle.codec.frame, bundle.settings.rules
+        return CTranslate2Engine(folder, frame, rules, layout, bundle.limit, shortlist=shortlist)
 
     try:
         return opened()
     except CheckpointError as error:
         what = str(error).partition(";")[0]
         say(f"{what}: the engine is made again from the weights.")
-        _convert(home, folder, weights, layout.precision)
+        _convert(bundle, transformer, folder, weights, layout.precision)
         return opened()
 
 
-def _convert(home: Home, folder: Path, weights: str, precision: str) -> None:
+def _convert(
+    bundle: Bundle, transformer: Network, folder: Path, weights: str, precision: str
+) -> None:
     from regard.checkpoint.to_ctranslate2 import write_ctranslate2  # imports torch
 
-    model = home.transformer()
+    model = transformer()
     write_ctranslate2(
         model,
         folder,
-        home.codec.vocabulary(model.spec.vocabulary),
-        start=home.codec.frame.start,
-        end=home.codec.frame.end,
-        never=home.rules.never,
+        bundle.codec.vocabulary(model.spec.vocabulary),
+        start=bundle.codec.frame.start,
+        end=bundle.codec.frame.end,
+        never=bundle.settings.rules.never,
         precision=precision,
         weights=weights,
     )
 
 
-def _learn_shortlist(home: Home, folder: Path) -> None:
+def _learn_shortlist(bundle: Bundle, folder: Path) -> None:
     from regard.engines.shortlist import add_shortlist  # its library is an extra
 
-    corpus = home.folder / "data" / "train"
+    corpus = bundle.path / "data" / "train"
     if not corpus.is_dir():
         raise MisuseError(
-            f"--shortlist: {home.folder} has no training pairs to learn it from; only runs of "
+            f"--shortlist: {bundle.path} has no training pairs to learn it from; only runs of "
             "`regard train` have"
         )
     add_shortlist(folder, corpus)

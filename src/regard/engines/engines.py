@@ -9,9 +9,12 @@ Nothing here imports torch until the torch engine is taken, or something must be
 """
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
+from regard.bundle.bundle import Bundle
 from regard.bundle.engine_choice import (
     Choice,
     Say,
@@ -22,11 +25,13 @@ from regard.bundle.engine_choice import (
     to_log,
     write_choice,
 )
-from regard.bundle.home import Home
 from regard.decode.engine import Engine, Layout
 from regard.decode.hypothesis import Search
 from regard.errors import MisuseError, RegardError
 from regard.processor.survives import ruled_out
+
+if TYPE_CHECKING:
+    from regard.model.transformer import Transformer
 
 NAMES = ("auto", "torch", "ctranslate2")
 PRECISIONS = ("auto", "fp32", "bf16", "int8", "int16")  # int16 is for `embed` alone
@@ -34,7 +39,7 @@ PREPARING = "Preparing the fast engine (once) …"
 
 
 @dataclass(frozen=True)
-class Asked:
+class EngineRequest:
     """What a user wants of the engine; None and "auto": as it was chosen."""
 
     engine: str = "auto"
@@ -62,12 +67,20 @@ class Asked:
 class Engines:
     """The engines of one model, each opened when it is first taken."""
 
-    def __init__(self, home: Home, asked: Asked | None = None, say: Say = to_log) -> None:
-        self.home, self.asked, self.say = home, asked or Asked(), say
-        if self.asked.precision == "int16":
+    def __init__(
+        self,
+        bundle: Bundle,
+        transformer: "Callable[[], Transformer]",
+        device: str = "auto",
+        request: EngineRequest | None = None,
+        say: Say = to_log,
+    ) -> None:
+        self.bundle, self.request, self.say = bundle, request or EngineRequest(), say
+        self._transformer, self._device = transformer, device
+        if self.request.precision == "int16":
             raise MisuseError("precision: int16 is for embed; translations have fp32, bf16, int8")
         self.notes: list[str] = []  # why an engine was taken, for --verbose
-        self._choice = home.choice
+        self._choice = bundle.choice
         self._open: dict[str, Engine] = {}
 
     def take(self, search: Search, prefixed: bool = False) -> Engine:
@@ -80,9 +93,9 @@ class Engines:
 
     def take_to_score(self) -> Engine:
         """The engine that says how likely an output is: the reference, unless another is named."""
-        if self.asked.engine == "ctranslate2":
+        if self.request.engine == "ctranslate2":
             return self.take(Search(beam=1))
-        if self.asked.precision == "bf16":
+        if self.request.precision == "bf16":
             raise MisuseError("precision: scores are computed in fp32; leave out bf16")
         return self._torch()
 
@@ -94,16 +107,15 @@ class Engines:
 
     def _fast(self, search: Search, prefixed: bool) -> Engine | None:
         """The ctranslate2 engine, or None and a note that says why not."""
-        asked = self.asked
-        named = asked.engine == "ctranslate2"
-        if asked.engine == "torch":
+        named = self.request.engine == "ctranslate2"
+        if self.request.engine == "torch":
             return None
         obstacle = self._obstacle()
         if obstacle:
             return self._without(obstacle, named)
         from regard.decode.engines.ctranslate2 import refused  # its library is an extra
 
-        refusal = refused(search, self.home.rules, prefixed)
+        refusal = refused(search, self.bundle.settings.rules, prefixed)
         if refusal:
             return self._without(f"ctranslate2 does not offer {refusal}", named)
         if "ctranslate2" not in self._open:
@@ -120,28 +132,28 @@ class Engines:
 
     def _obstacle(self) -> str:
         """What stands in the way of ctranslate2 before any option is looked at."""
-        if self.asked.precision == "bf16":
+        if self.request.precision == "bf16":
             return "bf16 is torch's precision"
         if find_spec("ctranslate2") is None:
             return "ctranslate2 is not installed; pip install 'regard[fast]'"
         if not self._on_cpu():
             return "ctranslate2 is used on a CPU only"
-        if self.home.obstacle:
-            return self.home.obstacle
-        if self._choice is None and not os.access(self.home.folder, os.W_OK):
-            return f"{self.home.folder} cannot be written to, so nothing can be kept there"
+        if self.bundle.obstacle:
+            return self.bundle.obstacle
+        if self._choice is None and not os.access(self.bundle.path, os.W_OK):
+            return f"{self.bundle.path} cannot be written to, so nothing can be kept there"
         deadly = ruled_out("ctranslate2")
         return f"this machine does not survive {deadly}" if deadly else ""
 
     def _on_cpu(self) -> bool:
-        if self.home.device == "auto":
+        if self._device == "auto":
             # A choice that was made on this machine says that it has nothing faster.
             if self._choice is not None and self._choice.machine == this_machine():
                 return True
             from regard.model.device import choose_device  # imports torch
 
             return choose_device("auto").type == "cpu"
-        return self.home.device == "cpu"
+        return self._device == "cpu"
 
     def _without(self, reason: str, named: bool) -> Engine | None:
         """No such engine: an error where it was asked for by name."""
@@ -159,20 +171,20 @@ class Engines:
         choice = self._choice
         if choice is not None and choice.machine == this_machine():
             return choice
-        if not os.access(self.home.folder, os.W_OK):
+        if not os.access(self.bundle.path, os.W_OK):
             assert choice is not None
             count = this_machine().cores
             self._note("the layout was measured on another machine and cannot be stored here")
             layouts = {n: replace(x, workers=count, threads=1) for n, x in choice.layouts.items()}
             return replace(choice, layouts=layouts)
-        with only_one(self.home.folder):
-            choice = read_choice(self.home.folder, self.home.weights)  # by another, meanwhile?
+        with only_one(self.bundle.path):
+            choice = read_choice(self.bundle.path, self.bundle.weights)  # by another, meanwhile?
             if choice is None or choice.machine != this_machine():
                 self.say(PREPARING)
                 from regard.engines.autotune import settle  # measures with torch
 
-                choice = settle(self.home, choice, say=self.say)
-                write_choice(self.home.folder, choice)
+                choice = settle(self.bundle, self._transformer, choice, say=self.say)
+                write_choice(self.bundle.path, choice)
         self._choice = choice
         return choice
 
@@ -180,7 +192,7 @@ class Engines:
         """The ctranslate2 engine in the precision and layout chosen or asked for."""
         from regard.engines.autotune import converted_engine  # measures with torch
 
-        precision = self.asked.precision
+        precision = self.request.precision
         if precision == "auto":
             precision = choice.precision
             deadly = ruled_out("int8") if precision == "int8" else ""
@@ -190,29 +202,34 @@ class Engines:
         elif not choice.checks.get(f"ctranslate2 {precision}", {}).get("passed", False):
             self._note(f"{precision} did not pass the check that auto insists on")
         layout = self._laid_out(choice.layout("ctranslate2", precision))
-        shortlist = self.asked.shortlist
-        return converted_engine(self.home, choice.weights, layout, shortlist, self.say)
+        shortlist = self.request.shortlist
+        return converted_engine(
+            self.bundle, self._transformer, choice.weights, layout, shortlist, self.say
+        )
 
     def _torch(self) -> Engine:
         if "torch" not in self._open:
             from regard.decode.engines.torch import TorchEngine  # imports torch
 
-            asked = self.asked.precision
-            if asked == "int8" or self.asked.shortlist:
-                what = "a shortlist" if self.asked.shortlist else "precision int8"
+            precision = self.request.precision
+            if precision == "int8" or self.request.shortlist:
+                what = "a shortlist" if self.request.shortlist else "precision int8"
                 reason = self.notes[-1] if self.notes else "it was taken"
                 raise MisuseError(f"engine: torch does not offer {what} ({reason})")
-            precision = "fp32" if asked == "auto" else asked
+            precision = "fp32" if precision == "auto" else precision
             known = self._choice.layouts.get("torch fp32") if self._choice else None
             layout = replace(known or default_layout(), precision=precision)
-            home, model = self.home, self.home.transformer()
-            frame = home.codec.frame
-            self._open["torch"] = TorchEngine(model, frame, home.rules, self._laid_out(layout))
+            self._open["torch"] = TorchEngine(
+                self._transformer(),
+                self.bundle.codec.frame,
+                self.bundle.settings.rules,
+                self._laid_out(layout),
+            )
         return self._open["torch"]
 
     def _laid_out(self, layout: Layout) -> Layout:
         """The layout with what was asked for."""
-        workers, threads = self.asked.workers, self.asked.threads
+        workers, threads = self.request.workers, self.request.threads
         count = this_machine().cores
         if workers is None and threads is None:
             return layout

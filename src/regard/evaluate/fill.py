@@ -11,8 +11,8 @@ from pathlib import Path
 
 import torch
 
+from regard.answer.loaded import LoadedModel
 from regard.answer.pseudo_perplexity import one_masked
-from regard.answer.published import Published
 from regard.data.corpus import Limits
 from regard.data.labelled import Columns, read_labelled
 from regard.data.phrasebook.corpus import forms_of, phrasebook, words_of_sentences
@@ -73,9 +73,11 @@ class Holes:
     report: Report | None = None  # of a file
 
 
-def texts_to_fill(model: Published, file: Path | None, asked: Mapping[str, str] = NOTHING) -> Holes:
+def texts_to_fill(
+    model: LoadedModel, file: Path | None, asked: Mapping[str, str] = NOTHING
+) -> Holes:
     """A file's texts; or what the run held out, of the phrasebook its test sentences."""
-    run = Run(model.folder)
+    run = Run(model.bundle.path)
     data = data_of(run)
     if file is not None:
         report, limits = Report(), Limits() if data is None else Limits(data.max_characters)
@@ -83,7 +85,7 @@ def texts_to_fill(model: Published, file: Path | None, asked: Mapping[str, str] 
         rows = read_labelled(file, columns, report, limits)
         return Holes(str(file), [row.text for row in rows], report=report)
     if data is None:
-        raise MisuseError(f"evaluate: {model.folder} holds no texts; give some with --texts")
+        raise MisuseError(f"evaluate: {model.bundle.path} holds no texts; give some with --texts")
     if data.phrasebook:
         found = [entry.source for entry in phrasebook(data.phrasebook) if entry.split == "test"]
         return Holes("the phrasebook's test set", [*dict.fromkeys(found)], data.phrasebook)
@@ -92,13 +94,13 @@ def texts_to_fill(model: Published, file: Path | None, asked: Mapping[str, str] 
 
 @torch.inference_mode()
 def score_fill(
-    model: Published, test: Holes, advance: Callable[[int], None] = lambda count: None
+    model: LoadedModel, test: Holes, advance: Callable[[int], None] = lambda count: None
 ) -> FillScores:
     """Ask for every token."""
-    tokenizer = model.text_task("fill")
+    tokenizer = model.tokenizer_for("fill")
     masking = masking_of(tokenizer, DataSection(texts=Path("texts")))
     ordinary = set(masking.ordinary.tolist())
-    limit = model.reads(tokenizer)
+    limit = model.bundle.longest_text
     total, right, count = 0.0, 0, 0
     pad, device = tokenizer.roles.get("pad", 0), next(model.transformer.parameters()).device
     for text in test.texts:
@@ -129,7 +131,9 @@ class _Hole:
     rivals: list[int]  # all forms
 
 
-def _agreement(model: Published, test: Holes, mask: int) -> tuple[tuple[AgreementScore, ...], int]:
+def _agreement(
+    model: LoadedModel, test: Holes, mask: int
+) -> tuple[tuple[AgreementScore, ...], int]:
     holes, left_out = _holes(model, test)
     found: dict[str, list[tuple[bool, bool]]] = {}
     for start in range(0, len(holes), ROWS):
@@ -156,8 +160,8 @@ def _agreement(model: Published, test: Holes, mask: int) -> tuple[tuple[Agreemen
     return tuple(scores), left_out
 
 
-def _logits(model: Published, holes: Sequence[_Hole], mask: int) -> torch.Tensor:
-    tokenizer = model.text_task("fill")
+def _logits(model: LoadedModel, holes: Sequence[_Hole], mask: int) -> torch.Tensor:
+    tokenizer = model.tokenizer_for("fill")
     ids = [[mask if n == hole.place else i for n, i in enumerate(hole.ids)] for hole in holes]
     pad = tokenizer.roles.get("pad", 0)
     source, real, segments = lay_out(ids, [len(row) for row in ids], pad)
@@ -168,16 +172,16 @@ def _logits(model: Published, holes: Sequence[_Hole], mask: int) -> torch.Tensor
     return model.transformer.token_logits(x[torch.arange(len(holes), device=x.device), places])
 
 
-def _holes(model: Published, test: Holes) -> tuple[list[_Hole], int]:
+def _holes(model: LoadedModel, test: Holes) -> tuple[list[_Hole], int]:
     """The words that agree and are one token each; and how many are more than one."""
-    tokenizer = model.text_task("fill")
+    tokenizer = model.tokenizer_for("fill")
     ids_of = {piece: i for i, piece in enumerate(tokenizer.pieces(range(tokenizer.size)))}
     known = words_of_sentences(test.language)
     made: list[_Hole] = []
     left_out = 0
     for text in test.texts:
         spans = [match.span() for match in WORD.finditer(text)]
-        whole, places = tokenizer.encode_places(text, spans, model.reads(tokenizer))
+        whole, places = tokenizer.encode_places(text, spans, model.bundle.longest_text)
         for word, place in zip(known[text], places, strict=True):
             if not word.agrees or place is None:
                 continue

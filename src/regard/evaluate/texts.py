@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from regard.answer.published import Published
-from regard.bundle.labels import read_labels
+from regard.answer.classify import class_probabilities
+from regard.answer.loaded import LoadedModel
+from regard.answer.tag import tag_rows
 from regard.checkpoint.files import read_json
 from regard.data.corpus import Limits, Report
 from regard.data.labelled import Columns, Labelled, read_labelled
@@ -59,16 +60,20 @@ class Rows:
     report: Report | None = None
 
 
-def texts_to_score(model: Published, file: Path | None, asked: Mapping[str, str] = NOTHING) -> Rows:
+def texts_to_score(
+    model: LoadedModel, file: Path | None, asked: Mapping[str, str] = NOTHING
+) -> Rows:
     """The rows of a file, in the columns that are asked for, or those that the run remembers.
 
     Without a file, those that the run held out.
     """
-    run = Run(model.folder)
+    run = Run(model.bundle.path)
     data = data_of(run)
     if file is None:
         if data is None:
-            raise MisuseError(f"evaluate: {model.folder} holds no texts; give some with --texts")
+            raise MisuseError(
+                f"evaluate: {model.bundle.path} holds no texts; give some with --texts"
+            )
         return _own_rows(run)
     report = Report()
     limits = Limits() if data is None else Limits(data.max_characters)
@@ -95,12 +100,12 @@ def _own_rows(run: Run) -> Rows:
 
 
 def score_texts_of(
-    model: Published, test: Rows, advance: Callable[[int], None] = lambda count: None
+    model: LoadedModel, test: Rows, advance: Callable[[int], None] = lambda count: None
 ) -> TextScores:
     """Classify the rows and compare."""
     _sklearn()  # says what is missing before anything slow begins
     asked: list[str | tuple[str, str | None]] = [(row.text, row.pair) for row in test.rows]
-    labels, found, cut = model.classify_all(asked, advance)
+    labels, (found, cut) = model.bundle.labels, class_probabilities(model, asked, advance)
     refuse_unseen(Path(test.name), test.rows, set(labels.names))
     places = {name: i for i, name in enumerate(labels.names)}
     truth: Any
@@ -114,13 +119,13 @@ def score_texts_of(
 
 
 def score_tags_of(
-    model: Published, test: Rows, advance: Callable[[int], None] = lambda count: None
+    model: LoadedModel, test: Rows, advance: Callable[[int], None] = lambda count: None
 ) -> TextScores:
     """Tag the words of the rows and compare; words that are not read are counted apart."""
     _sklearn()
-    names = read_labels(model.folder, model.spec.classes).names
+    names = model.bundle.labels.names
     refuse_unseen(Path(test.name), test.rows, set(names))
-    found = model.tag_all([row.text.split(" ") for row in test.rows], advance)
+    found = tag_rows(model, [row.text.split(" ") for row in test.rows], advance)
     pairs = [
         (right, None if tag is None else tag.tag)
         for row, tags in zip(test.rows, found, strict=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from regard.answer.load import Model
+from regard.answer.loaded import LoadedModel
 from regard.data.corpus import read_pairs
 from regard.data.phrasebook.corpus import Entry, decided_right
 from regard.data.report import Report
@@ -71,7 +71,7 @@ def score(
 
 
 def translate_all(
-    model: Model,
+    model: LoadedModel,
     sources: Sequence[str],
     search: Search,
     advance: Callable[[int], None] = lambda count: None,
@@ -95,12 +95,12 @@ def score_slices(entries: Sequence[Entry], outputs: Sequence[str]) -> list[Slice
 
 
 def score_notes(
-    model: Model, search: Search, advance: Callable[[int], None] = lambda count: None
+    model: LoadedModel, search: Search, advance: Callable[[int], None] = lambda count: None
 ) -> tuple[list[SliceScore], list[Slip]]:
     """The notes' sentences, which are trained on and must come out exactly; empty for old runs."""
-    if not (model.run.data / "notes.jsonl").exists():
+    if not (model.bundle.run.data / "notes.jsonl").exists():
         return [], []
-    entries = kept_entries(model.run, "notes")
+    entries = kept_entries(model.bundle.run, "notes")
     outputs = translate_all(model, [entry.source for entry in entries], search, advance)
     slips = [
         Slip(entry.source, output, entry.target)

@@ -24,10 +24,9 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.answer.labels import probabilities as label_probabilities
+from regard.answer.loaded import LoadedModel
 from regard.answer.prompt import fitting, one_text, row_of
-from regard.answer.published import Published
-from regard.bundle.labels import read_labels
-from regard.bundle.pooling import read_layout
 from regard.errors import MisuseError
 from regard.explain.gradients import Attribution, attribute
 from regard.model.masks import Mask
@@ -74,7 +73,7 @@ class Account:
 
 
 def explain_label(
-    model: Published,
+    model: LoadedModel,
     text: str,
     pair: str | None = None,
     label: str | None = None,
@@ -87,11 +86,11 @@ def explain_label(
     tokenizer = _tokenizer(model)
     encoded = _encoded(model, text, pair)
     segments = row_of(model.transformer, encoded.segments)
-    labels = read_labels(model.folder, model.spec.classes)
+    labels = model.bundle.labels
 
     def probabilities(rows: Float[Tensor, "B L D"]) -> Float[Tensor, "B C"]:
         memory = _memory(model.transformer, rows, segments.expand(len(rows), -1))
-        return labels.probabilities(model.transformer.answer(memory))
+        return label_probabilities(labels, model.transformer.answer(memory))
 
     rows, baseline, hidden_by = _ends(model.transformer, tokenizer, encoded)
     with torch.no_grad():
@@ -104,17 +103,17 @@ def explain_label(
 
 
 def explain_match(
-    model: Published, first: str, second: str, steps: int | None = None
+    model: LoadedModel, first: str, second: str, steps: int | None = None
 ) -> tuple[Account, Account]:
     """Which words of each text the cosine rests on while the other text stays as it is."""
     model.demand("embed")
-    tokenizer, layout = _tokenizer(model), read_layout(model.folder)
+    tokenizer, pooling = _tokenizer(model), model.bundle.pooling
     sides = [_encoded(model, text, None) for text in (first, second)]
 
     def vector(rows: Float[Tensor, "B L D"]) -> Float[Tensor, "B E"]:
         memory = _memory(model.transformer, rows, None)
         real = torch.ones(memory.shape[:2], dtype=torch.bool, device=memory.device)
-        return torch.cat([POOL[mode](memory, real) for mode in layout.modes], dim=-1)
+        return torch.cat([POOL[mode](memory, real) for mode in pooling.modes], dim=-1)
 
     accounts = []
     for own, other, text in ((0, 1, first), (1, 0, second)):
@@ -123,7 +122,7 @@ def explain_match(
             fixed = vector(_rows(model.transformer, sides[other].ids)[None])
         cosine = _cosine_with(vector, fixed)
         found = attribute(cosine, rows, baseline, steps)
-        accounts.append(_account(model, sides[own], "match", text, found, hidden_by, layout.modes))
+        accounts.append(_account(model, sides[own], "match", text, found, hidden_by, pooling.modes))
     return accounts[0], accounts[1]
 
 
@@ -166,7 +165,7 @@ def _ends(
 
 
 def _account(
-    model: Published,
+    model: LoadedModel,
     encoded: Encoded,
     answer: str,
     text: str,
@@ -231,14 +230,14 @@ def _special(tokenizer: PublishedTokenizer, encoded: Encoded) -> list[bool]:
     return [i in frame for i in encoded.ids]
 
 
-def _encoded(model: Published, text: str, pair: str | None) -> Encoded:
+def _encoded(model: LoadedModel, text: str, pair: str | None) -> Encoded:
     text = one_text(text, "explain")
     pair = None if pair is None else one_text(pair, "explain")
     return fitting(_tokenizer(model).encode(text, pair), model.transformer, "explain")
 
 
-def _tokenizer(model: Published) -> PublishedTokenizer:
-    return model.text_task(model.tasks[0])
+def _tokenizer(model: LoadedModel) -> PublishedTokenizer:
+    return model.tokenizer_for(model.tasks[0])
 
 
 def rank_correlation(a: Float[np.ndarray, " n"], b: Float[np.ndarray, " n"]) -> float | None:

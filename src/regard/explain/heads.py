@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from regard.answer.load import Model
+from regard.answer.loaded import LoadedModel
 from regard.errors import MisuseError
 from regard.explain.place import Place, groups_of, layer_number
 from regard.explain.traced_pass import trace_pass
@@ -95,7 +95,9 @@ def merge(
     return merged
 
 
-def attend(model: Model, text: str, output: str | None = None, pieces: bool = False) -> Attentions:
+def attend(
+    model: LoadedModel, text: str, output: str | None = None, pieces: bool = False
+) -> Attentions:
     """Translate `text` (or take `output` as its translation) and trace the pass."""
     done = trace_pass(model, text, output)
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from jaxtyping import Shaped
 
-from regard.answer.load import Model
+from regard.answer.loaded import LoadedModel
 from regard.explain.place import KINDS, Place, Tokens, check_place, source_ids, tokens_of
 from regard.model.spec import Spec
 from regard.model.trace import Trace
@@ -39,12 +39,13 @@ class Pass:
 
 
 @torch.inference_mode()
-def trace_pass(model: Model, text: str, translation: str | None = None) -> Pass:
+def trace_pass(model: LoadedModel, text: str, translation: str | None = None) -> Pass:
     """Translate `text` (or take `translation` for its output) and trace one pass over both."""
-    tokenizer, special = model.tokenizer, model.tokenizer.special
+    tokenizer = model.bundle.own_tokenizer
+    special = tokenizer.special
     source = source_ids(tokenizer, text)
     if translation is None:
-        best = model.translations([text], split=False)[0][0]
+        best = model.translator.translations([text], split=False)[0][0]
         target, translation = list(best.ids), best.text
     else:
         target = tokenizer.encode(translation)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from regard.answer.load import Model
+from regard.answer.loaded import LoadedModel
 from regard.draw.worksheet.worksheet import Line, Matrix, Step, Worksheet, number
 from regard.explain.place import Place
 from regard.explain.traced_pass import Pass, choose, trace_pass
@@ -33,7 +33,7 @@ LAYER_NORM_LATEX = (
 
 
 def walk(
-    model: Model,
+    model: LoadedModel,
     text: str,
     kind: str = "encoder",
     layer: int = 1,

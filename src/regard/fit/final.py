@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 from torch import Tensor
 
-from regard.answer.load import load_into
+from regard.answer.weights import load_into
 from regard.checkpoint import native
 from regard.checkpoint.whole import whole_steps
 from regard.fit.checkpoints import Keeper

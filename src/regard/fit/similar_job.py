@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
 
-from regard.bundle.pooling import read_layout
+from regard.bundle.pooling import read_pooling
 from regard.data.batch import pad_rows
 from regard.data.buckets import BatchOrder, Lengths, Numbers, PlannedBatch, plan_epoch
 from regard.data.mixture import Portion
@@ -61,7 +61,7 @@ class SimilarJob:
     def __init__(self, run: Run, recipe: Recipe, data: SimilarData) -> None:
         self.recipe, self.data = recipe, data
         self.spec = data.spec
-        modes = read_layout(run.folder).modes
+        modes = read_pooling(run.folder).modes
         if len(modes) > 1:
             raise ConfigError(
                 f"train.start_from: its vectors are {' and '.join(modes)} side by side; similar is "

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from regard import atomic
-from regard.answer.load import load_into
+from regard.answer.weights import load_into
 from regard.checkpoint import native
 from regard.checkpoint.native import Checkpoint
 from regard.checkpoint.whole import newest_whole

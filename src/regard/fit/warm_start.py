@@ -16,10 +16,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.answer.load import Model, load
-from regard.bundle.named import folder_of, located
-from regard.bundle.open_run import open_run
-from regard.checkpoint.files import is_published, read_json
+from regard.answer.loaded import open_model
+from regard.bundle.bundle import open_bundle
+from regard.bundle.named import located
+from regard.checkpoint.files import read_json
 from regard.config import override
 from regard.errors import CheckpointError, ConfigError
 from regard.model.spec import Spec
@@ -58,9 +58,7 @@ class WarmStart:
 
 def check_start(folder: Path) -> None:
     """Refuse a folder that holds no model, before anything is tokenized."""
-    folder = folder_of(folder)
-    if not is_published(folder) or Run(folder).info.is_file():
-        open_run(folder)
+    open_bundle(folder)
 
 
 def tables_of_start(assignments: Sequence[str]) -> dict[str, Any]:
@@ -78,9 +76,9 @@ def take_weights(model: Transformer, folder: Path, same_words: bool = False) -> 
 
     `same_words`: the tokenizer is that of the folder too, and what differs is only the head.
     """
-    other = load(folder, device="cpu", engine="torch")
+    other = open_model(folder, "cpu")
     theirs = dict(other.transformer.named_parameters(remove_duplicate=False))
-    without = () if same_words or isinstance(other, Model) else WORDS
+    without = () if same_words or other.bundle.objective == "translate" else WORDS
     mine = dict(model.named_parameters())
     alike = [
         name
@@ -107,7 +105,7 @@ def take_weights(model: Transformer, folder: Path, same_words: bool = False) -> 
 @torch.no_grad()
 def take_layers(model: Transformer, folder: Path) -> WarmStart:
     """Of a teacher every second layer, or as many as the student has, evenly; and all the rest."""
-    other = load(folder, device="cpu", engine="torch").transformer
+    other = open_model(folder, "cpu").transformer
     theirs = dict(other.named_parameters())
     mine, start = dict(model.named_parameters()), "encoder.layers."
     many, few = other.spec.encoder_layers, model.spec.encoder_layers

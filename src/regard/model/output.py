@@ -22,7 +22,7 @@ from regard.model.dropout import dropout
 from regard.model.feed_forward import ACTIVATIONS
 from regard.model.spec import Spec
 
-POOL: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": F.relu}
+POOLED_BY: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": F.relu}
 
 
 class Output(nn.Module):
@@ -53,7 +53,7 @@ class Pooler(nn.Module):
     def __init__(self, spec: Spec) -> None:
         super().__init__()
         self.map = nn.Linear(spec.d_model, spec.d_model)
-        self.activation = POOL[spec.pool]
+        self.activation = POOLED_BY[spec.pool]
 
     def forward(self, x: Float[Tensor, "B L D"]) -> Float[Tensor, "B D"]:
         return self.activation(self.map(x[:, 0]))

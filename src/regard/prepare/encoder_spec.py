@@ -4,16 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.bundle.encoder_file import objective_of, read_encoder_file
-from regard.bundle.named import folder_of
-from regard.bundle.open_run import open_run
-from regard.checkpoint.converted import check_converted, is_converted
-from regard.checkpoint.files import is_published, read_json
-from regard.checkpoint.published import check_published, family_of, read_config
+from regard.bundle.bundle import open_bundle
 from regard.config import build
 from regard.errors import ConfigError
 from regard.model.spec import Spec
-from regard.runs.folder import Run
 from regard.runs.recipe import Recipe, spec_of
 
 # objective → the head that it needs
@@ -25,7 +19,7 @@ HEADS = {
     "distil": "classes",
 }
 # family → the layer between the first token's vector and the classes
-POOL = {"bert": "tanh", "distilbert": "relu"}
+POOLED_BY = {"bert": "tanh", "distilbert": "relu"}
 # a head that is not over words has none of this
 NO_WORDS: dict[str, Any] = {"output_transform": False, "output_bias": False, "tie": "all"}
 # how BERT and DistilBERT name words
@@ -43,22 +37,13 @@ class Start:
 
 def open_start(folder: Path) -> Start:
     """A published folder of an encoder, or a run that trained one."""
-    folder = folder_of(folder)
-    if is_published(folder) and not Run(folder).info.is_file():
-        family = family_of(read_config(folder)).name
-        if is_converted(folder):
-            start = Start(folder, family, check_converted(folder)[0])
-        else:
-            start = Start(folder, family, check_published(folder).spec)
-    else:
-        run = open_run(folder)
-        if objective_of(run) == "translate":
-            raise ConfigError(
-                f"train.start_from: {folder} is a run that translates; expected an encoder: a BERT "
-                "or DistilBERT folder, or a run that trained one"
-            )
-        spec = build(Spec, read_json(run.spec), str(run.spec))
-        start = Start(folder, read_encoder_file(folder).family, spec)
+    bundle = open_bundle(folder)
+    if bundle.objective == "translate":
+        raise ConfigError(
+            f"train.start_from: {folder} is a run that translates; expected an encoder: a BERT or "
+            "DistilBERT folder, or a run that trained one"
+        )
+    start = Start(bundle.path, family=bundle.family, spec=bundle.spec)
     if start.spec.decoder_layers or start.spec.image_size:
         raise ConfigError(
             f"train.start_from: {folder} ({start.family}) is no encoder of texts; expected a BERT "
@@ -83,13 +68,13 @@ def encoder_spec(recipe: Recipe, vocabulary: int, classes: int, start: Start | N
     if start is None:
         return spec_of({**recipe.model, **needed}, vocabulary)
     if head == "classes" and start.spec.pool == "none":
-        needed["pool"] = POOL.get(start.family, "none")
+        needed["pool"] = POOLED_BY.get(start.family, "none")
     output = NO_WORDS
     if head != "classes":
         needed["pool"] = "none"  # a layer that nothing asks would learn nothing
     if head == "tokens":
         named = start.spec.head == "tokens"
-        output = {} if named else WORDS if start.family in POOL else NO_WORDS
+        output = {} if named else WORDS if start.family in POOLED_BY else NO_WORDS
     if recipe.objective == "distil":
         needed["encoder_layers"] = (start.spec.encoder_layers + 1) // 2
     values = {**vars(start.spec), **output, **needed, **recipe.model}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from regard import atomic
-from regard.answer.load import load
+from regard.answer.loaded import open_model
 from regard.bundle.encoder_file import ONE, SEVERAL, EncoderFile, read_encoder_file
 from regard.bundle.labels import read_labels
 from regard.checkpoint.around import copy_around
@@ -163,7 +163,7 @@ def prepare_texts(run: Run, recipe: Recipe, texts: Texts) -> EncoderData:
         assert start is not None and texts.data.texts is not None
         labels = read_labels(start.folder, start.spec.classes).names
         refuse_unseen(texts.data.texts, chain(texts.train(), texts.valid()), set(labels))
-        save_teacher(load(start.folder, "cpu").transformer, run.data / TEACHER)
+        save_teacher(open_model(start.folder, "cpu").transformer, run.data / TEACHER)
     spec = encoder_spec(recipe, rows_needed(tokenizer, start), len(labels), start)
     limits = (recipe.data.max_tokens, spec.position_limit, tokenizer.max_length)
     limit = min(most for most in limits if most is not None)

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.answer.load import load
-from regard.answer.published import Published
+from regard.answer.loaded import LoadedModel, open_model
 from regard.bundle.named import kept_name, located
-from regard.bundle.pooling import Layout, read_layout
+from regard.bundle.pooling import Pooling
 from regard.convert.golden import weights_digest
 from regard.errors import MisuseError
 from regard.text.published import PublishedTokenizer
@@ -20,32 +19,30 @@ from regard.text.published import PublishedTokenizer
 
 @dataclass(frozen=True)
 class Encoder:
-    """A published model that offers embeddings, and how an index names it."""
+    """A model that offers embeddings, and how an index names it."""
 
     name: str  # a folder of this machine, whole, or a name of the hub
-    model: Published
+    model: LoadedModel
 
     @cached_property
     def tokenizer(self) -> PublishedTokenizer:
         """Its tokenizer; without one there are no embeddings."""
-        self.model.embed([])  # says what is missing
-        assert self.model.tokenizer is not None
-        return self.model.tokenizer
+        return self.model.tokenizer_for("embed")
 
     @cached_property
-    def layout(self) -> Layout:
+    def pooling(self) -> Pooling:
         """How the vectors of a text's tokens become one."""
-        return read_layout(self.model.folder)
+        return self.model.bundle.pooling
 
     @cached_property
     def width(self) -> int:
         """The numbers of a vector."""
-        return int(self.model.embed([]).shape[1])
+        return self.model.embedder.size
 
     @cached_property
     def limit(self) -> int | None:
         """The most tokens that it reads of a text, special ones included."""
-        asked = self.layout.limit or self.tokenizer.max_length
+        asked = self.pooling.limit or self.tokenizer.max_length
         known = (asked, self.model.spec.position_limit)
         return min((most for most in known if most is not None), default=None)
 
@@ -59,12 +56,13 @@ class Encoder:
         """SHA-256 over all that decides a vector: weights, the tokens' names, the pooling."""
         digest = sha256(weights_digest(self.model.transformer).encode())
         digest.update("\0".join(self.tokenizer.codec.tokens).encode())
-        digest.update(repr(self.layout).encode())
+        # Indexes were made while the class had another name.
+        digest.update(repr(self.pooling).replace("Pooling(", "Layout(", 1).encode())
         return digest.hexdigest()
 
     def ready(self, text: str) -> str:
         """A text as the tokenizer gets it."""
-        return self.layout.prompt + (text.lower() if self.layout.lower_case else text)
+        return self.pooling.prompt + (text.lower() if self.pooling.lower_case else text)
 
     def count(self, text: str) -> int:
         """The tokens of a text, without those around it."""
@@ -72,7 +70,7 @@ class Encoder:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One vector for each text, (n, width)."""
-        return self.model.embed(list(texts))
+        return self.model.embedder(list(texts))
 
     def unknown(self, text: str) -> float:
         """The share of a text's tokens that the vocabulary does not have."""
@@ -91,18 +89,17 @@ class Encoder:
             )
 
 
-def open_encoder(model: str | Path | Published, device: str = "auto") -> Encoder:
+def open_encoder(model: str | Path | LoadedModel, device: str = "auto") -> Encoder:
     """The encoder of a folder or of a name on the hub; an error lists what another model offers."""
-    if isinstance(model, Published):
+    if isinstance(model, LoadedModel):
         model.demand("embed")
-        return Encoder(kept_name(model.name or model.folder), model)
+        return Encoder(kept_name(model.bundle.name or model.bundle.path), model)
     place = located(model)
     if isinstance(place, Path) and not place.exists():
         raise MisuseError(
             f"{model}: the model is not there; expected the folder of an encoder or its name on "
             "the hub; name it with --model"
         )
-    loaded = load(model, device)
+    loaded = open_model(model, device)
     loaded.demand("embed")
-    assert isinstance(loaded, Published)  # a run offers translation only, and has said so
     return Encoder(kept_name(model), loaded)

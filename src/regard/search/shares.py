@@ -74,7 +74,7 @@ def token_shares(encoder: Encoder, text: str, query: NDArray[np.float32]) -> NDA
     row = torch.tensor([ids], device=device)
     x = model.encode(row, torch.ones_like(row, dtype=torch.bool))[0].double().cpu().numpy()
     parts = []
-    for mode in encoder.layout.modes:
+    for mode in encoder.pooling.modes:
         weights = np.zeros_like(x)  # v_d = Σ_i weights_id x_id
         if mode == "mean":
             weights[:] = 1 / len(x)
@@ -131,7 +131,7 @@ def _frame(encoder: Encoder) -> tuple[int, int]:
 def _tokens_of_words(encoder: Encoder, text: str, words: list[str]) -> list[int]:
     """The number of tokens of each word; [] where words on their own are cut in another way."""
     before, after = _frame(encoder)
-    prompt = encoder.layout.prompt
+    prompt = encoder.pooling.prompt
 
     def inner(piece: str) -> tuple[int, ...]:
         ids = encoder.tokenizer.encode(encoder.ready(piece)).ids

@@ -40,6 +40,7 @@ class Family:
     copies: Mapping[str, str] = field(default_factory=dict)
     # dropped tensor → whether it holds what regard computes instead
     formulas: Mapping[str, Callable[[Tensor, Spec], bool]] = field(default_factory=dict)
+    makes: str = "generate"  # what one with an encoder and a decoder is asked to do
     # the same function in the form that the family's files have
     exported: Callable[[Transformer], Transformer] = lambda model: model
 
@@ -66,6 +67,25 @@ class Family:
             **{key: keys[other] for key, other in self.equal.items()},
             **self.written(spec),
         }
+
+    def tasks(self, spec: Spec) -> tuple[str, ...]:
+        """What a model with this spec can be asked for, beside its logits.
+
+        encoder, words        fill, embed            BERT, DistilBERT
+        encoder, classifier   classify, embed
+        encoder, word labels  tag, classify, embed
+        encoder, no head      embed                  sentence encoders too
+        images, classifier    see                    ViT
+        decoder               complete               GPT-2, Llama
+        encoder and decoder   generate or translate  T5 and FLAN-T5, Marian
+        """
+        if spec.image_size:
+            return ("see",) if spec.head == "classes" else ()
+        if spec.decoder_layers:
+            task = self.makes if spec.encoder_layers else "complete"
+            return (task,) if spec.head == "tokens" else ()
+        by_head = {"tokens": ("fill",), "classes": ("classify",), "labels": ("tag", "classify")}
+        return (*by_head.get(spec.head, ()), "embed")
 
     def published_name(self, name: str, spec: Spec) -> str:
         """The name with the prefix that the trunk has under a head."""

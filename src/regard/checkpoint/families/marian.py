@@ -93,6 +93,7 @@ def _exported(model: Transformer) -> Transformer:
 
 MARIAN = Family(
     "marian",
+    makes="translate",
     architectures={"tokens": "MarianMTModel"},
     fields=FIELDS,
     fixed=dict(positions="halves"),

@@ -1,0 +1,80 @@
+"""A bundle → its model, with the weights that are to be used."""
+
+import sys
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from regard.bundle.bundle import Bundle, best_step
+from regard.checkpoint.converted import load_converted
+from regard.checkpoint.files import read_json, sha256, steps_saved
+from regard.checkpoint.guard import read_tensors
+from regard.checkpoint.llama2c import load_llama2c
+from regard.checkpoint.native import load_weights
+from regard.checkpoint.published import load_published
+from regard.errors import CheckpointError, DamageError
+from regard.model.transformer import Transformer
+from regard.runs.folder import Run, typed
+
+
+def read_transformer(bundle: Bundle, *, allow_nonfinite: bool = False) -> Transformer:
+    """The model on the CPU, in single precision; of a run its final weights, or the best so far.
+
+    `allow_nonfinite`: a published one may have weights that are NaN or infinite.
+    """
+    if bundle.kind == "llama2.c":
+        return load_llama2c(bundle.path)
+    if bundle.kind == "converted":
+        return load_converted(bundle.path)
+    if bundle.kind == "published":
+        pickle = bundle.allow_pickle
+        return load_published(bundle.path, allow_pickle=pickle, allow_nonfinite=allow_nonfinite)
+    transformer = Transformer(bundle.spec, seed=None)
+    load_into(transformer, _of_run(bundle.run, transformer))
+    return transformer.eval()
+
+
+def _of_run(run: Run, transformer: Transformer) -> dict[str, Tensor]:
+    expected = dict(transformer.named_parameters())
+    step = best_step(run)
+    if step is not None:
+        return _of_checkpoint(run, step, expected)
+    return _final(run, expected)
+
+
+def _final(run: Run, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    if sha256(run.weights) != read_json(run.weights_info).get("sha256"):
+        again = (
+            f"`regard train --resume {typed(run.folder)}` makes it again from the checkpoints, or "
+            if steps_saved(run.checkpoints)
+            else ""
+        )
+        raise CheckpointError(
+            f"{run.weights}: differs from its checksum; {again}copy the run again"
+        )
+    return read_tensors(run.weights, expected)
+
+
+def _of_checkpoint(run: Run, step: int, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """A checkpoint's weights; if it is damaged, those of the newest whole one, with a warning."""
+    for other in [step, *sorted({*steps_saved(run.checkpoints)} - {step}, reverse=True)]:
+        try:
+            weights = load_weights(run.checkpoints, other, expected)
+        except DamageError as error:
+            print(f"Warning: {error}; this checkpoint is not used.", file=sys.stderr)
+            continue
+        if other != step:
+            print(f"Warning: using the checkpoint of step {other:,} instead.", file=sys.stderr)
+        return weights
+    if run.weights.is_file() and run.weights_info.is_file():  # it had ended, and went on
+        print("Warning: using the final weights of before instead.", file=sys.stderr)
+        return _final(run, expected)
+    raise CheckpointError(f"{run.checkpoints}: no checkpoint is whole; copy the run again")
+
+
+@torch.no_grad()
+def load_into(transformer: Transformer, weights: dict[str, Tensor]) -> None:
+    """Copy named weights into a model."""
+    for name, parameter in transformer.named_parameters():
+        parameter.copy_(weights[name])

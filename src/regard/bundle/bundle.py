@@ -1,0 +1,329 @@
+"""What a model's folder is, told by its small files: the one place that asks.
+
+    run         what `regard train` makes: run.json, recipe.json, spec.json, tokenizer
+    published   config.json and weights, as the libraries of the field write them
+    converted   the same with regard.json: `regard convert --to native`
+    llama2.c    a single file, which says enough about itself to be a model
+
+A translation by the ctranslate2 engine needs no more than this, so nothing here imports torch; only
+the spec of a published folder does, which the headers of its weights decide.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from regard.bundle.codec import Codec, own_codec, published_codec
+from regard.bundle.encoder_file import OFFERS, EncoderFile, objective_of, read_encoder_file
+from regard.bundle.engine_choice import Choice, read_choice
+from regard.bundle.generation_settings import Settings, read_settings
+from regard.bundle.labels import Labels, read_labels
+from regard.bundle.named import folder_of, located
+from regard.bundle.open_run import open_run
+from regard.bundle.pixels import Preparation, read_preparation
+from regard.bundle.pooling import Pooling, read_pooling
+from regard.bundle.probe import Pair, probe_of
+from regard.careful import read_json as read_untrusted
+from regard.checkpoint.ctranslate2_info import refuse_ctranslate2
+from regard.checkpoint.files import (
+    folder_name,
+    is_converted,
+    is_published,
+    read_json,
+    steps_saved,
+)
+from regard.checksums import check
+from regard.config import build
+from regard.errors import CheckpointError, DataError, MisuseError
+from regard.model.spec import Spec
+from regard.runs.folder import Run, typed
+from regard.runs.recipe import make_recipe
+from regard.text.published import PublishedTokenizer, load_tokenizer
+from regard.text.tokenizer import Tokenizer
+
+MAX_CONFIG = 4 * 1024 * 1024
+AnyTokenizer = Tokenizer | PublishedTokenizer
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A model before its weights are read; each part is read when it is first asked for."""
+
+    kind: str  # run, published, converted, llama2.c
+    path: Path  # the folder, or the file of llama2.c
+    name: str = ""  # as a person typed it; "": the path says it
+    allow_pickle: bool = False
+
+    @property
+    def is_run(self) -> bool:
+        """Whether `regard train` made it."""
+        return self.kind == "run"
+
+    @property
+    def run(self) -> Run:
+        """Its paths, for commands that read runs only."""
+        if not self.is_run:
+            raise _no_run(self.name or self.path)
+        return Run(self.path)
+
+    @cached_property
+    def objective(self) -> str:
+        """What a run was trained for; "" for what others have trained."""
+        return objective_of(self.run) if self.is_run else ""
+
+    @cached_property
+    def spec(self) -> Spec:
+        """Everything in which it differs from other models."""
+        if self.is_run:
+            file = self.run.spec
+            return build(Spec, read_json(file), str(file))
+        if self.kind == "converted":
+            from regard.checkpoint.converted import check_converted  # imports torch
+
+            return check_converted(self.path)[0]
+        if self.kind == "llama2.c":
+            from regard.checkpoint.llama2c import read_spec  # imports torch
+
+            return read_spec(self.path)
+        from regard.checkpoint.published import check_published  # imports torch
+
+        return check_published(self.path, allow_pickle=self.allow_pickle).spec
+
+    @cached_property
+    def family(self) -> str:
+        """The name of its family; runs have "regard", or that of the encoder they began with."""
+        if self.is_run:
+            return self.encoder_file.family if self.objective != "translate" else "regard"
+        return "llama" if self.kind == "llama2.c" else str(self.config.get("model_type", ""))
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """What its config.json says; nothing where it has none."""
+        file = self.path / "config.json"
+        return read_untrusted(file, MAX_CONFIG) if file.is_file() else {}
+
+    @cached_property
+    def encoder_file(self) -> EncoderFile:
+        """What a run of an encoder says about itself."""
+        return read_encoder_file(self.path)
+
+    @cached_property
+    def tasks(self) -> tuple[str, ...]:
+        """What it can be asked for, beside its logits."""
+        if self.is_run:
+            return ("translate",) if self.objective == "translate" else OFFERS[self.objective]
+        from regard.checkpoint.published import FAMILIES  # imports torch
+
+        return FAMILIES[self.family].tasks(self.spec)
+
+    def demand(self, task: str) -> None:
+        """Insist that it offers a task; a stored choice of engine says that it translates."""
+        if task == "translate" and self.choice is not None:
+            return
+        if task not in self.tasks:
+            offered = ", ".join([*self.tasks, "logits"])
+            raise MisuseError(f"{task}: {self} does not offer it; it offers {offered}")
+
+    def __str__(self) -> str:
+        what = f"{self.family} with head {self.spec.head!r}"
+        return f"{self.name or self.path} ({'a run of regard' if self.is_run else what})"
+
+    @cached_property
+    def tokenizer(self) -> AnyTokenizer | None:
+        """Text ↔ ids; None where it has no files for that."""
+        if self.kind == "llama2.c" or (not self.is_run and not self.vocabulary):
+            return None
+        if self.is_run and self.objective == "translate":
+            own = Tokenizer.load(self.run.tokenizer)
+            if self.spec.vocabulary != own.size:
+                raise CheckpointError(
+                    f"{self.path}: the tokenizer holds {own.size} pieces, the spec "
+                    f"{self.spec.vocabulary}; one of the two files belongs to another run"
+                )
+            return own
+        tokenizer = load_tokenizer(self.path)
+        if tokenizer is not None and tokenizer.size > self.vocabulary:
+            raise CheckpointError(
+                f"{self.path}: the tokenizer knows {tokenizer.size} tokens, the weights "
+                f"{self.vocabulary}; its files belong to another model"
+            )
+        return tokenizer
+
+    def tokenizer_for(self, task: str) -> PublishedTokenizer:
+        """That of an encoder or of what was published, for a task that must be offered."""
+        self.demand(task)
+        if not isinstance(self.tokenizer, PublishedTokenizer):
+            raise self._without_tokenizer(task)
+        return self.tokenizer
+
+    @property
+    def own_tokenizer(self) -> Tokenizer:
+        """That of a run that translates."""
+        if not isinstance(self.tokenizer, Tokenizer):
+            raise MisuseError(f"{self}: expected a run that translates, made by `regard train`")
+        return self.tokenizer
+
+    def _without_tokenizer(self, task: str) -> DataError:
+        return DataError(
+            f"{task}: {self.name or self.path} has no tokenizer files, so text cannot become ids; "
+            "add tokenizer.json, vocab.txt, vocab.json with merges.txt, or a SentencePiece model; "
+            "`logits` works without"
+        )
+
+    @cached_property
+    def vocabulary(self) -> int:
+        """How many rows its table of tokens has."""
+        choice = self._choice_without_torch
+        return self.spec.vocabulary if choice is None else choice.vocabulary
+
+    @cached_property
+    def settings(self) -> Settings:
+        """How it wants its text made."""
+        if self.is_run and self.objective == "translate":
+            recipe = make_recipe(read_json(self.run.recipe), str(self.run.recipe))
+            return Settings(search=recipe.decode)
+        return read_settings(self.path, self.vocabulary) if self._makes_text else Settings()
+
+    @property
+    def _makes_text(self) -> bool:
+        return not self.is_run and self.kind != "llama2.c" and bool(self.vocabulary)
+
+    @cached_property
+    def codec(self) -> Codec:
+        """Text ↔ rows of ids as an engine wants them."""
+        if isinstance(self.tokenizer, Tokenizer):
+            return own_codec(self.tokenizer)
+        if self.tokenizer is None:
+            raise self._without_tokenizer("translate")
+        return published_codec(self.tokenizer, self.settings)
+
+    @cached_property
+    def limit(self) -> int | None:
+        """The most tokens of a sentence; relative and rotary positions have no end.
+
+        Sinusoids have none either, but no model was trained that far, and a line without a full
+        stop must not exhaust the memory.
+        """
+        if self._choice_without_torch is not None:
+            return self._choice_without_torch.limit
+        spec = self.spec
+        return None if spec.positions in ("relative", "rotary") else spec.max_length
+
+    @cached_property
+    def longest_text(self) -> int | None:
+        """The most tokens of a text that an encoder reads; None: there is no end."""
+        tokenizer = self.tokenizer
+        known = (
+            self.encoder_file.limit if self.is_run else None,
+            self.spec.position_limit,
+            tokenizer.max_length if isinstance(tokenizer, PublishedTokenizer) else None,
+        )
+        return min((most for most in known if most is not None), default=None)
+
+    @cached_property
+    def labels(self) -> Labels:
+        """The names of its classes."""
+        return read_labels(self.path, self.spec.classes)
+
+    @cached_property
+    def pooling(self) -> Pooling:
+        """How the vectors of a text's tokens become one."""
+        return read_pooling(self.path)
+
+    @cached_property
+    def pixels(self) -> Preparation:
+        """How an image becomes the numbers that it reads."""
+        return read_preparation(self.path, self.spec)
+
+    @cached_property
+    def weights(self) -> list[Path]:
+        """Its files of weights, in order."""
+        if not self.is_run:
+            return sorted(self.path.glob("*.safetensors"))
+        step = best_step(self.run)
+        if step is None:
+            return [self.run.weights]
+        return [self.run.checkpoints / folder_name(step) / "weights.safetensors"]
+
+    @cached_property
+    def obstacle(self) -> str:
+        """Why nothing should be kept beside this model yet."""
+        if self.is_run:
+            return "" if best_step(self.run) is None else "the run is not finished"
+        return "" if self.weights else "the folder has no safetensors"
+
+    @cached_property
+    def choice(self) -> Choice | None:
+        """The engine that was chosen for it."""
+        return None if self.obstacle else read_choice(self.path, self.weights)
+
+    @property
+    def _choice_without_torch(self) -> Choice | None:
+        """The choice of another engine for a published model: it says what only torch could."""
+        fast = not self.is_run and self.choice is not None and self.choice.engine != "torch"
+        return self.choice if fast else None
+
+    def probe(self) -> list[Pair]:
+        """Sentences to compare engines on, with references where there are any."""
+        return probe_of(self.run if self.is_run else None)
+
+
+def best_step(run: Run) -> int | None:
+    """The checkpoint to use while a run is not finished; None: its final weights are there."""
+    info = run.read_info()
+    if info.get("state") == "finished":
+        return None
+    steps = steps_saved(run.checkpoints)
+    if not steps and run.weights.is_file() and run.weights_info.is_file():
+        return None  # it had ended and went on; what came after that is gone
+    if not steps:
+        raise CheckpointError(
+            f"{run.folder}: no weights yet; go on with `regard train --resume {typed(run.folder)}`"
+        )
+    best = info.get("best_step")
+    return best if isinstance(best, int) and best in steps else steps[-1]
+
+
+def open_bundle(name: str | Path, *, allow_pickle: bool = False) -> Bundle:
+    """The folder of a path, a short name or a name of the hub; or an error that says what it is."""
+    path = folder_of(name, allow_pickle)
+    if path.is_file():
+        return _single_file(path)
+    typed_name = str(name) if str(name) != str(path) else ""
+    if is_published(path) and not Run(path).info.is_file():
+        refuse_ctranslate2(path)
+        if is_converted(path):
+            check(path)
+            return Bundle("converted", path, typed_name)
+        return Bundle("published", path, typed_name, allow_pickle)
+    return Bundle("run", open_run(path).folder, typed_name)
+
+
+def open_run_bundle(name: str | Path) -> Bundle:
+    """The same, for commands that read runs only: nothing is fetched to be refused."""
+    place = located(name)
+    if isinstance(place, str):
+        raise _no_run(place)
+    bundle = open_bundle(name)
+    _ = bundle.run  # or an error
+    return bundle
+
+
+def _no_run(name: str | Path) -> MisuseError:
+    return MisuseError(
+        f"{name}: a published model; this command reads the run of a training, made by "
+        "`regard train`"
+    )
+
+
+def _single_file(path: Path) -> Bundle:
+    from regard.checkpoint.headers.look import look  # knows every kind of file
+
+    kind = look(path).kind
+    if kind != "llama2.c":
+        raise MisuseError(
+            f"{path}: a single file ({kind}); expected a folder with config.json, a run, or a "
+            f"llama2.c file. `regard doctor {path}` says what it holds"
+        )
+    return Bundle("llama2.c", path)
