@@ -10,8 +10,8 @@ from regard.draw.grid import make_grid, number
 
 def test_fractions_are_clipped_and_missing_stays_missing() -> None:
     grid = make_grid(np.array([[[-1.0, 0.5, 9.0, math.nan]]]), ["r"], list("abcd"), 2.0)
-    assert [grid.fraction(0, 0, c) for c in range(3)] == [0.0, 0.25, 1.0]
-    assert math.isnan(grid.fraction(0, 0, 3))
+    assert [grid.at(0, 0, c) for c in range(3)] == [(-1.0, 0.0), (0.5, 0.25), (9.0, 1.0)]
+    assert all(map(math.isnan, grid.at(0, 0, 3)))
 
 
 def test_maximum_none_is_the_largest_weight() -> None:

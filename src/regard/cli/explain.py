@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from rich.console import RenderableType
 
+    from regard.draw.figure.canvas import Picture
     from regard.draw.terminal.tables import NumberTable
     from regard.explain.heads import AttentionMap, Attentions
     from regard.explain.views import Filter
@@ -127,10 +128,14 @@ def command(
         for picture in pictures:
             console.print(picture, highlight=False)
     if svg:
-        _write_svg(svg, view, found, chosen, head, heads)
+        from regard.draw.figure.svg import write_svg
+
+        write_svg(svg, _picture(view, found, chosen, head, heads))
         click.echo(f"Written: {svg}", err=True)
     if png:
-        _write_png(png, view, found, chosen, head)
+        from regard.draw.figure.png import write_png
+
+        write_png(png, _picture(view, found, chosen, head, False))
         click.echo(f"Written: {png}", err=True)
 
 
@@ -213,7 +218,7 @@ def _view(
 def _grid(
     view: str, chosen: "AttentionMap", head: int | None
 ) -> tuple[dict[str, object], list["RenderableType"]]:
-    from regard.draw.figure.dots import dot_grid
+    from regard.draw.terminal.dots import dot_grid
     from regard.draw.terminal.heat_map import heatmap
     from regard.explain.views import dots
 
@@ -287,55 +292,22 @@ def _rounded(values: "np.ndarray") -> list[list[float | None]]:
     return [[None if v != v else round(float(v), 6) for v in row] for row in values]
 
 
-def _write_svg(
-    path: Path,
-    view: str,
-    found: "Attentions",
-    chosen: "AttentionMap",
-    head: int | None,
-    heads: bool,
-) -> None:
-    from regard import atomic
-    from regard.draw.figure.dots import dots_svg
-    from regard.draw.figure.svg import heads_svg, heatmap_svg
-    from regard.draw.figure.table_pictures import tables_svg
-    from regard.explain.views import attention_filter, dots
+def _picture(
+    view: str, found: "Attentions", chosen: "AttentionMap", head: int | None, heads: bool
+) -> "Picture":
+    """What --svg and --png draw."""
+    from regard.draw.figure import dots, heat_map, tables
+    from regard.explain import views
 
     title, subtitle = chosen.title(head), _subtitle(found)
     rows, columns = chosen.rows, chosen.columns
     if heads:
         title = chosen.title(None).replace("mean of all heads", "every head")
-        picture = heads_svg(chosen.weights, rows, columns, title=title, subtitle=subtitle)
-    elif view == "dots":
-        turned = dots(chosen, head)
-        weights = turned.weights
-        picture = dots_svg(weights, turned.rows, turned.columns, title=title, subtitle=subtitle)
-    elif view == "filter":
-        steps = attention_filter(found, chosen.kind, chosen.layer, head)
-        picture = tables_svg(_filter_tables(steps), title, subtitle)
-    else:
-        picture = heatmap_svg(chosen.head(head), rows, columns, title=title, subtitle=subtitle)
-    atomic.write_text(path, picture)
-
-
-def _write_png(
-    path: Path, view: str, found: "Attentions", chosen: "AttentionMap", head: int | None
-) -> None:
-    from regard.draw.figure.dots import dots_png
-    from regard.draw.figure.plot import MissingMatplotlib, heatmap_png
-    from regard.draw.figure.table_pictures import tables_png
-    from regard.errors import RegardError
-    from regard.explain.views import attention_filter, dots
-
-    title, subtitle = chosen.title(head), _subtitle(found)
-    try:
-        if view == "dots":
-            turned = dots(chosen, head)
-            dots_png(path, turned.weights, turned.rows, turned.columns, title, subtitle)
-        elif view == "filter":
-            steps = attention_filter(found, chosen.kind, chosen.layer, head)
-            tables_png(path, _filter_tables(steps), title, subtitle)
-        else:
-            heatmap_png(path, chosen.head(head), chosen.rows, chosen.columns, title, subtitle)
-    except MissingMatplotlib as missing:
-        raise RegardError(str(missing)) from missing
+        return heat_map.heads(chosen.weights, rows, columns, title, subtitle)
+    if view == "dots":
+        turned = views.dots(chosen, head)
+        return dots.dots(turned.weights, turned.rows, turned.columns, title, subtitle)
+    if view == "filter":
+        steps = views.attention_filter(found, chosen.kind, chosen.layer, head)
+        return tables.tables(_filter_tables(steps), title, subtitle)
+    return heat_map.heat_map(chosen.head(head), rows, columns, title, subtitle)

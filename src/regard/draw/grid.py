@@ -12,6 +12,8 @@ from jaxtyping import Float
 
 from regard.draw.labels import visible
 
+ROWS_IN_WORDS = 60
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -27,10 +29,11 @@ class Grid:
         """How many cells one panel has."""
         return len(self.rows) * len(self.columns)
 
-    def fraction(self, panel: int, row: int, column: int) -> float:
-        """The place of a weight on the scale, in [0, 1]; NaN where there is no value."""
+    def at(self, panel: int, row: int, column: int) -> tuple[float, float]:
+        """A weight and its place on the scale, in [0, 1]; NaN where there is no value."""
         value = float(self.weights[panel, row, column])
-        return value if math.isnan(value) else min(1.0, max(0.0, value / self.maximum))
+        place = min(1.0, max(0.0, value / self.maximum))
+        return value, value if math.isnan(value) else place
 
 
 def make_grid(
@@ -57,6 +60,23 @@ def make_grid(
         )
     shown_rows = tuple(visible(label) for label in rows)
     return Grid(stack, shown_rows, tuple(visible(label) for label in columns), float(maximum))
+
+
+def strongest(
+    weights: Float[np.ndarray, "rows columns"], rows: Sequence[str], columns: Sequence[str]
+) -> list[str]:
+    """A map for readers who do not see it: the strongest column of each row."""
+    words = []
+    for name, values in list(zip(rows, weights, strict=True))[:ROWS_IN_WORDS]:
+        if np.isfinite(values).any():
+            best = int(np.nanargmax(values))
+            words.append(f"{name}: mostly {columns[best]} ({values[best]:.3f})")
+    return words
+
+
+def told(value: float | int) -> str:
+    """A weight in full, for a tooltip."""
+    return "no value" if math.isnan(value) else f"{value:.3f}"
 
 
 def number(value: float | int) -> str:

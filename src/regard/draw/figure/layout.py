@@ -1,33 +1,36 @@
 """The geometry of a heat map: a grid and its words go in, every position in pixels comes out.
 
-svg.py and plot.py both draw this plan, so the two pictures look the same. y grows downwards.
-
-    title
-    subtitle
-                 ╱ ╱ ╱   column labels, turned as little as possible
-      row label ▢ ▢ ▢  ▢ ▢ ▢
-      row label ▢ ▢ ▢  ▢ ▢ ▢
-                head 1  head 2
-                0 ▭▭▭▭ 1   scale
+title
+subtitle
+             ╱ ╱ ╱   column labels, turned as little as possible
+  row label ▢ ▢ ▢  ▢ ▢ ▢
+  row label ▢ ▢ ▢  ▢ ▢ ▢
+            head 1  head 2
+            0 ▭▭▭▭ 1   scale
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from regard.draw.figure.canvas import (
+    MUTED,
+    PAD,
+    SCALE_HEIGHT,
+    SCALE_WIDTH,
+    SMALL_SIZE,
+    Heading,
+    Text,
+    heading,
+)
 from regard.draw.grid import Grid
-from regard.draw.labels import ems, shorten_ems, wrap_ems
+from regard.draw.labels import ems, shorten_ems
 
-PAD = 24.0
-TITLE_SIZE, SUBTITLE_SIZE, SMALL_SIZE = 17.0, 13.0, 12.0
 LABEL_GAP = 7.0
 PANEL_GAP = 26.0
 NAME_HEIGHT = 22.0
-SCALE_WIDTH, SCALE_HEIGHT = 160.0, 10.0
 LONGEST_LABEL_EMS = 15.0
-WIDEST_TEXT = 720.0  # a longer title is broken into lines
 NUMBERED_CELLS = 144  # up to this many cells, each shows its number
-NEXT_TO_NOTHING = 1 / 40  # below this fraction a number steps back, so that the others are seen
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,7 @@ class Plan:
     across: int
     pitch: tuple[float, float]
     scale_top: float
-    title: tuple[str, ...]
-    subtitle: tuple[str, ...]
+    heading: Heading
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     names: tuple[str, ...]
@@ -61,6 +63,31 @@ class Plan:
         x, y = self.corner(panel)
         return x + (column + 0.5) * self.cell, y - LABEL_GAP
 
+    def texts(self) -> Iterator[Text]:
+        """Every word of the picture that is not of a cell or of the scale."""
+        yield from self.heading.texts()
+        for panel in range(len(self.names)):
+            yield from self._labels(panel)
+
+    def _labels(self, panel: int) -> Iterator[Text]:
+        """Row labels left of the first panels, column labels above the top ones, names below."""
+        left, top = self.corner(panel)
+        middle = self.font * 0.35  # from the middle of a letter to its baseline
+        if panel % self.across == 0:
+            for row, label in enumerate(self.rows):
+                y = top + (row + 0.5) * self.cell + middle
+                yield Text(left - LABEL_GAP, y, label, self.font, anchor="end")
+        if panel < self.across:
+            for column, label in enumerate(self.columns):
+                x, y = self.label_point(panel, column)
+                if self.angle:
+                    yield Text(x + middle * 0.7, y, label, self.font, angle=self.angle)
+                else:
+                    yield Text(x, y, label, self.font, anchor="middle")
+        if self.names[panel]:
+            y = top + len(self.rows) * self.cell + 16
+            yield Text(left, y, self.names[panel], SMALL_SIZE, MUTED)
+
 
 def plan(grid: Grid, title: str, subtitle: str, names: Sequence[str] = ("",)) -> Plan:
     """Choose cell, font and turn; then margins that no label can leave."""
@@ -70,25 +97,18 @@ def plan(grid: Grid, title: str, subtitle: str, names: Sequence[str] = ("",)) ->
     font = min(13.0, round(cell * 0.82, 1))
     rows = tuple(shorten_ems(label, LONGEST_LABEL_EMS) for label in grid.rows)
     columns = tuple(shorten_ems(label, LONGEST_LABEL_EMS) for label in grid.columns)
-    title_lines = tuple(wrap_ems(title, WIDEST_TEXT / TITLE_SIZE / 1.06))
-    subtitle_lines = tuple(wrap_ems(subtitle, WIDEST_TEXT / SUBTITLE_SIZE))
+    head = heading(title, subtitle)
     angle = _angle(columns, cell, font, single)
     rise, overhang = _label_room(columns, cell, font, angle)
     left = PAD + max(ems(label) for label in rows) * font + LABEL_GAP
-    head = len(title_lines) * 24 + len(subtitle_lines) * 19
-    top = PAD + (head + 16 if head else 0) + rise + LABEL_GAP
+    top = head.bottom + (16 if head.title or head.subtitle else 0) + rise + LABEL_GAP
     name_height = NAME_HEIGHT if any(names) else 0.0
     pitch = (count_columns * cell + PANEL_GAP, count_rows * cell + name_height + 14)
     across = _across(len(names), pitch[0])
     bottom = top + math.ceil(len(names) / across) * pitch[1] - 14
     right = left + across * pitch[0] - PANEL_GAP + overhang
-    words = max(
-        [ems(line) * TITLE_SIZE * 1.06 for line in title_lines]
-        + [ems(line) * SUBTITLE_SIZE for line in subtitle_lines],
-        default=0.0,
-    )
     return Plan(
-        width=_whole(max(right, left + SCALE_WIDTH + 60, PAD + words) + PAD),
+        width=_whole(max(right, left + SCALE_WIDTH + 60, head.right) + PAD),
         height=_whole(bottom + 22 + SCALE_HEIGHT + PAD),
         left=_whole(left),
         top=_whole(top),
@@ -98,8 +118,7 @@ def plan(grid: Grid, title: str, subtitle: str, names: Sequence[str] = ("",)) ->
         across=across,
         pitch=pitch,
         scale_top=_whole(bottom + 22),
-        title=title_lines,
-        subtitle=subtitle_lines,
+        heading=head,
         rows=rows,
         columns=columns,
         names=tuple(names),

@@ -24,7 +24,8 @@ from rich.text import Text
 
 from regard.draw import palette
 from regard.draw.grid import Grid, make_grid, number
-from regard.draw.labels import graphemes, shorten_cells
+from regard.draw.labels import graphemes, pad_left, shorten_cells
+from regard.draw.terminal.console import whole_lines
 
 CELL_WIDTHS = (4, 3, 2)  # the widest that lets the whole map fit is taken; 2 looks square
 TALLEST_HEADER = 12  # lines; a staircase of labels that is taller is written letter by letter
@@ -70,29 +71,45 @@ class Heatmap:
         """Lay out for the narrower of `width` and the console, then paint line by line."""
         painter = painter_for(console, options)
         width = max(12, min(self.width, options.max_width))
-        names = [painter.plain(shorten_cells(n, LONGEST_LABEL)) for n in self.grid.rows]
-        heads = [painter.plain(shorten_cells(n, LONGEST_LABEL)) for n in self.grid.columns]
-        margin = min(max(cell_len(name) for name in names), max(4, width // 3))
+        title, names, heads, margin = side_labels(self.grid, self.title, width, options.ascii_only)
         cell, block = _columns_per_block(heads, width - margin - 1)
-        lines = [Text(painter.plain(self.title), style="bold"), Text()] if self.title else []
+        lines = [Text(title, style="bold"), Text()] if title else []
         for first in range(0, len(heads), block):
             part = range(first, min(first + block, len(heads)))
             labels = [heads[column] for column in part]
             lines += _header(labels, cell, width - margin - 1, margin + 1, painter)
             for row, name in enumerate(names):
-                short = shorten_cells(name, margin)
-                line = Text(" " * (margin - cell_len(short)) + short + " ")
+                line = Text(pad_left(name, margin) + " ")
                 for column in part:
-                    line.append_text(painter.paint(self.grid.fraction(0, row, column), cell))
+                    line.append_text(painter.paint(self.grid.at(0, row, column)[1], cell))
                 lines.append(line)
             lines.append(Text())
-        lines.append(Text(" " * (margin + 1)).append_text(painter.legend(self.grid.maximum)))
-        for line in lines:
-            if line.style != "bold":  # the title may be broken, the picture may not
-                line.no_wrap, line.overflow = True, "crop"
-            if not painter.coloured:
-                line.rstrip()
-            yield line
+        lines.append(Text(" " * (margin + 1)).append_text(_legend(painter, self.grid.maximum)))
+        yield from whole_lines(lines, strip=not painter.coloured)
+
+
+def _legend(painter: "Painter", maximum: float) -> Text:
+    """The scale from 0 to `maximum`."""
+    end = number(maximum)
+    if painter.coloured:
+        return painter.ramp("0", end)
+    up_to = "..." if painter.ascii_only else "…"
+    begins = [number(begin * maximum) for begin in SHADES_BEGIN]
+    return Text(f"blank 0  {painter.steps(begins)} {up_to} {end}")
+
+
+def side_labels(
+    grid: Grid, title: str, width: int, ascii_only: bool
+) -> tuple[str, list[str], list[str], int]:
+    """Title, rows and columns as the console can show them, and the room left of the picture."""
+
+    def plain(text: str) -> str:
+        return text.encode("ascii", "backslashreplace").decode() if ascii_only else text
+
+    names = [plain(shorten_cells(name, LONGEST_LABEL)) for name in grid.rows]
+    heads = [plain(shorten_cells(name, LONGEST_LABEL)) for name in grid.columns]
+    margin = min(max(cell_len(name) for name in names), max(4, width // 3))
+    return plain(title), [shorten_cells(name, margin) for name in names], heads, margin
 
 
 @dataclass(frozen=True)
@@ -102,10 +119,6 @@ class Painter:
     coloured: bool
     ascii_only: bool
 
-    def plain(self, text: str) -> str:
-        """`text` as this console can encode it."""
-        return text.encode("ascii", "backslashreplace").decode() if self.ascii_only else text
-
     def paint(self, fraction: float, cell: int) -> Text:
         """One weight, `cell` terminal cells wide; a missing one is dotted."""
         if math.isnan(fraction):
@@ -113,21 +126,21 @@ class Painter:
         if self.coloured:
             red, green, blue = palette.channels(palette.scale(fraction, dark=True))
             return Text(" " * cell, style=Style(bgcolor=Color.from_rgb(red, green, blue)))
-        shades = ASCII_SHADES if self.ascii_only else SHADES
-        return Text(shades[bisect_right(SHADES_BEGIN, fraction)] * cell)
+        return Text(self.shades[bisect_right(SHADES_BEGIN, fraction)] * cell)
 
-    def legend(self, maximum: float) -> Text:
-        """The scale from 0 to `maximum`: a ramp of colour, or each shade with where it begins."""
-        if self.coloured:
-            ramp = Text.assemble(*(self.paint(step / 23, 1) for step in range(24)))
-            return Text.assemble(("0 ", "dim"), ramp, (f" {number(maximum)}", "dim"))
-        shades = ASCII_SHADES if self.ascii_only else SHADES
-        steps = (
-            f"{shade * 2} {number(begin * maximum)}"
-            for shade, begin in zip(shades[1:], SHADES_BEGIN, strict=True)
-        )
-        up_to = "..." if self.ascii_only else "…"
-        return Text("blank 0  " + "  ".join(steps) + f" {up_to} {number(maximum)}")
+    @property
+    def shades(self) -> str:
+        return ASCII_SHADES if self.ascii_only else SHADES
+
+    def ramp(self, low: str, high: str) -> Text:
+        """The scale in colours."""
+        cells = (self.paint(step / 23, 1) for step in range(24))
+        return Text.assemble((f"{low} ", "dim"), *cells, (f" {high}", "dim"))
+
+    def steps(self, begins: Sequence[str]) -> str:
+        """The scale in characters: each shade with where it begins."""
+        pairs = zip(self.shades[1:], begins, strict=True)
+        return "  ".join(f"{shade * 2} {begin}" for shade, begin in pairs)
 
 
 def painter_for(console: Console, options: ConsoleOptions) -> Painter:

@@ -17,7 +17,8 @@ from rich.style import Style
 from rich.text import Text
 
 from regard.draw import palette
-from regard.draw.labels import shorten_cells, visible
+from regard.draw.labels import pad_left, shorten_cells, visible
+from regard.draw.terminal.console import whole_lines
 from regard.draw.terminal.heat_map import ASCII_SHADES, SHADES, SHADES_BEGIN, bar
 
 LONGEST_LABEL = 12  # terminal cells
@@ -51,21 +52,16 @@ class NumberTable:
         lines = [Text(self.title, style="bold")]
         for first in range(0, len(heads), across):
             part = range(first, min(first + across, len(heads)))
-            head = "".join(_right(heads[column], width - 1) + " " for column in part)
+            head = "".join(pad_left(heads[column], width - 1) + " " for column in part)
             lines.append(Text(" " * margin + head))
             for row, name in enumerate(names):
-                line = Text(_right(name, margin))
+                line = Text(pad_left(name, margin))
                 for column in part:
                     text, place = texts[row][column], self.place(row, column)
                     line.append_text(_cell(text, width, place, shades, coloured))
                 lines.append(line)
             lines.append(Text())
-        for line in lines[:-1]:
-            if line.style != "bold":  # the title may be broken, the table may not
-                line.no_wrap, line.overflow = True, "crop"
-            if not coloured:
-                line.rstrip()
-            yield line
+        yield from whole_lines(lines[:-1], strip=not coloured)
 
     def place(self, row: int, column: int) -> float:
         """Where a value stands between the ends, from 0 to 1."""
@@ -82,18 +78,14 @@ def written(value: float, decimals: int = 2) -> str:
     return "–" if math.isnan(value) else f"{value:.{decimals}f}"
 
 
-def _right(text: str, width: int) -> str:
-    return " " * (width - cell_len(text)) + text
-
-
 def _cell(text: str, width: int, place: float, shades: str, coloured: bool) -> Text:
     """A number, with its shade behind it or after it."""
     if coloured and text != "–":
         colour = palette.scale(place, dark=True)
         style = Style(color=palette.ink_on(colour), bgcolor=colour)
-        return Text(" ").append(_right(text, width - 1), style=style)
+        return Text(" ").append(pad_left(text, width - 1), style=style)
     shade = " " if text == "–" else shades[bisect_right(SHADES_BEGIN, place)]
-    return Text(_right(text, width - 1) + shade)
+    return Text(pad_left(text, width - 1) + shade)
 
 
 def bars(values: Sequence[float], labels: Sequence[str]) -> Text:
@@ -101,7 +93,7 @@ def bars(values: Sequence[float], labels: Sequence[str]) -> Text:
     names = [shorten_cells(visible(label), LONGEST_LABEL) for label in labels]
     margin = max(cell_len(name) for name in names)
     lines = [
-        f"{_right(name, margin)} {_right(written(value), 5)} {bar(value, 1.0, BAR_WIDTH)}".rstrip()
+        f"{pad_left(name, margin)} {written(value):>5} {bar(value, 1.0, BAR_WIDTH)}".rstrip()
         for name, value in zip(names, values, strict=True)
     ]
     return Text("\n".join(lines), no_wrap=True, overflow="crop")
@@ -120,7 +112,7 @@ class WrittenSums:
             yield Text()
         margin = max(cell_len(visible(name)) for name, _ in self.sums)
         for name, summands in self.sums:
-            lines = [_right(visible(name), margin) + " ="]
+            lines = [pad_left(visible(name), margin) + " ="]
             for i, summand in enumerate(summands):
                 text = f" + {visible(summand)}" if i else f" {visible(summand)}"
                 if i and cell_len(lines[-1] + text) > options.max_width:

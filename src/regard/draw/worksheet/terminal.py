@@ -20,7 +20,7 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
-from regard.draw.labels import shorten_cells, visible
+from regard.draw.labels import pad_left, shorten_cells, visible
 from regard.draw.tint import LEVELS, largest, level
 from regard.draw.worksheet.worksheet import (
     DECIMALS,
@@ -171,7 +171,7 @@ class _Painter:
         head = Text.assemble((title + " " * (margin - cell_len(title)), "bold"))
         for place in shown:
             label = self.say("…") if place is None else heads[place]
-            head.append(GAP + _right(label, _width(widths, place)), style="dim")
+            head.append(GAP + pad_left(label, _width(widths, place)), style="dim")
         yield _line(head)
         end = largest(matrix.grid)
         for row, name in enumerate(names):
@@ -195,9 +195,9 @@ class _Painter:
         end: float,
     ) -> Text:
         if place is None:
-            return Text(GAP + _right(self.say("…"), _width(widths, None)), style="dim")
+            return Text(GAP + pad_left(self.say("…"), _width(widths, None)), style="dim")
         style = _style(float(matrix.grid[row, place]), end)
-        return Text(GAP).append(_right(cells[row][place], widths[place]), style=style)
+        return Text(GAP).append(pad_left(cells[row][place], widths[place]), style=style)
 
     def _limit(self, widths: Sequence[int], margin: int) -> int:
         """How many columns fit beside the labels, or as many as were asked for."""
@@ -246,10 +246,6 @@ def _line(line: Text) -> Text:
     """A row of a table is never wrapped: a pager scrolls sideways, a file keeps it whole."""
     line.no_wrap, line.overflow = True, "ignore"
     return line
-
-
-def _right(text: str, width: int) -> str:
-    return " " * (width - cell_len(text)) + text
 
 
 def _width(widths: Sequence[int], place: int | None) -> int:
