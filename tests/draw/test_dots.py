@@ -15,8 +15,9 @@ from regard.draw.figure.canvas import BLUE
 from regard.draw.figure.dots import dots
 from regard.draw.figure.png import write_png
 from regard.draw.figure.svg import svg
+from regard.draw.grid import make_grid
 from regard.draw.palette import channels
-from regard.draw.terminal.dots import dot_grid
+from regard.draw.terminal.dots import DotGrid
 
 NAME = "{http://www.w3.org/2000/svg}"
 WEIGHTS = np.array([[0.9, 0.0, 0.25], [0.05, 0.5, math.nan]])
@@ -27,12 +28,11 @@ def printed(*, width: int = 80, **more: Any) -> list[str]:
     file = io.StringIO()
     console = Console(file=file, width=width, color_system=None, _environ={})
     console.print(
-        dot_grid(
-            more.get("weights", WEIGHTS),
-            more.get("rows", ROWS),
-            more.get("columns", COLUMNS),
-            title=more.get("title", ""),
-            width=width,
+        DotGrid(
+            make_grid(
+                more.get("weights", WEIGHTS), more.get("rows", ROWS), more.get("columns", COLUMNS)
+            ),
+            more.get("title", ""),
         )
     )
     return file.getvalue().splitlines()
@@ -73,7 +73,7 @@ def test_a_long_title_is_broken_and_not_cut() -> None:
 def test_ascii_streams_get_ascii_and_labels_are_not_markup() -> None:
     raw = io.BytesIO()
     file = io.TextIOWrapper(raw, encoding="ascii")
-    grid = dot_grid(WEIGHTS[:, :2], ["[red]", "\x1b[2J"], ["ä", "b"], title="[b]", width=80)
+    grid = DotGrid(make_grid(WEIGHTS[:, :2], ["[red]", "\x1b[2J"], ["ä", "b"]), "[b]")
     Console(file=file, width=80, color_system=None).print(grid)
     file.flush()
     text = raw.getvalue().decode("ascii")
@@ -82,7 +82,7 @@ def test_ascii_streams_get_ascii_and_labels_are_not_markup() -> None:
 
 def test_the_area_of_a_circle_is_the_weight() -> None:
     weights = np.array([[1.0, 0.25], [0.0, math.nan]])
-    text = svg(dots(weights, ["a", "b"], ["c", "d"], "T", "S"))
+    text = svg(dots(make_grid(weights, ["a", "b"], ["c", "d"]), "T", "S"))
     root = ET.fromstring(text)
     radii = [float(circle.get("r", "")) for circle in root.iter(f"{NAME}circle")][:3]
     assert radii[1] == pytest.approx(radii[0] / 2) and radii[2] == 0  # half as wide: a quarter
@@ -95,7 +95,7 @@ def test_the_area_of_a_circle_is_the_weight() -> None:
 @pytest.mark.parametrize("side", [1, 3, 12, 40])
 def test_nothing_leaves_the_picture(side: int) -> None:
     labels = [f"आइसक्रीम{i}" for i in range(side)]
-    root = ET.fromstring(svg(dots(np.ones((side, side)), labels, labels, "")))
+    root = ET.fromstring(svg(dots(make_grid(np.ones((side, side)), labels, labels), "")))
     width, height = (float(root.get(edge, "0")) for edge in ("width", "height"))
     circles = [[float(c.get(k, "")) for k in ("cx", "cy", "r")] for c in root.iter(f"{NAME}circle")]
     assert len(circles) == side * side + 4
@@ -104,7 +104,7 @@ def test_nothing_leaves_the_picture(side: int) -> None:
 
 def test_labels_are_escaped() -> None:
     nasty = ["<s>", "&amp;", "\x00", "\ud800"]
-    root = ET.fromstring(svg(dots(np.eye(4), nasty, nasty, "<b>")).encode("utf-8"))
+    root = ET.fromstring(svg(dots(make_grid(np.eye(4), nasty, nasty), "<b>")).encode("utf-8"))
     assert {"<s>", "&amp;", "\\x00"} <= {t.text for t in root.iter(f"{NAME}text")}
 
 
@@ -113,7 +113,8 @@ def test_the_png_has_large_and_small_dots(tmp_path: Path) -> None:
     from matplotlib.image import imread
 
     path = tmp_path / "dots.png"
-    write_png(path, dots(np.array([[1.0, 0.25]]), ["a"], ["b", "c"], "Title", "नमस्ते"))
+    grid = make_grid(np.array([[1.0, 0.25]]), ["a"], ["b", "c"])
+    write_png(path, dots(grid, "Title", "नमस्ते"))
     picture = (imread(path)[..., :3] * 255).round().astype(int)
     painted = (np.abs(picture - np.array(channels(BLUE.light))).max(-1) <= 2).any(axis=0)
     runs = np.flatnonzero(np.diff(np.concatenate([[0], painted.astype(int), [0]])))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from regard.draw.figure.canvas import MISSING, PAD, SMALL_SIZE, TITLE_SIZE, Picture, Rect, Text, Tip
-from regard.draw.figure.heat_map import heads, heat_map
+from regard.draw.figure.heat_map import heat_map
 from regard.draw.figure.layout import plan
 from regard.draw.figure.svg import svg
 from regard.draw.grid import make_grid
@@ -32,7 +32,7 @@ def texts(root: ET.Element) -> list[str]:
 
 def test_every_cell_has_a_tooltip_with_three_digits() -> None:
     weights = np.arange(6).reshape(2, 3) / 7
-    root = ET.fromstring(svg(heat_map(weights, ["es", "war"], list("abc"), "T", "S")))
+    root = ET.fromstring(svg(heat_map(make_grid(weights, ["es", "war"], list("abc")), "T", "S")))
     tips = [group.findtext(f"{NAME}title") or "" for group in root.iter(f"{NAME}g")]
     assert tips[0] == "es → a: 0.000" and tips[5] == "war → c: 0.714" and len(tips) == 6
     assert root.get("role") == "img" and root.findtext(f"{NAME}title") == "T"
@@ -42,7 +42,7 @@ def test_every_cell_has_a_tooltip_with_three_digits() -> None:
 
 def test_any_label_is_legal_xml_and_keeps_its_meaning() -> None:
     nasty = ["<s>", "&amp;", "\x00", "\x1b[0m", "\"'", "\ud800", "]]>", "\ufffe", " ", "\n"]
-    text = svg(heat_map(np.zeros((10, 10)), nasty, nasty, "<b>\x01", "\x02 & co"))
+    text = svg(heat_map(make_grid(np.zeros((10, 10)), nasty, nasty), "<b>\x01", "\x02 & co"))
     root = ET.fromstring(text.encode("utf-8"))
     shown = texts(root)
     assert {"<s>", "&amp;", "\\x00", "\\x1b[0m", "\"'", "\ufffd", "]]>", "␣", "↵"} <= set(shown)
@@ -50,7 +50,7 @@ def test_any_label_is_legal_xml_and_keeps_its_meaning() -> None:
 
 
 def test_nothing_is_loaded_or_run_and_dark_mode_is_there() -> None:
-    text = svg(heat_map(np.eye(2), list("ab"), list("cd"), "T"))
+    text = svg(heat_map(make_grid(np.eye(2), list("ab"), list("cd")), "T"))
     links = re.findall(r"https?://[^\"' ]+", text)
     assert links == ["http://www.w3.org/2000/svg"]
     assert not re.search(r"<script|@import|url\(|<image|<foreignObject|\son\w+=", text)
@@ -65,7 +65,7 @@ def test_nothing_is_loaded_or_run_and_dark_mode_is_there() -> None:
 @pytest.mark.parametrize(("side", "numbers"), [(1, 1), (12, 144), (13, 0), (60, 0)])
 def test_numbers_up_to_144_cells(side: int, numbers: int) -> None:
     labels = [f"token{i}" for i in range(side)]
-    picture = heat_map(np.eye(side), labels, labels, "")
+    picture = heat_map(make_grid(np.eye(side), labels, labels), "")
     assert len(cells(picture)) == side * side and picture.title == "Heat map"
     shown = [shape for cell in cells(picture) for shape in cell.shapes if isinstance(shape, Text)]
     assert len(shown) == numbers and all(text.size == SMALL_SIZE for text in shown)
@@ -93,14 +93,14 @@ def test_column_labels_neither_overlap_nor_leave_the_picture(word: str, side: in
 
 
 def test_a_long_title_is_broken_not_clipped() -> None:
-    picture = heat_map(np.eye(1), ["a"], ["b"], "word " * 60)
+    picture = heat_map(make_grid(np.eye(1), ["a"], ["b"]), "word " * 60)
     lines = [shape for shape in picture.shapes if isinstance(shape, Text) and shape.bold]
     assert len(lines) > 2
     assert all(ems(line.text) * TITLE_SIZE < picture.width - PAD for line in lines)
 
 
 def test_missing_values_are_told() -> None:
-    picture = heat_map(np.array([[math.nan, 0.2]]), ["r"], list("ab"), "")
+    picture = heat_map(make_grid(np.array([[math.nan, 0.2]]), ["r"], list("ab")), "")
     assert cells(picture)[0].words == "r → a: no value"
     assert square(cells(picture)[0]).fill == MISSING
     assert "–" in texts(ET.fromstring(svg(picture)))
@@ -109,9 +109,10 @@ def test_missing_values_are_told() -> None:
 @pytest.mark.parametrize("count", [1, 2, 6, 7, 8, 16])
 def test_heads_are_small_multiples(count: int) -> None:
     labels = ["The", "animal", "it"]
-    picture = heads(np.full((count, 3, 3), 1 / 3), labels, labels, "Layer 2")
-    names = [text for text in texts(ET.fromstring(svg(picture))) if text.startswith("head ")]
-    assert names == [f"head {head + 1}" for head in range(count)]
+    names = [f"head {head + 1}" for head in range(count)]
+    grid = make_grid(np.full((count, 3, 3), 1 / 3), labels, labels)
+    picture = heat_map(grid, "Layer 2", names=names)
+    assert [t for t in texts(ET.fromstring(svg(picture))) if t.startswith("head ")] == names
     squares = [square(cell) for cell in cells(picture)]
     assert len({(s.x, s.y) for s in squares}) == len(squares) == count * 9
     assert all(s.x + s.width < picture.width and s.y + s.height < picture.height for s in squares)
@@ -119,6 +120,4 @@ def test_heads_are_small_multiples(count: int) -> None:
 
 def test_heads_names_must_match() -> None:
     with pytest.raises(ValueError, match="got 1 names for 2 heads"):
-        heads(np.zeros((2, 1, 1)), ["a"], ["b"], "", names=["only"])
-    with pytest.raises(ValueError, match="expected \\(panels, rows, columns\\)"):
-        heat_map(np.zeros((2, 2)), ["a"], ["b", "c"], "")
+        heat_map(make_grid(np.zeros((2, 1, 1)), ["a"], ["b"]), "", names=["only"])

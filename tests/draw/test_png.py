@@ -13,7 +13,7 @@ import pytest
 from regard.draw import palette
 from regard.draw.figure.canvas import Picture
 from regard.draw.figure.dots import dots
-from regard.draw.figure.heat_map import heads, heat_map
+from regard.draw.figure.heat_map import heat_map
 from regard.draw.figure.layout import plan
 from regard.draw.figure.loss_curve import loss_curve_png
 from regard.draw.figure.png import MissingMatplotlib, write_png
@@ -22,6 +22,7 @@ from regard.draw.grid import make_grid
 from regard.errors import RegardError
 
 NAME = "{http://www.w3.org/2000/svg}"
+ROWS, COLUMNS = ["weil", "es"], ["because", "it", "was"]
 WEIGHTS = np.array([[[0.9, 0.03, 0.0], [np.nan, 0.5, 0.2]], [[0.1, 0.8, 0.3], [0.6, 0.7, 1.0]]])
 
 
@@ -39,9 +40,9 @@ def has(picture: Any, colour: str) -> bool:
 @pytest.mark.parametrize(
     "picture",
     [
-        heat_map(WEIGHTS[0], ["weil", "es"], ["because", "it", "was"], "Title"),
-        heads(WEIGHTS, ["weil", "es"], ["because", "it", "was"], "Title", "Subtitle"),
-        dots(WEIGHTS[0], ["because", "it"], ["weil", "es", "war"], "Title"),
+        heat_map(make_grid(WEIGHTS[0], ROWS, COLUMNS), "Title"),
+        heat_map(make_grid(WEIGHTS, ROWS, COLUMNS), "Title", "Subtitle", ["one", "two"]),
+        dots(make_grid(WEIGHTS[0], ROWS, COLUMNS), "Title"),
     ],
 )
 def test_the_file_has_the_colours_of_the_svg_at_their_places(
@@ -67,7 +68,7 @@ def test_the_file_has_the_colours_of_the_svg_at_their_places(
 def test_heatmap_has_the_planned_size_and_colours(tmp_path: Path, side: int) -> None:
     labels = [f"$x_{i}$" if i else "<s>" for i in range(side)]
     path = tmp_path / "map.png"
-    write_png(path, heat_map(np.eye(side), labels, labels, "Title"))
+    write_png(path, heat_map(make_grid(np.eye(side), labels, labels), "Title"))
     drawing = plan(make_grid(np.eye(side)[None], labels, labels, 1.0), "Title", "")
     picture = opened(path)
     assert picture.shape == (2 * drawing.height, 2 * drawing.width, 3)
@@ -83,8 +84,8 @@ def test_heatmap_has_the_planned_size_and_colours(tmp_path: Path, side: int) -> 
 def test_scripts_without_a_font_do_not_warn(
     tmp_path: Path, recwarn: pytest.WarningsRecorder
 ) -> None:
-    picture = heat_map(np.eye(2), ["注意", "स्कूल"], ["\U0001f600", "b"], "ꙮ")
-    write_png(tmp_path / "map.png", picture)
+    grid = make_grid(np.eye(2), ["注意", "स्कूल"], ["\U0001f600", "b"])
+    write_png(tmp_path / "map.png", heat_map(grid, "ꙮ"))
     assert not [w for w in recwarn if "Glyph" in str(w.message)]
 
 
@@ -102,10 +103,10 @@ def test_without_matplotlib_the_message_says_what_to_install(
     with pytest.raises(MissingMatplotlib, match=r'pip install "regard\[train\]"'):
         loss_curve_png(tmp_path / "x.png", [1], [1.0])
     with pytest.raises(RegardError):  # a command says it in a sentence
-        write_png(tmp_path / "x.png", heat_map(np.eye(1), ["a"], ["b"], ""))
+        write_png(tmp_path / "x.png", heat_map(make_grid(np.eye(1), ["a"], ["b"]), ""))
 
 
 def test_pyplot_is_never_imported(tmp_path: Path) -> None:
     before = "matplotlib.pyplot" in sys.modules
-    write_png(tmp_path / "map.png", heat_map(np.eye(1), ["a"], ["b"], ""))
+    write_png(tmp_path / "map.png", heat_map(make_grid(np.eye(1), ["a"], ["b"]), ""))
     assert before or "matplotlib.pyplot" not in sys.modules

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 # view → the attention it shows unless --kind says otherwise
 VIEWS = {"heatmap": "cross", "dots": "cross", "equation": "encoder", "filter": "encoder"}
-WIDEST = 10_000  # terminal cells; the console says how many there are
 
 
 @click.command(
@@ -127,16 +126,7 @@ def command(
         console.print(_subtitle(found), style="bold", markup=False, highlight=False)
         for picture in pictures:
             console.print(picture, highlight=False)
-    if svg:
-        from regard.draw.figure.svg import write_svg
-
-        write_svg(svg, _picture(view, found, chosen, head, heads))
-        click.echo(f"Written: {svg}", err=True)
-    if png:
-        from regard.draw.figure.png import write_png
-
-        write_png(png, _picture(view, found, chosen, head, False))
-        click.echo(f"Written: {png}", err=True)
+    _write(svg, png, view, found, chosen, head, heads)
 
 
 def _check(
@@ -218,19 +208,19 @@ def _view(
 def _grid(
     view: str, chosen: "AttentionMap", head: int | None
 ) -> tuple[dict[str, object], list["RenderableType"]]:
-    from regard.draw.terminal.dots import dot_grid
-    from regard.draw.terminal.heat_map import heatmap
+    from regard.draw.grid import make_grid
+    from regard.draw.terminal.dots import DotGrid
+    from regard.draw.terminal.heat_map import HeatMap
     from regard.explain.views import dots
 
-    title = chosen.title(head)
     if view == "heatmap":
         rows, columns, weights = chosen.rows, chosen.columns, chosen.head(head)
-        picture: RenderableType = heatmap(weights, rows, columns, title=title, width=WIDEST)
     else:
         turned = dots(chosen, head)
         rows, columns, weights = turned.rows, turned.columns, turned.weights
-        picture = dot_grid(weights, rows, columns, title=title, width=WIDEST)
-    return {"rows": rows, "columns": columns, "weights": _rounded(weights)}, [picture]
+    picture = HeatMap if view == "heatmap" else DotGrid
+    numbers = {"rows": rows, "columns": columns, "weights": _rounded(weights)}
+    return numbers, [picture(make_grid(weights, rows, columns), chosen.title(head))]
 
 
 def _equations(
@@ -292,22 +282,45 @@ def _rounded(values: "np.ndarray") -> list[list[float | None]]:
     return [[None if v != v else round(float(v), 6) for v in row] for row in values]
 
 
+def _write(
+    svg: Path | None,
+    png: Path | None,
+    view: str,
+    found: "Attentions",
+    chosen: "AttentionMap",
+    head: int | None,
+    heads: bool,
+) -> None:
+    """Draw into files; the heads side by side are for SVG only."""
+    from regard.draw.figure.png import write_png
+    from regard.draw.figure.svg import write_svg
+
+    if svg:
+        write_svg(svg, _picture(view, found, chosen, head, heads))
+        click.echo(f"Written: {svg}", err=True)
+    if png:
+        write_png(png, _picture(view, found, chosen, head, False))
+        click.echo(f"Written: {png}", err=True)
+
+
 def _picture(
     view: str, found: "Attentions", chosen: "AttentionMap", head: int | None, heads: bool
 ) -> "Picture":
-    """What --svg and --png draw."""
     from regard.draw.figure import dots, heat_map, tables
+    from regard.draw.grid import make_grid
     from regard.explain import views
 
     title, subtitle = chosen.title(head), _subtitle(found)
-    rows, columns = chosen.rows, chosen.columns
     if heads:
         title = chosen.title(None).replace("mean of all heads", "every head")
-        return heat_map.heads(chosen.weights, rows, columns, title, subtitle)
-    if view == "dots":
-        turned = views.dots(chosen, head)
-        return dots.dots(turned.weights, turned.rows, turned.columns, title, subtitle)
+        grid = make_grid(chosen.weights, chosen.rows, chosen.columns)
+        names = [f"head {number}" for number in range(1, len(chosen.weights) + 1)]
+        return heat_map.heat_map(grid, title, subtitle, names)
     if view == "filter":
         steps = views.attention_filter(found, chosen.kind, chosen.layer, head)
         return tables.tables(_filter_tables(steps), title, subtitle)
-    return heat_map.heat_map(chosen.head(head), rows, columns, title, subtitle)
+    if view == "dots":
+        turned = views.dots(chosen, head)
+        return dots.dots(make_grid(turned.weights, turned.rows, turned.columns), title, subtitle)
+    grid = make_grid(chosen.head(head), chosen.rows, chosen.columns)
+    return heat_map.heat_map(grid, title, subtitle)

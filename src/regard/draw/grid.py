@@ -1,6 +1,6 @@
 """What every heat map draws: weights and labels go in, one checked, immutable grid comes out.
 
-A grid is always a stack of panels (panels × rows × columns); a single map is a stack of one.
+A grid is always a stack of panels (panels × rows × columns); a single map becomes a stack of one.
 """
 
 import math
@@ -37,13 +37,14 @@ class Grid:
 
 
 def make_grid(
-    weights: Float[np.ndarray, "panels rows columns"],
+    weights: Float[np.ndarray, "*panels rows columns"],
     rows: Sequence[str],
     columns: Sequence[str],
-    maximum: float | int | None,
+    maximum: float | int | None = 1.0,
 ) -> Grid:
     """Check shapes against labels; `maximum=None` takes the largest weight there is."""
     stack = np.asarray(weights, dtype=np.float64)
+    stack = stack[None] if stack.ndim == 2 else stack
     if stack.ndim != 3 or stack.shape[1:] != (len(rows), len(columns)) or stack.size == 0:
         raise ValueError(
             f"heat map: got weights of shape {np.shape(weights)} for {len(rows)} row labels and "

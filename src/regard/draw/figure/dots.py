@@ -1,31 +1,16 @@
-"""Dot grids: weights and words go in, a picture whose dots grow with the weights comes out.
+"""Dot grids: a grid of weights goes in, a picture whose dots grow with the weights comes out.
 
 Rows are looked at, columns look. The area of a dot is the weight. Colour says nothing here, so the
 picture can be printed in black.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-import numpy as np
-from jaxtyping import Float
-
-from regard.draw.figure.canvas import (
-    BLUE,
-    HAIRLINE,
-    MUTED,
-    PAD,
-    SMALL_SIZE,
-    SURFACE,
-    Circle,
-    Picture,
-    Rect,
-    Shape,
-    Text,
-    Tip,
-)
-from regard.draw.figure.layout import Plan, plan
-from regard.draw.grid import Grid, make_grid, number, strongest, told
+from regard.draw.figure import canvas
+from regard.draw.figure.canvas import Circle, Picture, Rect, Shape, Text, Tip
+from regard.draw.figure.layout import Plan, cells, plan
+from regard.draw.grid import Grid, number, strongest, told
 
 WIDEST_DOT = 0.46  # radius of the weight 1, as a share of the cell
 SAMPLES = (0.05, 0.25, 0.5, 1.0)  # the dots of the legend
@@ -33,17 +18,10 @@ SAMPLE_PITCH = 74.0
 LEGEND_ROOM = 18.0  # more than a colour scale takes: the dots are as large as the grid's
 
 
-def dots(
-    weights: Float[np.ndarray, "rows columns"],
-    rows: Sequence[str],
-    columns: Sequence[str],
-    title: str,
-    subtitle: str = "",
-) -> Picture:
+def dots(grid: Grid, title: str, subtitle: str = "") -> Picture:
     """The grid on the plan of a heat map, with a tooltip for each dot."""
-    grid = make_grid(np.asarray(weights)[None], rows, columns, 1.0)
     drawing = plan(grid, title, subtitle)
-    legend = drawing.left + drawing.cell + (len(SAMPLES) - 1) * SAMPLE_PITCH + PAD
+    legend = drawing.left + drawing.cell + (len(SAMPLES) - 1) * SAMPLE_PITCH + canvas.PAD
     words = [f"Dot grid of {len(grid.rows)} rows and {len(grid.columns)} columns"]
     words += strongest(grid.weights[0].T, grid.columns, grid.rows)
     return Picture(
@@ -57,19 +35,17 @@ def dots(
 
 def _cells(grid: Grid, plan: Plan) -> Iterator[Tip]:
     """A framed cell and on it the dot."""
-    for row, name in enumerate(grid.rows):
-        for column, other in enumerate(grid.columns):
-            value, fraction = grid.at(0, row, column)
-            x, y = plan.left + column * plan.cell, plan.top + row * plan.cell
-            shapes: list[Rect | Circle] = [Rect(x, y, plan.cell, plan.cell, SURFACE, HAIRLINE)]
-            if not math.isnan(fraction):
-                shapes.append(_dot(x + plan.cell / 2, y + plan.cell / 2, fraction, plan))
-            yield Tip(f"{other} → {name}: {told(value)}", shapes)
+    side = plan.cell
+    for x, y, value, fraction, row, column in cells(grid, plan):
+        shapes: list[Rect | Circle] = [Rect(x, y, side, side, canvas.SURFACE, canvas.HAIRLINE)]
+        if not math.isnan(fraction):
+            shapes.append(_dot(x + side / 2, y + side / 2, fraction, plan))
+        yield Tip(f"{column} → {row}: {told(value)}", shapes)
 
 
 def _dot(x: float, y: float, fraction: float, plan: Plan) -> Circle:
     """Area in proportion to the weight: the eye compares areas, not diameters."""
-    return Circle(x, y, math.sqrt(fraction) * WIDEST_DOT * plan.cell, BLUE)
+    return Circle(x, y, math.sqrt(fraction) * WIDEST_DOT * plan.cell, canvas.BLUE)
 
 
 def _samples(plan: Plan) -> Iterator[Shape]:
@@ -79,4 +55,4 @@ def _samples(plan: Plan) -> Iterator[Shape]:
     for i, sample in enumerate(SAMPLES):
         dot = _dot(plan.left + widest + i * SAMPLE_PITCH, y, sample, plan)
         yield dot
-        yield Text(dot.x + dot.radius + 5, y + 4, number(sample), SMALL_SIZE, MUTED)
+        yield Text(dot.x + dot.radius + 5, y + 4, number(sample), canvas.SMALL_SIZE, canvas.MUTED)

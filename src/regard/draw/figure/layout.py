@@ -13,16 +13,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from regard.draw.figure.canvas import (
-    MUTED,
-    PAD,
-    SCALE_HEIGHT,
-    SCALE_WIDTH,
-    SMALL_SIZE,
-    Heading,
-    Text,
-    heading,
-)
+from regard.draw.figure import canvas
+from regard.draw.figure.canvas import Heading, Text
 from regard.draw.grid import Grid
 from regard.draw.labels import ems, shorten_ems
 
@@ -31,6 +23,8 @@ PANEL_GAP = 26.0
 NAME_HEIGHT = 22.0
 LONGEST_LABEL_EMS = 15.0
 NUMBERED_CELLS = 144  # up to this many cells, each shows its number
+
+Cell = tuple[float, float, float, float, str, str]  # x, y, value, fraction, row, column
 
 
 @dataclass(frozen=True)
@@ -86,7 +80,16 @@ class Plan:
                     yield Text(x, y, label, self.font, anchor="middle")
         if self.names[panel]:
             y = top + len(self.rows) * self.cell + 16
-            yield Text(left, y, self.names[panel], SMALL_SIZE, MUTED)
+            yield Text(left, y, self.names[panel], canvas.SMALL_SIZE, canvas.MUTED)
+
+
+def cells(grid: Grid, plan: Plan, panel: int = 0) -> Iterator[Cell]:
+    """Every cell of a panel, row by row."""
+    left, top = plan.corner(panel)
+    for row, name in enumerate(grid.rows):
+        for column, other in enumerate(grid.columns):
+            place = left + column * plan.cell, top + row * plan.cell
+            yield *place, *grid.at(panel, row, column), name, other
 
 
 def plan(grid: Grid, title: str, subtitle: str, names: Sequence[str] = ("",)) -> Plan:
@@ -97,10 +100,10 @@ def plan(grid: Grid, title: str, subtitle: str, names: Sequence[str] = ("",)) ->
     font = min(13.0, round(cell * 0.82, 1))
     rows = tuple(shorten_ems(label, LONGEST_LABEL_EMS) for label in grid.rows)
     columns = tuple(shorten_ems(label, LONGEST_LABEL_EMS) for label in grid.columns)
-    head = heading(title, subtitle)
+    head = canvas.heading(title, subtitle)
     angle = _angle(columns, cell, font, single)
     rise, overhang = _label_room(columns, cell, font, angle)
-    left = PAD + max(ems(label) for label in rows) * font + LABEL_GAP
+    left = canvas.PAD + max(ems(label) for label in rows) * font + LABEL_GAP
     top = head.bottom + (16 if head.title or head.subtitle else 0) + rise + LABEL_GAP
     name_height = NAME_HEIGHT if any(names) else 0.0
     pitch = (count_columns * cell + PANEL_GAP, count_rows * cell + name_height + 14)
@@ -108,8 +111,8 @@ def plan(grid: Grid, title: str, subtitle: str, names: Sequence[str] = ("",)) ->
     bottom = top + math.ceil(len(names) / across) * pitch[1] - 14
     right = left + across * pitch[0] - PANEL_GAP + overhang
     return Plan(
-        width=_whole(max(right, left + SCALE_WIDTH + 60, head.right) + PAD),
-        height=_whole(bottom + 22 + SCALE_HEIGHT + PAD),
+        width=_whole(max(right, left + canvas.SCALE_WIDTH + 60, head.right) + canvas.PAD),
+        height=_whole(bottom + 22 + canvas.SCALE_HEIGHT + canvas.PAD),
         left=_whole(left),
         top=_whole(top),
         cell=cell,

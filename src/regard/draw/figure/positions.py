@@ -10,26 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.draw.figure.canvas import (
-    BLUE,
-    HAIRLINE,
-    MUTED,
-    ORANGE,
-    SCALE_HEIGHT,
-    SUBTITLE_SIZE,
-    Circle,
-    Colour,
-    Line,
-    Number,
-    Picture,
-    Raster,
-    Shape,
-    Text,
-    Tip,
-    colour_scale,
-    heading,
-    scale,
-)
+from regard.draw.figure import canvas
+from regard.draw.figure.canvas import Circle, Line, Number, Picture, Raster, Shape, Text, Tip
 from regard.draw.terminal.positions import MOST_IN_WAVES, PositionFigures, every, step
 
 WIDTH, HEIGHT = 960, 680
@@ -59,19 +41,19 @@ class Panel:
         )
 
     def name(self, text: str) -> Text:
-        return Text(self.left, self.top - 13, text, SUBTITLE_SIZE, bold=True)
+        return Text(self.left, self.top - 13, text, canvas.SUBTITLE_SIZE, bold=True)
 
     def beside(self, y: Number, text: str) -> Text:
         """Words left of the panel, level with a place in it."""
-        return Text(self.left - 6, y + 4, text, SIZE, MUTED, "end")
+        return Text(self.left - 6, y + 4, text, SIZE, canvas.MUTED, "end")
 
     def below(self, x: Number, text: str) -> Text:
-        return Text(x, self.top + self.height + 16, text, SIZE, MUTED, "middle")
+        return Text(x, self.top + self.height + 16, text, SIZE, canvas.MUTED, "middle")
 
     def curve(
         self,
         values: Sequence[Number],
-        colour: Colour,
+        colour: canvas.Colour,
         width: Number,
         first: int = 0,
         pitch: int = 1,
@@ -84,7 +66,7 @@ class Panel:
         """Each with its number at the left."""
         for value in values:
             x, y = self.at(0, value)
-            yield Line([(x, y), (x + self.width, y)], HAIRLINE, 1)
+            yield Line([(x, y), (x + self.width, y)], canvas.HAIRLINE, 1)
             yield self.beside(y, f"{value:g}")
 
     def ticks(self) -> Iterator[Text]:
@@ -100,7 +82,7 @@ def positions(figures: PositionFigures, most: int = MOST) -> Picture:
     )
     last, lowest = figures.length - 1, min(0.0, float(figures.products.min()))
     shapes = [
-        *heading(figures.title, figures.formula).texts(),
+        *canvas.heading(figures.title, figures.formula).texts(),
         *_table(figures, Panel(60, 100, 390, 225, figures.dim, figures.length, 0), most),
         *_waves(figures, 540, 100),
         *_products(figures, Panel(60, 420, 390, 205, last, lowest, figures.dim / 2)),
@@ -114,7 +96,7 @@ def _table(figures: PositionFigures, panel: Panel, most: int) -> Iterator[Shape]
     down, pairs = step(figures.length, most), step(figures.dim // 2, most)
     columns = [d for d in range(figures.dim) if d // 2 % pairs == 0]
     levels = np.rint((figures.table[::down][:, columns] + 1) / 2 * LEVELS).astype(int)
-    colours = [scale(level / LEVELS) for level in range(LEVELS + 1)]
+    colours = [canvas.scale(level / LEVELS) for level in range(LEVELS + 1)]
     yield panel.name("Table: positions down, dimensions across")
     yield Raster(panel.left, panel.top, panel.width, panel.height, levels, colours)
     for position in _ticks(figures.length - 1):
@@ -122,11 +104,11 @@ def _table(figures: PositionFigures, panel: Panel, most: int) -> Iterator[Shape]
     for dimension in _ticks(figures.dim - 1):
         yield panel.below(panel.at(dimension + 0.5, 0)[0], str(dimension))
     y = panel.top + panel.height + 32
-    yield from colour_scale(panel.left, y, "−1", "1", 132)
+    yield from canvas.colour_scale(panel.left, y, "−1", "1", 132)
     left_out = ", ".join(filter(None, [every(down, "position"), every(pairs, "pair")]))
     if left_out:
-        right, baseline = panel.left + panel.width, y + SCALE_HEIGHT - 1
-        yield Text(right, baseline, f"shown: {left_out}", SIZE, MUTED, "end")
+        right, baseline = panel.left + panel.width, y + canvas.SCALE_HEIGHT - 1
+        yield Text(right, baseline, f"shown: {left_out}", SIZE, canvas.MUTED, "end")
 
 
 def _waves(figures: PositionFigures, left: int, top: int) -> Iterator[Shape]:
@@ -139,11 +121,11 @@ def _waves(figures: PositionFigures, left: int, top: int) -> Iterator[Shape]:
     for i, dimension in enumerate(dimensions):
         strip = Panel(left, top + i * pitch + 2, whole.width, pitch - 4, shown - 1, -1, 1)
         y = strip.at(0, 0)[1]
-        yield Line([(left, y), (left + whole.width, y)], HAIRLINE, 1)
-        yield strip.curve(figures.table[:shown, dimension].tolist(), BLUE, 1.6)
+        yield Line([(left, y), (left + whole.width, y)], canvas.HAIRLINE, 1)
+        yield strip.curve(figures.table[:shown, dimension].tolist(), canvas.BLUE, 1.6)
         yield strip.beside(y, f"dim {dimension}")
         period = f"period {figures.wavelengths[dimension // 2]:,.1f}"
-        yield Text(left + 390, y + 4, period, SIZE, MUTED, "end")
+        yield Text(left + 390, y + 4, period, SIZE, canvas.MUTED, "end")
     yield from whole.ticks()
 
 
@@ -151,9 +133,9 @@ def _products(figures: PositionFigures, panel: Panel) -> Iterator[Shape]:
     """PE(p) · PE(p+k) over k; the lowest value may lie below 0 when there are few dimensions."""
     yield panel.name("PE(p) · PE(p+k) by distance k")
     yield from panel.hairlines([panel.y_end * part for part in (0, 0.25, 0.5, 0.75, 1)])
-    yield panel.curve(figures.products.tolist(), BLUE, 2)
+    yield panel.curve(figures.products.tolist(), canvas.BLUE, 2)
     for k, value in enumerate(figures.products.tolist() if figures.length <= DOTS_UP_TO else []):
-        yield Tip(f"k = {k}: {value:.4f}", [Circle(*panel.at(k, value), DOT, BLUE)])
+        yield Tip(f"k = {k}: {value:.4f}", [Circle(*panel.at(k, value), DOT, canvas.BLUE)])
     yield from panel.ticks()
 
 
@@ -161,7 +143,7 @@ def _deviation(figures: PositionFigures, panel: Panel) -> Iterator[Shape]:
     """Two lines, since a sine and its cosine need not spread alike."""
     yield panel.name("Standard deviation of each dimension")
     yield from panel.hairlines([0, 0.25, 0.5, 0.75, 1])
-    for first, (name, colour) in enumerate((("sine", BLUE), ("cosine", ORANGE))):
+    for first, (name, colour) in enumerate((("sine", canvas.BLUE), ("cosine", canvas.ORANGE))):
         yield panel.curve(figures.deviation[first::2].tolist(), colour, 2, first, 2)
         x, y = panel.left + panel.width - 8, panel.top + 16 + 16 * first
         yield Text(x, y, name, SIZE, colour, "end")

@@ -12,20 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from regard import atomic
-from regard.draw.figure.canvas import (
-    INK,
-    SURFACE,
-    Circle,
-    Colour,
-    Line,
-    Number,
-    Picture,
-    Raster,
-    Rect,
-    Shape,
-    Text,
-    Tip,
-)
+from regard.draw.figure import canvas
+from regard.draw.figure.canvas import Circle, Colour, Line, Picture, Raster, Rect, Shape, Text, Tip
 
 FONTS = (
     "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','Noto Sans',"
@@ -50,7 +38,7 @@ def svg(picture: Picture) -> str:
     """The whole document."""
     width, height = _short(picture.width), _short(picture.height)
     looks = _Looks()
-    page = looks.drawn(Rect(0, 0, picture.width, picture.height, SURFACE))
+    page = looks.drawn(Rect(0, 0, picture.width, picture.height, canvas.SURFACE))
     shapes = [looks.drawn(shape) for shape in picture.shapes]
     return "\n".join(
         [
@@ -77,7 +65,7 @@ class _Looks:
         return self.names.setdefault((role, colour, more), f"c{len(self.names)}")
 
     def style(self) -> str:
-        light, dark = _on_hover(INK.light), _on_hover(INK.dark)
+        light, dark = _on_hover(canvas.INK.light), _on_hover(canvas.INK.dark)
         for (role, colour, more), name in self.names.items():
             light += f".regard-map .{name}{{{role}:{colour.light}{more}}}"
             dark += f".regard-map .{name}{{{role}:{colour.dark}}}"
@@ -140,7 +128,7 @@ def _on_hover(ink: str) -> str:
     return f".regard-map .tip:hover rect{{stroke:{ink};stroke-width:1.5px}}"
 
 
-def _short(pixels: Number) -> str:
+def _short(pixels: canvas.Number) -> str:
     return f"{round(pixels, 2):g}"
 
 

@@ -1,4 +1,4 @@
-"""Dot grids in the terminal: weights and words go in, a rich renderable comes out.
+"""Dot grids in the terminal: a grid of weights goes in, a rich renderable comes out.
 
                  मुझे  आइसक्रीम  खाना      rows are looked at, columns look:
               I   ⬤      ·      ·        each column sums to 1
@@ -12,13 +12,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from jaxtyping import Float
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
-from regard.draw.grid import Grid, make_grid, number
+from regard.draw.grid import Grid, number
 from regard.draw.labels import pad_left
 from regard.draw.terminal.console import whole_lines
 from regard.draw.terminal.heat_map import side_labels
@@ -28,30 +26,17 @@ BEGINS = (0.05, 0.25, 0.5)  # the weight from which the next larger dot is drawn
 GAP = 2  # terminal cells between two columns
 
 
-def dot_grid(
-    weights: Float[np.ndarray, "rows columns"],
-    rows: Sequence[str],
-    columns: Sequence[str],
-    *,
-    title: str,
-    width: int,
-) -> "DotGrid":
-    """A dot grid for the terminal; too wide a one is split into blocks, one under another."""
-    return DotGrid(make_grid(np.asarray(weights)[None], rows, columns, 1.0), title, width)
-
-
 @dataclass(frozen=True)
 class DotGrid:
-    """The renderable that `dot_grid` returns: print it with any rich console."""
+    """A dot grid; too wide a one is split into blocks, one under another."""
 
     grid: Grid
     title: str
-    width: int
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
-        """Lay out for the narrower of `width` and the console."""
+        """Lay out for the console."""
         dots = ASCII_DOTS if options.ascii_only else DOTS
-        width = max(12, min(self.width, options.max_width))
+        width = max(12, options.max_width)
         title, names, heads, margin = side_labels(self.grid, self.title, width, options.ascii_only)
         lines = [Text(title, style="bold"), Text()] if title else []
         for part in _blocks([cell_len(head) for head in heads], width - margin):

@@ -1,4 +1,4 @@
-"""Terminal pictures: weights and labels go in, rich renderables and bars of text come out.
+"""Heat maps in the terminal: a grid of weights goes in, a rich renderable comes out; and bars.
 
 How the picture is painted is decided when it is printed: coloured cells where the console has at
 least 256 colours, shade characters where it has fewer, none (NO_COLOR), or is a file.
@@ -14,8 +14,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from jaxtyping import Float
 from rich.cells import cell_len
 from rich.color import Color
 from rich.console import Console, ConsoleOptions
@@ -23,7 +21,7 @@ from rich.style import Style
 from rich.text import Text
 
 from regard.draw import palette
-from regard.draw.grid import Grid, make_grid, number
+from regard.draw.grid import Grid, number
 from regard.draw.labels import graphemes, pad_left, shorten_cells
 from regard.draw.terminal.console import whole_lines
 
@@ -35,23 +33,6 @@ SHADES_BEGIN = (0.05, 0.25, 0.5, 0.75)  # fractions of the maximum; below the fi
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
-def heatmap(
-    weights: Float[np.ndarray, "rows columns"],
-    rows: Sequence[str],
-    columns: Sequence[str],
-    *,
-    title: str,
-    width: int,
-    maximum: float | int | None = 1.0,
-) -> "Heatmap":
-    """An attention map for the terminal: one line per row, blocks one under another if too wide.
-
-    `rows` are the tokens that look (output), `columns` the tokens looked at (input). The colour
-    scale ends at `maximum`; None ends it at the largest weight.
-    """
-    return Heatmap(make_grid(np.asarray(weights)[None], rows, columns, maximum), title, width)
-
-
 def bar(value: float | int, maximum: float | int, width: int) -> str:
     """A horizontal bar of exactly `width` cells, fine to an eighth of a cell; NaN is empty."""
     share = 0.0 if math.isnan(value) or maximum <= 0 else min(1.0, max(0.0, value / maximum))
@@ -60,17 +41,19 @@ def bar(value: float | int, maximum: float | int, width: int) -> str:
 
 
 @dataclass(frozen=True)
-class Heatmap:
-    """The renderable that `heatmap` returns: print it with any rich console."""
+class HeatMap:
+    """An attention map: one line per row, blocks one under another if it is too wide.
+
+    Rows are the tokens that look (output), columns the tokens looked at (input).
+    """
 
     grid: Grid
     title: str
-    width: int
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
-        """Lay out for the narrower of `width` and the console, then paint line by line."""
+        """Lay out for the console, then paint line by line."""
         painter = painter_for(console, options)
-        width = max(12, min(self.width, options.max_width))
+        width = max(12, options.max_width)
         title, names, heads, margin = side_labels(self.grid, self.title, width, options.ascii_only)
         cell, block = _columns_per_block(heads, width - margin - 1)
         lines = [Text(title, style="bold"), Text()] if title else []
