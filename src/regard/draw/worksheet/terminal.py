@@ -22,21 +22,8 @@ from rich.text import Text
 
 from regard.draw.labels import pad_left, shorten_cells, visible
 from regard.draw.tint import LEVELS, largest, level
-from regard.draw.worksheet.worksheet import (
-    DECIMALS,
-    Line,
-    Mark,
-    Matrix,
-    Part,
-    Step,
-    Sum,
-    Worksheet,
-    hidden,
-    kept,
-    number,
-    places,
-    vector,
-)
+from regard.draw.worksheet.numbers import DECIMALS, kept, number, places, vector
+from regard.draw.worksheet.worksheet import Line, Mark, Matrix, Part, Step, Sum, Worksheet
 
 INDENT = 4
 LONGEST_LABEL = 14  # terminal cells
@@ -45,30 +32,11 @@ GAP = "  "
 MARKS = {"right": ("✓", "bold green"), "wrong": ("✗", "bold red"), "unchecked": ("·", "dim")}
 # Mid-tones that can be read on a light and on a dark terminal.
 POSITIVE, NEGATIVE = "#208ea4", "#d4562a"
-SPELLED = str.maketrans(
-    {
-        "−": "-",
-        "…": "...",
-        "·": "*",
-        "∞": "inf",
-        "√": "sqrt",
-        "Σ": "sum",
-        "▸": ">",
-        "✓": "ok:",
-        "✗": "wrong:",
-        "→": "->",
-        "ᵀ": "^T",
-        "÷": "/",
-        "×": "x",
-        "≥": ">=",
-        "≤": "<=",
-        "–": "-",
-        "▁": "_",
-        "γ": "gamma",
-        "β": "beta",
-        "ε": "epsilon",
-    }
-)
+SPELLED = str.maketrans({
+    "−": "-", "…": "...", "·": "*", "∞": "inf", "√": "sqrt", "Σ": "sum", "▸": ">", "✓": "ok:",
+    "✗": "wrong:", "→": "->", "ᵀ": "^T", "÷": "/", "×": "x", "≥": ">=", "≤": "<=", "–": "-",
+    "▁": "_", "γ": "gamma", "β": "beta", "ε": "epsilon",
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -181,7 +149,7 @@ class _Painter:
             for place in shown:
                 line.append_text(self._cell(matrix, cells, widths, row, place, end))
             yield _line(line)
-        rest = hidden(matrix, limit)
+        rest = matrix.hidden(limit)
         if rest:
             yield Text(f"  {rest}", style="dim italic")
 
