@@ -9,7 +9,7 @@ import pytest
 
 from regard.draw.figure.canvas import MISSING, PAD, SMALL_SIZE, TITLE_SIZE, Picture, Rect, Text, Tip
 from regard.draw.figure.heat_map import heat_map
-from regard.draw.figure.layout import plan
+from regard.draw.figure.layout import Plan
 from regard.draw.figure.svg import svg
 from regard.draw.grid import make_grid
 from regard.draw.labels import ems
@@ -77,7 +77,7 @@ def test_numbers_up_to_144_cells(side: int, numbers: int) -> None:
 @pytest.mark.parametrize("side", [1, 8, 30, 60])
 def test_column_labels_neither_overlap_nor_leave_the_picture(word: str, side: int) -> None:
     grid = make_grid(np.zeros((1, side, side)), [word] * side, [word] * side, 1.0)
-    drawing = plan(grid, "title", "subtitle")
+    drawing = Plan(grid, "title", "subtitle")
     turn = math.radians(drawing.angle)
     length = ems(drawing.columns[0]) * drawing.font
     x, y = drawing.label_point(0, side - 1)

@@ -14,7 +14,7 @@ from regard.draw import palette
 from regard.draw.figure.canvas import Picture
 from regard.draw.figure.dots import dots
 from regard.draw.figure.heat_map import heat_map
-from regard.draw.figure.layout import plan
+from regard.draw.figure.layout import Plan
 from regard.draw.figure.loss_curve import loss_curve_png
 from regard.draw.figure.png import MissingMatplotlib, write_png
 from regard.draw.figure.svg import svg
@@ -69,7 +69,7 @@ def test_heatmap_has_the_planned_size_and_colours(tmp_path: Path, side: int) -> 
     labels = [f"$x_{i}$" if i else "<s>" for i in range(side)]
     path = tmp_path / "map.png"
     write_png(path, heat_map(make_grid(np.eye(side), labels, labels), "Title"))
-    drawing = plan(make_grid(np.eye(side)[None], labels, labels, 1.0), "Title", "")
+    drawing = Plan(make_grid(np.eye(side)[None], labels, labels, 1.0), "Title", "")
     picture = opened(path)
     assert picture.shape == (2 * drawing.height, 2 * drawing.width, 3)
     x, y = (int(2 * (edge + 3)) for edge in (drawing.left, drawing.top))

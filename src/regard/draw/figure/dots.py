@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from regard.draw.figure import canvas
 from regard.draw.figure.canvas import Circle, Picture, Rect, Shape, Text, Tip
-from regard.draw.figure.layout import Plan, cells, plan
+from regard.draw.figure.layout import Plan
 from regard.draw.grid import Grid, number, strongest, told
 
 WIDEST_DOT = 0.46  # radius of the weight 1, as a share of the cell
@@ -20,23 +20,23 @@ LEGEND_ROOM = 18.0  # more than a colour scale takes: the dots are as large as t
 
 def dots(grid: Grid, title: str, subtitle: str = "") -> Picture:
     """The grid on the plan of a heat map, with a tooltip for each dot."""
-    drawing = plan(grid, title, subtitle)
-    legend = drawing.left + drawing.cell + (len(SAMPLES) - 1) * SAMPLE_PITCH + canvas.PAD
+    plan = Plan(grid, title, subtitle)
+    legend = plan.left + plan.cell + (len(SAMPLES) - 1) * SAMPLE_PITCH + canvas.PAD
     words = [f"Dot grid of {len(grid.rows)} rows and {len(grid.columns)} columns"]
     words += strongest(grid.weights[0].T, grid.columns, grid.rows)
     return Picture(
-        max(drawing.width, math.ceil(legend)),
-        drawing.height + LEGEND_ROOM,
-        " ".join(drawing.heading.title) or "Dot grid",
+        max(plan.width, math.ceil(legend)),
+        plan.height + LEGEND_ROOM,
+        " ".join(plan.heading.title) or "Dot grid",
         ". ".join(words) + ".",
-        [*drawing.texts(), *_cells(grid, drawing), *_samples(drawing)],
+        [*plan.texts(), *_cells(plan), *_samples(plan)],
     )
 
 
-def _cells(grid: Grid, plan: Plan) -> Iterator[Tip]:
+def _cells(plan: Plan) -> Iterator[Tip]:
     """A framed cell and on it the dot."""
     side = plan.cell
-    for x, y, value, fraction, row, column in cells(grid, plan):
+    for x, y, value, fraction, row, column in plan.cells():
         shapes: list[Rect | Circle] = [Rect(x, y, side, side, canvas.SURFACE, canvas.HAIRLINE)]
         if not math.isnan(fraction):
             shapes.append(_dot(x + side / 2, y + side / 2, fraction, plan))

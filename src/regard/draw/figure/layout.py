@@ -11,10 +11,9 @@ subtitle
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from regard.draw.figure import canvas
-from regard.draw.figure.canvas import Heading, Text
+from regard.draw.figure.canvas import Text
 from regard.draw.grid import Grid
 from regard.draw.labels import ems, shorten_ems
 
@@ -27,25 +26,36 @@ NUMBERED_CELLS = 144  # up to this many cells, each shows its number
 Cell = tuple[float, float, float, float, str, str]  # x, y, value, fraction, row, column
 
 
-@dataclass(frozen=True)
 class Plan:
-    """Where everything stands. `angle` is how far column labels are turned, in degrees."""
+    """Where everything stands: cell, font and turn are chosen, then margins that no label leaves.
 
-    width: float
-    height: float
-    left: float
-    top: float
-    cell: float
-    font: float
-    angle: int
-    across: int
-    pitch: tuple[float, float]
-    scale_top: float
-    heading: Heading
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    names: tuple[str, ...]
-    numbered: bool
+    `angle` is how far column labels are turned, in degrees.
+    """
+
+    def __init__(self, grid: Grid, title: str, subtitle: str, names: Sequence[str] = ("",)) -> None:
+        single = len(names) == 1
+        self.grid, self.names = grid, names
+        self.rows = [shorten_ems(label, LONGEST_LABEL_EMS) for label in grid.rows]
+        self.columns = [shorten_ems(label, LONGEST_LABEL_EMS) for label in grid.columns]
+        self.heading = heading = canvas.heading(title, subtitle)
+        self.numbered = single and grid.cells <= NUMBERED_CELLS
+        self.cell = cell = _cell(grid, single)
+        self.font = min(13.0, round(cell * 0.82, 1))
+        self.angle = _angle(self.columns, cell, self.font, single)
+        rise, overhang = _label_room(self.columns, cell, self.font, self.angle)
+        left = canvas.PAD + max(map(ems, self.rows)) * self.font + LABEL_GAP
+        gap = 16 if heading.title or heading.subtitle else 0
+        top = heading.bottom + gap + rise + LABEL_GAP
+        below = 14 + (NAME_HEIGHT if any(names) else 0)
+        self.pitch = len(self.columns) * cell + PANEL_GAP, len(self.rows) * cell + below
+        self.across = _across(len(names), self.pitch[0])
+        bottom = top + math.ceil(len(names) / self.across) * self.pitch[1] - 14
+        right = left + self.across * self.pitch[0] - PANEL_GAP + overhang
+        # Whole pixels keep the edges of cells sharp.
+        self.left, self.top, self.scale_top = map(math.ceil, (left, top, bottom + 22))
+        right = max(right, left + canvas.SCALE_WIDTH + 60, heading.right)
+        self.width = math.ceil(right + canvas.PAD)
+        self.height = math.ceil(bottom + 22 + canvas.SCALE_HEIGHT + canvas.PAD)
 
     def corner(self, panel: int) -> tuple[float, float]:
         """The upper left corner of a panel."""
@@ -56,6 +66,14 @@ class Plan:
         """Where the label of a column begins (turned) or has its middle (level)."""
         x, y = self.corner(panel)
         return x + (column + 0.5) * self.cell, y - LABEL_GAP
+
+    def cells(self, panel: int = 0) -> Iterator[Cell]:
+        """Every cell of a panel, row by row."""
+        left, top = self.corner(panel)
+        for row, name in enumerate(self.grid.rows):
+            for column, other in enumerate(self.grid.columns):
+                place = left + column * self.cell, top + row * self.cell
+                yield *place, *self.grid.at(panel, row, column), name, other
 
     def texts(self) -> Iterator[Text]:
         """Every word of the picture that is not of a cell or of the scale."""
@@ -81,57 +99,6 @@ class Plan:
         if self.names[panel]:
             y = top + len(self.rows) * self.cell + 16
             yield Text(left, y, self.names[panel], canvas.SMALL_SIZE, canvas.MUTED)
-
-
-def cells(grid: Grid, plan: Plan, panel: int = 0) -> Iterator[Cell]:
-    """Every cell of a panel, row by row."""
-    left, top = plan.corner(panel)
-    for row, name in enumerate(grid.rows):
-        for column, other in enumerate(grid.columns):
-            place = left + column * plan.cell, top + row * plan.cell
-            yield *place, *grid.at(panel, row, column), name, other
-
-
-def plan(grid: Grid, title: str, subtitle: str, names: Sequence[str] = ("",)) -> Plan:
-    """Choose cell, font and turn; then margins that no label can leave."""
-    count_rows, count_columns = len(grid.rows), len(grid.columns)
-    single = len(names) == 1
-    cell = _cell(grid, single)
-    font = min(13.0, round(cell * 0.82, 1))
-    rows = tuple(shorten_ems(label, LONGEST_LABEL_EMS) for label in grid.rows)
-    columns = tuple(shorten_ems(label, LONGEST_LABEL_EMS) for label in grid.columns)
-    head = canvas.heading(title, subtitle)
-    angle = _angle(columns, cell, font, single)
-    rise, overhang = _label_room(columns, cell, font, angle)
-    left = canvas.PAD + max(ems(label) for label in rows) * font + LABEL_GAP
-    top = head.bottom + (16 if head.title or head.subtitle else 0) + rise + LABEL_GAP
-    name_height = NAME_HEIGHT if any(names) else 0.0
-    pitch = (count_columns * cell + PANEL_GAP, count_rows * cell + name_height + 14)
-    across = _across(len(names), pitch[0])
-    bottom = top + math.ceil(len(names) / across) * pitch[1] - 14
-    right = left + across * pitch[0] - PANEL_GAP + overhang
-    return Plan(
-        width=_whole(max(right, left + canvas.SCALE_WIDTH + 60, head.right) + canvas.PAD),
-        height=_whole(bottom + 22 + canvas.SCALE_HEIGHT + canvas.PAD),
-        left=_whole(left),
-        top=_whole(top),
-        cell=cell,
-        font=font,
-        angle=angle,
-        across=across,
-        pitch=pitch,
-        scale_top=_whole(bottom + 22),
-        heading=head,
-        rows=rows,
-        columns=columns,
-        names=tuple(names),
-        numbered=single and grid.cells <= NUMBERED_CELLS,
-    )
-
-
-def _whole(pixels: float) -> float:
-    """Whole pixels keep the edges of cells sharp."""
-    return float(math.ceil(pixels))
 
 
 def _cell(grid: Grid, single: bool) -> float:

@@ -109,11 +109,14 @@ class Painter:
         if self.coloured:
             red, green, blue = palette.channels(palette.scale(fraction, dark=True))
             return Text(" " * cell, style=Style(bgcolor=Color.from_rgb(red, green, blue)))
-        return Text(self.shades[bisect_right(SHADES_BEGIN, fraction)] * cell)
+        return Text(self.shade(fraction) * cell)
 
     @property
     def shades(self) -> str:
         return ASCII_SHADES if self.ascii_only else SHADES
+
+    def shade(self, fraction: float) -> str:
+        return self.shades[bisect_right(SHADES_BEGIN, fraction)]
 
     def ramp(self, low: str, high: str) -> Text:
         """The scale in colours."""

@@ -5,7 +5,6 @@ otherwise a shade character after the number; the number is always there.
 """
 
 import math
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -19,7 +18,7 @@ from rich.text import Text
 from regard.draw import palette
 from regard.draw.labels import pad_left, shorten_cells, visible
 from regard.draw.terminal.console import whole_lines
-from regard.draw.terminal.heat_map import ASCII_SHADES, SHADES, SHADES_BEGIN, bar
+from regard.draw.terminal.heat_map import Painter, bar, painter_for
 
 LONGEST_LABEL = 12  # terminal cells
 BAR_WIDTH = 40
@@ -41,8 +40,7 @@ class NumberTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         """Lay out for the console; too wide a table is split into blocks, one under another."""
-        coloured = console.color_system in ("truecolor", "256") and not console.no_color
-        shades = ASCII_SHADES if options.ascii_only else SHADES
+        painter = painter_for(console, options)
         names = [shorten_cells(visible(name), LONGEST_LABEL) for name in self.rows]
         heads = [shorten_cells(visible(name), LONGEST_LABEL) for name in self.columns]
         margin = max(cell_len(name) for name in names)
@@ -58,10 +56,10 @@ class NumberTable:
                 line = Text(pad_left(name, margin))
                 for column in part:
                     text, place = texts[row][column], self.place(row, column)
-                    line.append_text(_cell(text, width, place, shades, coloured))
+                    line.append_text(_cell(text, width, place, painter))
                 lines.append(line)
             lines.append(Text())
-        yield from whole_lines(lines[:-1], strip=not coloured)
+        yield from whole_lines(lines[:-1], strip=not painter.coloured)
 
     def place(self, row: int, column: int) -> float:
         """Where a value stands between the ends, from 0 to 1."""
@@ -78,13 +76,13 @@ def written(value: float, decimals: int = 2) -> str:
     return "–" if math.isnan(value) else f"{value:.{decimals}f}"
 
 
-def _cell(text: str, width: int, place: float, shades: str, coloured: bool) -> Text:
+def _cell(text: str, width: int, place: float, painter: Painter) -> Text:
     """A number, with its shade behind it or after it."""
-    if coloured and text != "–":
+    if painter.coloured and text != "–":
         colour = palette.scale(place, dark=True)
         style = Style(color=palette.ink_on(colour), bgcolor=colour)
         return Text(" ").append(pad_left(text, width - 1), style=style)
-    shade = " " if text == "–" else shades[bisect_right(SHADES_BEGIN, place)]
+    shade = " " if text == "–" else painter.shade(place)
     return Text(pad_left(text, width - 1) + shade)
 
 
