@@ -82,7 +82,7 @@ class _Looks:
                 return f'<circle class="{self.name("fill", fill)}" {place}/>'
             case Line(points, colour, width):
                 look = self.name("stroke", colour, f";stroke-width:{width:g}px")
-                path = "L".join(f"{_short(x)} {_short(y)}" for x, y in points)
+                path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
                 return f'<path class="{look}" d="M{path}"/>'
             case Text():
                 return self.text(shape)
@@ -129,7 +129,8 @@ def _on_hover(ink: str) -> str:
 
 
 def _short(pixels: canvas.Number) -> str:
-    return f"{round(pixels, 2):g}"
+    """Whole, or with two decimals; where they are data, processors may round the last otherwise."""
+    return f"{pixels:.0f}" if pixels == int(pixels) else f"{pixels:.2f}"
 
 
 def _escape(text: str) -> str:
