@@ -26,10 +26,14 @@ ROOMS = (
 with install_import_hook([f"regard.{room}" for room in ROOMS], "shape_check.check"):
     import regard.config
     import regard.decode.beam
+    import regard.draw.figure.comparison
     import regard.draw.figure.dots
-    import regard.draw.figure.positions_png
-    import regard.draw.figure.table_pictures
+    import regard.draw.figure.heat_map
+    import regard.draw.figure.positions
+    import regard.draw.figure.svg
+    import regard.draw.figure.tables
     import regard.draw.terminal.attributions
+    import regard.draw.terminal.dots
     import regard.evaluate.translations
     import regard.explain.by_hand.sheet
     import regard.explain.encoder

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from regard.draw.figure.plot import loss_curve_png
+from regard.draw.figure.loss_curve import loss_curve_png
 from regard.runs.curves import SCORES, UNITS, points_of_log, score_key
 
 

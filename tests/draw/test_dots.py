@@ -11,8 +11,13 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from regard.draw.figure.dots import INK, dot_grid, dots_png, dots_svg
+from regard.draw.figure.canvas import BLUE
+from regard.draw.figure.dots import dots
+from regard.draw.figure.png import write_png
+from regard.draw.figure.svg import svg
+from regard.draw.grid import make_grid
 from regard.draw.palette import channels
+from regard.draw.terminal.dots import DotGrid
 
 NAME = "{http://www.w3.org/2000/svg}"
 WEIGHTS = np.array([[0.9, 0.0, 0.25], [0.05, 0.5, math.nan]])
@@ -23,12 +28,11 @@ def printed(*, width: int = 80, **more: Any) -> list[str]:
     file = io.StringIO()
     console = Console(file=file, width=width, color_system=None, _environ={})
     console.print(
-        dot_grid(
-            more.get("weights", WEIGHTS),
-            more.get("rows", ROWS),
-            more.get("columns", COLUMNS),
-            title=more.get("title", ""),
-            width=width,
+        DotGrid(
+            make_grid(
+                more.get("weights", WEIGHTS), more.get("rows", ROWS), more.get("columns", COLUMNS)
+            ),
+            more.get("title", ""),
         )
     )
     return file.getvalue().splitlines()
@@ -69,7 +73,7 @@ def test_a_long_title_is_broken_and_not_cut() -> None:
 def test_ascii_streams_get_ascii_and_labels_are_not_markup() -> None:
     raw = io.BytesIO()
     file = io.TextIOWrapper(raw, encoding="ascii")
-    grid = dot_grid(WEIGHTS[:, :2], ["[red]", "\x1b[2J"], ["ä", "b"], title="[b]", width=80)
+    grid = DotGrid(make_grid(WEIGHTS[:, :2], ["[red]", "\x1b[2J"], ["ä", "b"]), "[b]")
     Console(file=file, width=80, color_system=None).print(grid)
     file.flush()
     text = raw.getvalue().decode("ascii")
@@ -78,20 +82,20 @@ def test_ascii_streams_get_ascii_and_labels_are_not_markup() -> None:
 
 def test_the_area_of_a_circle_is_the_weight() -> None:
     weights = np.array([[1.0, 0.25], [0.0, math.nan]])
-    svg = dots_svg(weights, ["a", "b"], ["c", "d"], title="T", subtitle="S")
-    root = ET.fromstring(svg)
+    text = svg(dots(make_grid(weights, ["a", "b"], ["c", "d"]), "T", "S"))
+    root = ET.fromstring(text)
     radii = [float(circle.get("r", "")) for circle in root.iter(f"{NAME}circle")][:3]
     assert radii[1] == pytest.approx(radii[0] / 2) and radii[2] == 0  # half as wide: a quarter
-    tips = [rect.findtext(f"{NAME}title") for rect in root.iter(f"{NAME}rect")][1:]
+    tips = [group.findtext(f"{NAME}title") for group in root.iter(f"{NAME}g")]
     assert tips == ["c → a: 1.000", "d → a: 0.250", "c → b: 0.000", "d → b: no value"]
     assert "c: mostly a (1.000)" in (root.findtext(f"{NAME}desc") or "")
-    assert "Noto Sans Devanagari" in svg and "prefers-color-scheme:dark" in svg
+    assert "Noto Sans Devanagari" in text and "prefers-color-scheme:dark" in text
 
 
 @pytest.mark.parametrize("side", [1, 3, 12, 40])
 def test_nothing_leaves_the_picture(side: int) -> None:
     labels = [f"आइसक्रीम{i}" for i in range(side)]
-    root = ET.fromstring(dots_svg(np.ones((side, side)), labels, labels, title=""))
+    root = ET.fromstring(svg(dots(make_grid(np.ones((side, side)), labels, labels), "")))
     width, height = (float(root.get(edge, "0")) for edge in ("width", "height"))
     circles = [[float(c.get(k, "")) for k in ("cx", "cy", "r")] for c in root.iter(f"{NAME}circle")]
     assert len(circles) == side * side + 4
@@ -100,7 +104,7 @@ def test_nothing_leaves_the_picture(side: int) -> None:
 
 def test_labels_are_escaped() -> None:
     nasty = ["<s>", "&amp;", "\x00", "\ud800"]
-    root = ET.fromstring(dots_svg(np.eye(4), nasty, nasty, title="<b>").encode("utf-8"))
+    root = ET.fromstring(svg(dots(make_grid(np.eye(4), nasty, nasty), "<b>")).encode("utf-8"))
     assert {"<s>", "&amp;", "\\x00"} <= {t.text for t in root.iter(f"{NAME}text")}
 
 
@@ -109,8 +113,9 @@ def test_the_png_has_large_and_small_dots(tmp_path: Path) -> None:
     from matplotlib.image import imread
 
     path = tmp_path / "dots.png"
-    dots_png(path, np.array([[1.0, 0.25]]), ["a"], ["b", "c"], "Title", "नमस्ते")
+    grid = make_grid(np.array([[1.0, 0.25]]), ["a"], ["b", "c"])
+    write_png(path, dots(grid, "Title", "नमस्ते"))
     picture = (imread(path)[..., :3] * 255).round().astype(int)
-    painted = (np.abs(picture - np.array(channels(INK[False]))).max(-1) <= 2).any(axis=0)
+    painted = (np.abs(picture - np.array(channels(BLUE.light))).max(-1) <= 2).any(axis=0)
     runs = np.flatnonzero(np.diff(np.concatenate([[0], painted.astype(int), [0]])))
     assert len(runs) >= 4 and (picture[0] == 255).all()

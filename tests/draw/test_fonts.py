@@ -11,9 +11,11 @@ matplotlib = pytest.importorskip("matplotlib")
 from matplotlib import font_manager  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
-from regard.draw import fonts  # noqa: E402
+from regard.draw.figure import fonts  # noqa: E402
 from regard.draw.figure.fonts import OWN, fonts_for, set_fonts  # noqa: E402
-from regard.draw.figure.plot import heatmap_png  # noqa: E402
+from regard.draw.figure.heat_map import heat_map  # noqa: E402
+from regard.draw.figure.png import write_png  # noqa: E402
+from regard.draw.grid import make_grid  # noqa: E402
 
 KA = "क"
 
@@ -60,7 +62,7 @@ def tiny_font(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def draw(path: Path, label: str) -> bytes:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        heatmap_png(path, np.ones((1, 1)), [label], ["a"], "Title")
+        write_png(path, heat_map(make_grid(np.ones((1, 1)), [label], ["a"]), "Title"))
     return path.read_bytes()
 
 

@@ -10,8 +10,8 @@ from regard.draw.grid import make_grid, number
 
 def test_fractions_are_clipped_and_missing_stays_missing() -> None:
     grid = make_grid(np.array([[[-1.0, 0.5, 9.0, math.nan]]]), ["r"], list("abcd"), 2.0)
-    assert [grid.fraction(0, 0, c) for c in range(3)] == [0.0, 0.25, 1.0]
-    assert math.isnan(grid.fraction(0, 0, 3))
+    assert [grid.at(0, 0, c) for c in range(3)] == [(-1.0, 0.0), (0.5, 0.25), (9.0, 1.0)]
+    assert all(map(math.isnan, grid.at(0, 0, 3)))
 
 
 def test_maximum_none_is_the_largest_weight() -> None:
@@ -23,6 +23,8 @@ def test_maximum_none_is_the_largest_weight() -> None:
 def test_wrong_shapes_say_what_was_given_and_expected() -> None:
     with pytest.raises(ValueError, match=r"shape \(1, 2, 3\) for 3 row labels and 2 column"):
         make_grid(np.zeros((1, 2, 3)), list("abc"), list("de"), 1.0)
+    with pytest.raises(ValueError, match=r"expected \(panels, rows, columns\)"):
+        make_grid(np.zeros((2, 2)), ["a"], ["b", "c"])
     with pytest.raises(ValueError, match="none of them 0"):
         make_grid(np.zeros((1, 0, 0)), [], [], 1.0)
 

@@ -11,8 +11,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from regard.draw import palette
-from regard.draw.figure.positions_png import positions_png
-from regard.draw.figure.positions_svg import positions_svg
+from regard.draw.figure.png import write_png
+from regard.draw.figure.positions import MOST_IN_PNG, positions
+from regard.draw.figure.svg import svg
 from regard.draw.terminal.positions import PositionFigures, PositionReport
 
 NAME = "{http://www.w3.org/2000/svg}"
@@ -92,19 +93,19 @@ def test_without_colour_or_unicode_it_is_still_readable() -> None:
 @pytest.mark.parametrize(("length", "dim"), [(1, 2), (50, 128), (1000, 512)])
 def test_the_svg_is_well_formed_and_holds_every_panel(length: int, dim: int) -> None:
     figures = made(length, dim)
-    svg = positions_svg(figures)
-    root = ET.fromstring(svg)
+    text = svg(positions(figures))
+    root = ET.fromstring(text)
     texts = [t.text or "" for t in root.iter(f"{NAME}text")]
     for name in ("Table:", "Waves:", "PE(p) · PE(p+k)", "Standard deviation"):
-        assert any(text.startswith(name) for text in texts)
-    assert not re.search(r"<script|@import|url\(|<image|NaN|nan|inf", svg)
-    assert len(svg) < 400_000
-    assert any("every 8th position" in text for text in texts) == (length == 1000)
+        assert any(said.startswith(name) for said in texts)
+    assert not re.search(r"<script|@import|url\(|<image|NaN|nan|inf", text)
+    assert len(text) < 400_000
+    assert any("every 8th position" in said for said in texts) == (length == 1000)
 
 
 def test_the_strokes_of_the_svg_cover_every_cell_once() -> None:
-    root = ET.fromstring(positions_svg(made(50, 128)))
-    group = next(g for g in root.iter(f"{NAME}g") if g.get("stroke-width"))
+    root = ET.fromstring(svg(positions(made(50, 128))))
+    group = next(g for g in root.iter(f"{NAME}g") if g.get("class") == "raster")
     covered = np.zeros((50, 128), dtype=int)
     for path in group.iter(f"{NAME}path"):
         for x, y, n in re.findall(r"M(\d+)\.5 (\d+)v([\d.]+)", path.get("d", "")):
@@ -118,7 +119,7 @@ def test_the_png_shows_both_series(tmp_path: Path, length: int, dim: int) -> Non
     from matplotlib.image import imread
 
     path = tmp_path / "positions.png"
-    positions_png(path, made(length, dim))
+    write_png(path, positions(made(length, dim), MOST_IN_PNG))
     picture = (imread(path)[..., :3] * 255).round().astype(int)
     assert picture.shape == (1360, 1920, 3) and (picture[:8] == 255).all()
     for colour in (palette.TRAINING, palette.VALIDATION):

@@ -6,7 +6,7 @@ import time
 import pytest
 from rich.console import Console
 
-from regard.draw.terminal.heat_map import progress
+from regard.draw.terminal import progress
 from regard.draw.terminal.progress import TrainingProgress, progress_bar
 
 

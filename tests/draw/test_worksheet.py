@@ -6,16 +6,8 @@ import numpy as np
 import pytest
 
 import example_sheets as sheets
-from regard.draw.worksheet.worksheet import (
-    Matrix,
-    Sum,
-    as_data,
-    hidden,
-    kept,
-    number,
-    places,
-    vector,
-)
+from regard.draw.worksheet.numbers import kept, number, places, vector
+from regard.draw.worksheet.worksheet import Matrix, Sum, as_data
 
 
 @pytest.mark.parametrize(
@@ -51,7 +43,7 @@ def test_cutting_keeps_both_ends() -> None:
     assert kept(9, 1) == [0, None]
     assert vector(np.arange(128.0), limit=4) == "(0, 1, …, 126, 127)"
     matrix = Matrix("m", np.zeros((2, 128)), ["a", "b"])
-    assert hidden(matrix, 8) == "120 of 128 columns are hidden" and hidden(matrix, 128) == ""
+    assert matrix.hidden(8) == "120 of 128 columns are hidden" and matrix.hidden(128) == ""
 
 
 def test_a_vector_is_one_row_and_labels_must_fit() -> None:

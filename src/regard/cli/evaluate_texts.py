@@ -102,8 +102,9 @@ def _table(scores: "TextScores") -> "NumberTable":
 
 
 def _draw(name: str, scores: "TextScores", png: Path | None, svg: Path | None) -> None:
-    from regard import atomic
-    from regard.draw.figure.table_pictures import tables_png, tables_svg
+    from regard.draw.figure.png import write_png
+    from regard.draw.figure.svg import write_svg
+    from regard.draw.figure.tables import tables
 
     if not png and not svg:
         return
@@ -114,10 +115,11 @@ def _draw(name: str, scores: "TextScores", png: Path | None, svg: Path | None) -
         "Which label is taken for which",
         f"{scores.texts:,} {scores.unit}s of {name}: {said}",
     )
+    picture = tables([_table(scores)], title, subtitle)
     if svg:
-        atomic.write_text(svg, tables_svg([_table(scores)], title, subtitle))
+        write_svg(svg, picture)
     if png:
-        tables_png(png, [_table(scores)], title, subtitle)
+        write_png(png, picture)
     for path in (png, svg):
         if path:
             click.echo(f"Drawn: {path}", err=True)

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     import numpy as np
     from rich.console import RenderableType
 
+    from regard.draw.figure.canvas import Picture
     from regard.draw.terminal.tables import NumberTable
     from regard.explain.heads import AttentionMap, Attentions
     from regard.explain.views import Filter
 
 # view → the attention it shows unless --kind says otherwise
 VIEWS = {"heatmap": "cross", "dots": "cross", "equation": "encoder", "filter": "encoder"}
-WIDEST = 10_000  # terminal cells; the console says how many there are
 
 
 @click.command(
@@ -126,12 +126,7 @@ def command(
         console.print(_subtitle(found), style="bold", markup=False, highlight=False)
         for picture in pictures:
             console.print(picture, highlight=False)
-    if svg:
-        _write_svg(svg, view, found, chosen, head, heads)
-        click.echo(f"Written: {svg}", err=True)
-    if png:
-        _write_png(png, view, found, chosen, head)
-        click.echo(f"Written: {png}", err=True)
+    _write(svg, png, view, found, chosen, head, heads)
 
 
 def _check(
@@ -214,19 +209,19 @@ def _view(
 def _grid(
     view: str, chosen: "AttentionMap", head: int | None
 ) -> tuple[dict[str, object], list["RenderableType"]]:
-    from regard.draw.figure.dots import dot_grid
-    from regard.draw.terminal.heat_map import heatmap
+    from regard.draw.grid import make_grid
+    from regard.draw.terminal.dots import DotGrid
+    from regard.draw.terminal.heat_map import HeatMap
     from regard.explain.views import dots
 
-    title = chosen.title(head)
     if view == "heatmap":
         rows, columns, weights = chosen.rows, chosen.columns, chosen.head(head)
-        picture: RenderableType = heatmap(weights, rows, columns, title=title, width=WIDEST)
     else:
         turned = dots(chosen, head)
         rows, columns, weights = turned.rows, turned.columns, turned.weights
-        picture = dot_grid(weights, rows, columns, title=title, width=WIDEST)
-    return {"rows": rows, "columns": columns, "weights": _rounded(weights)}, [picture]
+    picture = HeatMap if view == "heatmap" else DotGrid
+    numbers = {"rows": rows, "columns": columns, "weights": _rounded(weights)}
+    return numbers, [picture(make_grid(weights, rows, columns), chosen.title(head))]
 
 
 def _equations(
@@ -288,55 +283,45 @@ def _rounded(values: "np.ndarray") -> list[list[float | None]]:
     return [[None if v != v else round(float(v), 6) for v in row] for row in values]
 
 
-def _write_svg(
-    path: Path,
+def _write(
+    svg: Path | None,
+    png: Path | None,
     view: str,
     found: "Attentions",
     chosen: "AttentionMap",
     head: int | None,
     heads: bool,
 ) -> None:
-    from regard import atomic
-    from regard.draw.figure.dots import dots_svg
-    from regard.draw.figure.svg import heads_svg, heatmap_svg
-    from regard.draw.figure.table_pictures import tables_svg
-    from regard.explain.views import attention_filter, dots
+    """Draw into files; the heads side by side are for SVG only."""
+    from regard.draw.figure.png import write_png
+    from regard.draw.figure.svg import write_svg
+
+    if svg:
+        write_svg(svg, _picture(view, found, chosen, head, heads))
+        click.echo(f"Written: {svg}", err=True)
+    if png:
+        write_png(png, _picture(view, found, chosen, head, False))
+        click.echo(f"Written: {png}", err=True)
+
+
+def _picture(
+    view: str, found: "Attentions", chosen: "AttentionMap", head: int | None, heads: bool
+) -> "Picture":
+    from regard.draw.figure import dots, heat_map, tables
+    from regard.draw.grid import make_grid
+    from regard.explain import views
 
     title, subtitle = chosen.title(head), _subtitle(found)
-    rows, columns = chosen.rows, chosen.columns
     if heads:
         title = chosen.title(None).replace("mean of all heads", "every head")
-        picture = heads_svg(chosen.weights, rows, columns, title=title, subtitle=subtitle)
-    elif view == "dots":
-        turned = dots(chosen, head)
-        weights = turned.weights
-        picture = dots_svg(weights, turned.rows, turned.columns, title=title, subtitle=subtitle)
-    elif view == "filter":
-        steps = attention_filter(found, chosen.kind, chosen.layer, head)
-        picture = tables_svg(_filter_tables(steps), title, subtitle)
-    else:
-        picture = heatmap_svg(chosen.head(head), rows, columns, title=title, subtitle=subtitle)
-    atomic.write_text(path, picture)
-
-
-def _write_png(
-    path: Path, view: str, found: "Attentions", chosen: "AttentionMap", head: int | None
-) -> None:
-    from regard.draw.figure.dots import dots_png
-    from regard.draw.figure.plot import MissingMatplotlib, heatmap_png
-    from regard.draw.figure.table_pictures import tables_png
-    from regard.errors import RegardError
-    from regard.explain.views import attention_filter, dots
-
-    title, subtitle = chosen.title(head), _subtitle(found)
-    try:
-        if view == "dots":
-            turned = dots(chosen, head)
-            dots_png(path, turned.weights, turned.rows, turned.columns, title, subtitle)
-        elif view == "filter":
-            steps = attention_filter(found, chosen.kind, chosen.layer, head)
-            tables_png(path, _filter_tables(steps), title, subtitle)
-        else:
-            heatmap_png(path, chosen.head(head), chosen.rows, chosen.columns, title, subtitle)
-    except MissingMatplotlib as missing:
-        raise RegardError(str(missing)) from missing
+        grid = make_grid(chosen.weights, chosen.rows, chosen.columns)
+        names = [f"head {number}" for number in range(1, len(chosen.weights) + 1)]
+        return heat_map.heat_map(grid, title, subtitle, names)
+    if view == "filter":
+        steps = views.attention_filter(found, chosen.kind, chosen.layer, head)
+        return tables.tables(_filter_tables(steps), title, subtitle)
+    if view == "dots":
+        turned = views.dots(chosen, head)
+        return dots.dots(make_grid(turned.weights, turned.rows, turned.columns), title, subtitle)
+    grid = make_grid(chosen.head(head), chosen.rows, chosen.columns)
+    return heat_map.heat_map(grid, title, subtitle)

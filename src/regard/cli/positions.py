@@ -46,18 +46,14 @@ def command(
 
         Console().print(PositionReport(figures), highlight=False)
     if svg:
-        from regard import atomic
-        from regard.draw.figure.positions_svg import positions_svg
+        from regard.draw.figure.positions import positions
+        from regard.draw.figure.svg import write_svg
 
-        atomic.write_text(svg, positions_svg(figures))
+        write_svg(svg, positions(figures))
         click.echo(f"Written: {svg}", err=True)
     if png:
-        from regard.draw.figure.plot import MissingMatplotlib
-        from regard.draw.figure.positions_png import positions_png
-        from regard.errors import RegardError
+        from regard.draw.figure.png import write_png
+        from regard.draw.figure.positions import MOST_IN_PNG, positions
 
-        try:
-            positions_png(png, figures)
-        except MissingMatplotlib as missing:
-            raise RegardError(str(missing)) from missing
+        write_png(png, positions(figures, MOST_IN_PNG))
         click.echo(f"Written: {png}", err=True)

@@ -1,6 +1,6 @@
 """What every heat map draws: weights and labels go in, one checked, immutable grid comes out.
 
-A grid is always a stack of panels (panels × rows × columns); a single map is a stack of one.
+A grid is always a stack of panels (panels × rows × columns); a single map becomes a stack of one.
 """
 
 import math
@@ -11,6 +11,8 @@ import numpy as np
 from jaxtyping import Float
 
 from regard.draw.labels import visible
+
+ROWS_IN_WORDS = 60
 
 
 @dataclass(frozen=True)
@@ -27,20 +29,22 @@ class Grid:
         """How many cells one panel has."""
         return len(self.rows) * len(self.columns)
 
-    def fraction(self, panel: int, row: int, column: int) -> float:
-        """The place of a weight on the scale, in [0, 1]; NaN where there is no value."""
+    def at(self, panel: int, row: int, column: int) -> tuple[float, float]:
+        """A weight and its place on the scale, in [0, 1]; NaN where there is no value."""
         value = float(self.weights[panel, row, column])
-        return value if math.isnan(value) else min(1.0, max(0.0, value / self.maximum))
+        place = min(1.0, max(0.0, value / self.maximum))
+        return value, value if math.isnan(value) else place
 
 
 def make_grid(
-    weights: Float[np.ndarray, "panels rows columns"],
+    weights: Float[np.ndarray, "*panels rows columns"],
     rows: Sequence[str],
     columns: Sequence[str],
-    maximum: float | int | None,
+    maximum: float | int | None = 1.0,
 ) -> Grid:
     """Check shapes against labels; `maximum=None` takes the largest weight there is."""
     stack = np.asarray(weights, dtype=np.float64)
+    stack = stack[None] if stack.ndim == 2 else stack
     if stack.ndim != 3 or stack.shape[1:] != (len(rows), len(columns)) or stack.size == 0:
         raise ValueError(
             f"heat map: got weights of shape {np.shape(weights)} for {len(rows)} row labels and "
@@ -57,6 +61,23 @@ def make_grid(
         )
     shown_rows = tuple(visible(label) for label in rows)
     return Grid(stack, shown_rows, tuple(visible(label) for label in columns), float(maximum))
+
+
+def strongest(
+    weights: Float[np.ndarray, "rows columns"], rows: Sequence[str], columns: Sequence[str]
+) -> list[str]:
+    """A map for readers who do not see it: the strongest column of each row."""
+    words = []
+    for name, values in list(zip(rows, weights, strict=True))[:ROWS_IN_WORDS]:
+        if np.isfinite(values).any():
+            best = int(np.nanargmax(values))
+            words.append(f"{name}: mostly {columns[best]} ({values[best]:.3f})")
+    return words
+
+
+def told(value: float | int) -> str:
+    """A weight in full, for a tooltip."""
+    return "no value" if math.isnan(value) else f"{value:.3f}"
 
 
 def number(value: float | int) -> str:

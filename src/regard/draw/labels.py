@@ -68,6 +68,11 @@ def shorten_cells(label: str, cells: int) -> str:
     return kept + ELLIPSIS
 
 
+def pad_left(label: str, cells: int) -> str:
+    """`label` at the right end of so many terminal cells."""
+    return " " * (cells - cell_len(label)) + label
+
+
 def ems(label: str) -> float:
     """Estimated width in ems, never much too small: a margin that is too wide clips nothing."""
     return sum(_character_ems(character) for character in label)

@@ -35,7 +35,7 @@ class Theme:
 LIGHT = Theme("#ffffff", "#1d2129", "#626975", "#dfe2e7", "#e9e9ee")
 DARK = Theme("#0f1117", "#e9ebf0", "#9aa2b1", "#323744", "#2a2d37")
 
-# Series of a chart: told apart by hue, by lightness and (in plot.py) by marker.
+# Series of a chart: told apart by hue, by lightness and (in figures) by marker.
 TRAINING = "#146d93"
 TRAINING_RAW = "#a9cfdc"
 VALIDATION = "#d4562a"

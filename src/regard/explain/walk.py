@@ -14,7 +14,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from regard.answer.loaded import LoadedModel
-from regard.draw.worksheet.worksheet import Line, Matrix, Step, Worksheet, number
+from regard.draw.worksheet.numbers import number
+from regard.draw.worksheet.worksheet import Line, Matrix, Step, Worksheet
 from regard.explain.place import Place
 from regard.explain.traced_pass import Pass, choose, trace_pass
 from regard.explain.walk_attention import attention_steps

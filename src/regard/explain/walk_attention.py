@@ -10,7 +10,8 @@ Every number is one that the pass recorded; nothing is calculated here.
 import math
 from collections.abc import Iterator
 
-from regard.draw.worksheet.worksheet import Matrix, Step, Sum, number
+from regard.draw.worksheet.numbers import number
+from regard.draw.worksheet.worksheet import Matrix, Step, Sum
 from regard.explain.place import Place
 from regard.explain.traced_pass import Pass
 

@@ -15,7 +15,8 @@ from regard.checkpoint.native import read_json, steps_saved
 from regard.config import override, read_toml, to_tables
 from regard.datasets.find import with_sets
 from regard.draw.counted import counted
-from regard.draw.figure.plot import MissingMatplotlib, loss_curve_png
+from regard.draw.figure.loss_curve import loss_curve_png
+from regard.draw.figure.png import MissingMatplotlib
 from regard.draw.terminal.progress import TrainingProgress
 from regard.errors import ConfigError, MisuseError, TrainingError
 from regard.fit.autotune import changed_since

@@ -1,1 +1,1 @@
-"""PICTURES IN FILES: SVG by hand, PNG by matplotlib."""
+"""PICTURES IN FILES: drawn once on a canvas, written as SVG or PNG; curves by matplotlib."""

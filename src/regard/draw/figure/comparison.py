@@ -11,8 +11,19 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from regard.draw import palette
-from regard.draw.figure.curve import caption, dress, name_a_lone_point, points_of, smoothed
-from regard.draw.figure.plot import CURVE_INCHES, new_figure, save
+from regard.draw.figure.loss_curve import (
+    CURVE_INCHES,
+    WORDS,
+    caption,
+    draw_checks,
+    dress,
+    legend,
+    points_of,
+    set_limits,
+    smoothed,
+    write_words,
+)
+from regard.draw.figure.png import new_figure, save
 from regard.draw.labels import visible
 from regard.draw.terminal.line_chart import Point
 
@@ -39,25 +50,19 @@ def comparison(
     axes = figure.add_axes((0.07, 0.12, 0.89, 0.71 - 0.05 * rows))
     for number, one in enumerate(series):
         _draw(axes, one, COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)])
-    _limits(axes, series)
+    values = [smoothed(points_of(steps)[:, 1]) for _, steps, _ in series if len(steps)]
+    values += [points_of(checks)[:, 1] for _, _, checks in series if len(checks)]
+    set_limits(axes, np.concatenate(values), SPIKES)
     dress(axes)
     caption(axes, name)
-    axes.set_xlabel("optimizer step", color=palette.LIGHT.muted, fontsize=9.5)
-    words = visible(title or f"{len(series)} run{'s' * (len(series) != 1)}")
-    figure.text(0.07, 0.925, words, fontsize=13, fontweight="bold", color=palette.LIGHT.ink)
+    axes.set_xlabel("optimizer step", color=palette.LIGHT.muted, fontsize=WORDS)
     both = any(len(steps) for _, steps, _ in series) and any(len(c) for _, _, c in series)
-    if both:
-        said = "line: training (smoothed) · markers: validation"
-        figure.text(0.96, 0.02, said, fontsize=9.5, color=palette.LIGHT.muted, ha="right")
-    figure.legend(
-        handles=axes.get_legend_handles_labels()[0],
-        loc="upper left",
-        bbox_to_anchor=(0.06, 0.915),
-        ncols=min(columns, len(series)),
-        frameon=False,
-        fontsize=9.5,
-        labelcolor=palette.LIGHT.ink,
-    )
+    said = "line: training (smoothed) · markers: validation" if both else ""
+    plural = "s" if len(series) != 1 else ""
+    write_words(figure, visible(title or f"{len(series)} run{plural}"), corner=said)
+    handles = axes.get_legend_handles_labels()[0]
+    shown = min(columns, len(series))
+    legend(figure, handles, shown, loc="upper left", bbox_to_anchor=(0.06, 0.915))
     save(figure, path, kind)
 
 
@@ -66,35 +71,9 @@ def _draw(axes: "Axes", series: Series, colour: str, marker: str) -> None:
     name, steps, checks = series
     if len(steps):
         points = points_of(steps)
-        axes.plot(
-            points[:, 0],
-            smoothed(points[:, 1]),
-            color=colour,
-            linewidth=1.1 if len(checks) else 2,
-            alpha=0.55 if len(checks) else 1.0,
-            label="" if len(checks) else visible(name),
-        )
+        width, alpha, label = (1.1, 0.55, "") if len(checks) else (2, 1.0, visible(name))
+        line = points[:, 0], smoothed(points[:, 1])
+        axes.plot(*line, color=colour, linewidth=width, alpha=alpha, label=label)
     if len(checks):
-        points = points_of(checks)
-        axes.plot(
-            points[:, 0],
-            points[:, 1],
-            color=colour,
-            marker=marker,
-            markersize=5,
-            markeredgecolor=palette.LIGHT.surface,
-            linewidth=1.8,
-            label=visible(name),
-        )
-        name_a_lone_point(axes, points, colour)
-
-
-def _limits(axes: "Axes", series: Sequence[Series]) -> None:
-    values = [smoothed(points_of(steps)[:, 1]) for _, steps, _ in series if len(steps)]
-    values += [points_of(checks)[:, 1] for _, _, checks in series if len(checks)]
-    every = np.concatenate(values)
-    every = every[np.isfinite(every)]
-    if every.size:
-        low, high = float(every.min()), float(np.quantile(every, SPIKES))
-        space = (high - low) * 0.06 or max(abs(high) * 0.1, 1e-9)
-        axes.set_ylim(max(0.0, low - space) if low >= 0 else low - space, high + space)
+        look = {"marker": marker, "markersize": 5, "linewidth": 1.8}
+        draw_checks(axes, points_of(checks), visible(name), colour, **look)

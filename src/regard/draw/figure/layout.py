@@ -1,55 +1,61 @@
 """The geometry of a heat map: a grid and its words go in, every position in pixels comes out.
 
-svg.py and plot.py both draw this plan, so the two pictures look the same. y grows downwards.
-
-    title
-    subtitle
-                 ╱ ╱ ╱   column labels, turned as little as possible
-      row label ▢ ▢ ▢  ▢ ▢ ▢
-      row label ▢ ▢ ▢  ▢ ▢ ▢
-                head 1  head 2
-                0 ▭▭▭▭ 1   scale
+title
+subtitle
+             ╱ ╱ ╱   column labels, turned as little as possible
+  row label ▢ ▢ ▢  ▢ ▢ ▢
+  row label ▢ ▢ ▢  ▢ ▢ ▢
+            head 1  head 2
+            0 ▭▭▭▭ 1   scale
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
+from regard.draw.figure import canvas
+from regard.draw.figure.canvas import Text
 from regard.draw.grid import Grid
-from regard.draw.labels import ems, shorten_ems, wrap_ems
+from regard.draw.labels import ems, shorten_ems
 
-PAD = 24.0
-TITLE_SIZE, SUBTITLE_SIZE, SMALL_SIZE = 17.0, 13.0, 12.0
 LABEL_GAP = 7.0
 PANEL_GAP = 26.0
 NAME_HEIGHT = 22.0
-SCALE_WIDTH, SCALE_HEIGHT = 160.0, 10.0
 LONGEST_LABEL_EMS = 15.0
-WIDEST_TEXT = 720.0  # a longer title is broken into lines
 NUMBERED_CELLS = 144  # up to this many cells, each shows its number
-NEXT_TO_NOTHING = 1 / 40  # below this fraction a number steps back, so that the others are seen
+
+Cell = tuple[float, float, float, float, str, str]  # x, y, value, fraction, row, column
 
 
-@dataclass(frozen=True)
 class Plan:
-    """Where everything stands. `angle` is how far column labels are turned, in degrees."""
+    """Where everything stands: cell, font and turn are chosen, then margins that no label leaves.
 
-    width: float
-    height: float
-    left: float
-    top: float
-    cell: float
-    font: float
-    angle: int
-    across: int
-    pitch: tuple[float, float]
-    scale_top: float
-    title: tuple[str, ...]
-    subtitle: tuple[str, ...]
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    names: tuple[str, ...]
-    numbered: bool
+    `angle` is how far column labels are turned, in degrees.
+    """
+
+    def __init__(self, grid: Grid, title: str, subtitle: str, names: Sequence[str] = ("",)) -> None:
+        single = len(names) == 1
+        self.grid, self.names = grid, names
+        self.rows = [shorten_ems(label, LONGEST_LABEL_EMS) for label in grid.rows]
+        self.columns = [shorten_ems(label, LONGEST_LABEL_EMS) for label in grid.columns]
+        self.heading = heading = canvas.heading(title, subtitle)
+        self.numbered = single and grid.cells <= NUMBERED_CELLS
+        self.cell = cell = _cell(grid, single)
+        self.font = min(13.0, round(cell * 0.82, 1))
+        self.angle = _angle(self.columns, cell, self.font, single)
+        rise, overhang = _label_room(self.columns, cell, self.font, self.angle)
+        left = canvas.PAD + max(map(ems, self.rows)) * self.font + LABEL_GAP
+        gap = 16 if heading.title or heading.subtitle else 0
+        top = heading.bottom + gap + rise + LABEL_GAP
+        below = 14 + (NAME_HEIGHT if any(names) else 0)
+        self.pitch = len(self.columns) * cell + PANEL_GAP, len(self.rows) * cell + below
+        self.across = _across(len(names), self.pitch[0])
+        bottom = top + math.ceil(len(names) / self.across) * self.pitch[1] - 14
+        right = left + self.across * self.pitch[0] - PANEL_GAP + overhang
+        # Whole pixels keep the edges of cells sharp.
+        self.left, self.top, self.scale_top = map(math.ceil, (left, top, bottom + 22))
+        right = max(right, left + canvas.SCALE_WIDTH + 60, heading.right)
+        self.width = math.ceil(right + canvas.PAD)
+        self.height = math.ceil(bottom + 22 + canvas.SCALE_HEIGHT + canvas.PAD)
 
     def corner(self, panel: int) -> tuple[float, float]:
         """The upper left corner of a panel."""
@@ -61,55 +67,38 @@ class Plan:
         x, y = self.corner(panel)
         return x + (column + 0.5) * self.cell, y - LABEL_GAP
 
+    def cells(self, panel: int = 0) -> Iterator[Cell]:
+        """Every cell of a panel, row by row."""
+        left, top = self.corner(panel)
+        for row, name in enumerate(self.grid.rows):
+            for column, other in enumerate(self.grid.columns):
+                place = left + column * self.cell, top + row * self.cell
+                yield *place, *self.grid.at(panel, row, column), name, other
 
-def plan(grid: Grid, title: str, subtitle: str, names: Sequence[str] = ("",)) -> Plan:
-    """Choose cell, font and turn; then margins that no label can leave."""
-    count_rows, count_columns = len(grid.rows), len(grid.columns)
-    single = len(names) == 1
-    cell = _cell(grid, single)
-    font = min(13.0, round(cell * 0.82, 1))
-    rows = tuple(shorten_ems(label, LONGEST_LABEL_EMS) for label in grid.rows)
-    columns = tuple(shorten_ems(label, LONGEST_LABEL_EMS) for label in grid.columns)
-    title_lines = tuple(wrap_ems(title, WIDEST_TEXT / TITLE_SIZE / 1.06))
-    subtitle_lines = tuple(wrap_ems(subtitle, WIDEST_TEXT / SUBTITLE_SIZE))
-    angle = _angle(columns, cell, font, single)
-    rise, overhang = _label_room(columns, cell, font, angle)
-    left = PAD + max(ems(label) for label in rows) * font + LABEL_GAP
-    head = len(title_lines) * 24 + len(subtitle_lines) * 19
-    top = PAD + (head + 16 if head else 0) + rise + LABEL_GAP
-    name_height = NAME_HEIGHT if any(names) else 0.0
-    pitch = (count_columns * cell + PANEL_GAP, count_rows * cell + name_height + 14)
-    across = _across(len(names), pitch[0])
-    bottom = top + math.ceil(len(names) / across) * pitch[1] - 14
-    right = left + across * pitch[0] - PANEL_GAP + overhang
-    words = max(
-        [ems(line) * TITLE_SIZE * 1.06 for line in title_lines]
-        + [ems(line) * SUBTITLE_SIZE for line in subtitle_lines],
-        default=0.0,
-    )
-    return Plan(
-        width=_whole(max(right, left + SCALE_WIDTH + 60, PAD + words) + PAD),
-        height=_whole(bottom + 22 + SCALE_HEIGHT + PAD),
-        left=_whole(left),
-        top=_whole(top),
-        cell=cell,
-        font=font,
-        angle=angle,
-        across=across,
-        pitch=pitch,
-        scale_top=_whole(bottom + 22),
-        title=title_lines,
-        subtitle=subtitle_lines,
-        rows=rows,
-        columns=columns,
-        names=tuple(names),
-        numbered=single and grid.cells <= NUMBERED_CELLS,
-    )
+    def texts(self) -> Iterator[Text]:
+        """Every word of the picture that is not of a cell or of the scale."""
+        yield from self.heading.texts()
+        for panel in range(len(self.names)):
+            yield from self._labels(panel)
 
-
-def _whole(pixels: float) -> float:
-    """Whole pixels keep the edges of cells sharp."""
-    return float(math.ceil(pixels))
+    def _labels(self, panel: int) -> Iterator[Text]:
+        """Row labels left of the first panels, column labels above the top ones, names below."""
+        left, top = self.corner(panel)
+        middle = self.font * 0.35  # from the middle of a letter to its baseline
+        if panel % self.across == 0:
+            for row, label in enumerate(self.rows):
+                y = top + (row + 0.5) * self.cell + middle
+                yield Text(left - LABEL_GAP, y, label, self.font, anchor="end")
+        if panel < self.across:
+            for column, label in enumerate(self.columns):
+                x, y = self.label_point(panel, column)
+                if self.angle:
+                    yield Text(x + middle * 0.7, y, label, self.font, angle=self.angle)
+                else:
+                    yield Text(x, y, label, self.font, anchor="middle")
+        if self.names[panel]:
+            y = top + len(self.rows) * self.cell + 16
+            yield Text(left, y, self.names[panel], canvas.SMALL_SIZE, canvas.MUTED)
 
 
 def _cell(grid: Grid, single: bool) -> float:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from regard.draw import palette
-from regard.draw.figure.curve import caption, dress
-from regard.draw.figure.plot import CURVE_INCHES, new_figure, save
+from regard.draw.figure.loss_curve import CURVE_INCHES, WORDS, caption, dress, write_words
+from regard.draw.figure.png import new_figure, save
 
 
 def range_plot(
@@ -23,7 +23,6 @@ def range_plot(
 ) -> None:
     """Every step (light), the running mean, and a line at the rate that is suggested."""
     figure = new_figure(*CURVE_INCHES)
-    theme = palette.LIGHT
     axes = figure.add_axes((0.07, 0.12, 0.89, 0.68))
     axes.set_xscale("log")
     axes.plot(rates, losses, color=palette.TRAINING_RAW, linewidth=0.9)
@@ -31,20 +30,14 @@ def range_plot(
     axes.axvline(chosen, color=palette.VALIDATION, linewidth=1.2, linestyle=(0, (4, 2)))
     low, high = min(smooth), max(smooth)
     axes.set_ylim(low - 0.15 * (high - low), high + 0.15 * (high - low))
-    axes.annotate(
-        f" {chosen:.1e}: {setting}",
-        (chosen, high + 0.08 * (high - low)),
-        color=palette.VALIDATION,
-        fontsize=9.5,
-    )
+    place = chosen, high + 0.08 * (high - low)
+    axes.annotate(f" {chosen:.1e}: {setting}", place, color=palette.VALIDATION, fontsize=WORDS)
     dress(axes)
     axes.tick_params(which="minor", length=0)
     axes.xaxis.set_major_formatter(lambda rate, _: f"{rate:.0e}")
     caption(axes, f"loss ({unit})" if unit else "loss")
-    axes.set_xlabel("learning rate", color=theme.muted, fontsize=9.5)
+    axes.set_xlabel("learning rate", color=palette.LIGHT.muted, fontsize=WORDS)
     title = "Which learning rate? The loss while the rate rises"
-    figure.text(0.07, 0.925, title, fontsize=13, fontweight="bold", color=theme.ink)
-    figure.text(0.07, 0.875, model, fontsize=9.5, color=theme.muted)
     said = "light: each step · line: running mean · dashed: where it falls fastest"
-    figure.text(0.96, 0.02, said, fontsize=9.5, color=theme.muted, ha="right")
+    write_words(figure, title, model, said)
     save(figure, path, kind)

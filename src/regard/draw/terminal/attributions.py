@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from regard.draw.labels import shorten_cells, visible
+from regard.draw.labels import pad_left, shorten_cells, visible
 from regard.draw.palette import TRAINING, VALIDATION
 from regard.draw.terminal.heat_map import bar
 
@@ -32,7 +32,7 @@ def attribution_table(
     table = Text(no_wrap=True, overflow="crop")
     table.append(f"{'':{margin}}  {titles[0]:<{BAR_WIDTH + 8}}{titles[1]}", "bold")
     for name, value, share in zip(names, signed, shares, strict=True):
-        table.append("\n" + " " * (margin - cell_len(name)) + name)
+        table.append("\n" + pad_left(name, margin))
         table.append(f" {value:+7.3f} ")
         table.append(_signed_bar(value, widest), VALIDATION if value < 0 else TRAINING)
         table.append(f" {share:5.3f} " + bar(share, most, BAR_WIDTH).rstrip())

@@ -4,11 +4,12 @@ Colours and cursor movements come from rich, which keeps them apart from text; w
 is made printable.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich import console
 from rich.segment import Segment
+from rich.text import Text
 
 from regard.printable import Careful, printable
 
@@ -37,3 +38,13 @@ class Console(console.Console):
         """The parts of a picture, their texts printable."""
         for part in super().render(renderable, options):
             yield part if part.control else part._replace(text=printable(part.text))
+
+
+def whole_lines(lines: Iterable[Text], *, strip: bool = True) -> Iterator[Text]:
+    """The lines of a picture: a title (bold) may be broken, a picture may not."""
+    for line in lines:
+        if line.style != "bold":
+            line.no_wrap, line.overflow = True, "crop"
+        if strip:
+            line.rstrip()
+        yield line

@@ -1,4 +1,4 @@
-"""Terminal pictures: weights and labels go in, rich renderables and bars of text come out.
+"""Heat maps in the terminal: a grid of weights goes in, a rich renderable comes out; and bars.
 
 How the picture is painted is decided when it is printed: coloured cells where the console has at
 least 256 colours, shade characters where it has fewer, none (NO_COLOR), or is a file.
@@ -14,8 +14,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from jaxtyping import Float
 from rich.cells import cell_len
 from rich.color import Color
 from rich.console import Console, ConsoleOptions
@@ -23,8 +21,9 @@ from rich.style import Style
 from rich.text import Text
 
 from regard.draw import palette
-from regard.draw.grid import Grid, make_grid, number
-from regard.draw.labels import graphemes, shorten_cells
+from regard.draw.grid import Grid, number
+from regard.draw.labels import graphemes, pad_left, shorten_cells
+from regard.draw.terminal.console import whole_lines
 
 CELL_WIDTHS = (4, 3, 2)  # the widest that lets the whole map fit is taken; 2 looks square
 TALLEST_HEADER = 12  # lines; a staircase of labels that is taller is written letter by letter
@@ -32,23 +31,6 @@ LONGEST_LABEL = 16  # terminal cells
 SHADES, ASCII_SHADES = " ░▒▓█", " .+*#"
 SHADES_BEGIN = (0.05, 0.25, 0.5, 0.75)  # fractions of the maximum; below the first it stays blank
 EIGHTHS = " ▏▎▍▌▋▊▉█"
-
-
-def heatmap(
-    weights: Float[np.ndarray, "rows columns"],
-    rows: Sequence[str],
-    columns: Sequence[str],
-    *,
-    title: str,
-    width: int,
-    maximum: float | int | None = 1.0,
-) -> "Heatmap":
-    """An attention map for the terminal: one line per row, blocks one under another if too wide.
-
-    `rows` are the tokens that look (output), `columns` the tokens looked at (input). The colour
-    scale ends at `maximum`; None ends it at the largest weight.
-    """
-    return Heatmap(make_grid(np.asarray(weights)[None], rows, columns, maximum), title, width)
 
 
 def bar(value: float | int, maximum: float | int, width: int) -> str:
@@ -59,40 +41,58 @@ def bar(value: float | int, maximum: float | int, width: int) -> str:
 
 
 @dataclass(frozen=True)
-class Heatmap:
-    """The renderable that `heatmap` returns: print it with any rich console."""
+class HeatMap:
+    """An attention map: one line per row, blocks one under another if it is too wide.
+
+    Rows are the tokens that look (output), columns the tokens looked at (input).
+    """
 
     grid: Grid
     title: str
-    width: int
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
-        """Lay out for the narrower of `width` and the console, then paint line by line."""
+        """Lay out for the console, then paint line by line."""
         painter = painter_for(console, options)
-        width = max(12, min(self.width, options.max_width))
-        names = [painter.plain(shorten_cells(n, LONGEST_LABEL)) for n in self.grid.rows]
-        heads = [painter.plain(shorten_cells(n, LONGEST_LABEL)) for n in self.grid.columns]
-        margin = min(max(cell_len(name) for name in names), max(4, width // 3))
+        width = max(12, options.max_width)
+        title, names, heads, margin = side_labels(self.grid, self.title, width, options.ascii_only)
         cell, block = _columns_per_block(heads, width - margin - 1)
-        lines = [Text(painter.plain(self.title), style="bold"), Text()] if self.title else []
+        lines = [Text(title, style="bold"), Text()] if title else []
         for first in range(0, len(heads), block):
             part = range(first, min(first + block, len(heads)))
             labels = [heads[column] for column in part]
             lines += _header(labels, cell, width - margin - 1, margin + 1, painter)
             for row, name in enumerate(names):
-                short = shorten_cells(name, margin)
-                line = Text(" " * (margin - cell_len(short)) + short + " ")
+                line = Text(pad_left(name, margin) + " ")
                 for column in part:
-                    line.append_text(painter.paint(self.grid.fraction(0, row, column), cell))
+                    line.append_text(painter.paint(self.grid.at(0, row, column)[1], cell))
                 lines.append(line)
             lines.append(Text())
-        lines.append(Text(" " * (margin + 1)).append_text(painter.legend(self.grid.maximum)))
-        for line in lines:
-            if line.style != "bold":  # the title may be broken, the picture may not
-                line.no_wrap, line.overflow = True, "crop"
-            if not painter.coloured:
-                line.rstrip()
-            yield line
+        lines.append(Text(" " * (margin + 1)).append_text(_legend(painter, self.grid.maximum)))
+        yield from whole_lines(lines, strip=not painter.coloured)
+
+
+def _legend(painter: "Painter", maximum: float) -> Text:
+    """The scale from 0 to `maximum`."""
+    end = number(maximum)
+    if painter.coloured:
+        return painter.ramp("0", end)
+    up_to = "..." if painter.ascii_only else "…"
+    begins = [number(begin * maximum) for begin in SHADES_BEGIN]
+    return Text(f"blank 0  {painter.steps(begins)} {up_to} {end}")
+
+
+def side_labels(
+    grid: Grid, title: str, width: int, ascii_only: bool
+) -> tuple[str, list[str], list[str], int]:
+    """Title, rows and columns as the console can show them, and the room left of the picture."""
+
+    def plain(text: str) -> str:
+        return text.encode("ascii", "backslashreplace").decode() if ascii_only else text
+
+    names = [plain(shorten_cells(name, LONGEST_LABEL)) for name in grid.rows]
+    heads = [plain(shorten_cells(name, LONGEST_LABEL)) for name in grid.columns]
+    margin = min(max(cell_len(name) for name in names), max(4, width // 3))
+    return plain(title), [shorten_cells(name, margin) for name in names], heads, margin
 
 
 @dataclass(frozen=True)
@@ -102,10 +102,6 @@ class Painter:
     coloured: bool
     ascii_only: bool
 
-    def plain(self, text: str) -> str:
-        """`text` as this console can encode it."""
-        return text.encode("ascii", "backslashreplace").decode() if self.ascii_only else text
-
     def paint(self, fraction: float, cell: int) -> Text:
         """One weight, `cell` terminal cells wide; a missing one is dotted."""
         if math.isnan(fraction):
@@ -113,21 +109,24 @@ class Painter:
         if self.coloured:
             red, green, blue = palette.channels(palette.scale(fraction, dark=True))
             return Text(" " * cell, style=Style(bgcolor=Color.from_rgb(red, green, blue)))
-        shades = ASCII_SHADES if self.ascii_only else SHADES
-        return Text(shades[bisect_right(SHADES_BEGIN, fraction)] * cell)
+        return Text(self.shade(fraction) * cell)
 
-    def legend(self, maximum: float) -> Text:
-        """The scale from 0 to `maximum`: a ramp of colour, or each shade with where it begins."""
-        if self.coloured:
-            ramp = Text.assemble(*(self.paint(step / 23, 1) for step in range(24)))
-            return Text.assemble(("0 ", "dim"), ramp, (f" {number(maximum)}", "dim"))
-        shades = ASCII_SHADES if self.ascii_only else SHADES
-        steps = (
-            f"{shade * 2} {number(begin * maximum)}"
-            for shade, begin in zip(shades[1:], SHADES_BEGIN, strict=True)
-        )
-        up_to = "..." if self.ascii_only else "…"
-        return Text("blank 0  " + "  ".join(steps) + f" {up_to} {number(maximum)}")
+    @property
+    def shades(self) -> str:
+        return ASCII_SHADES if self.ascii_only else SHADES
+
+    def shade(self, fraction: float) -> str:
+        return self.shades[bisect_right(SHADES_BEGIN, fraction)]
+
+    def ramp(self, low: str, high: str) -> Text:
+        """The scale in colours."""
+        cells = (self.paint(step / 23, 1) for step in range(24))
+        return Text.assemble((f"{low} ", "dim"), *cells, (f" {high}", "dim"))
+
+    def steps(self, begins: Sequence[str]) -> str:
+        """The scale in characters: each shade with where it begins."""
+        pairs = zip(self.shades[1:], begins, strict=True)
+        return "  ".join(f"{shade * 2} {begin}" for shade, begin in pairs)
 
 
 def painter_for(console: Console, options: ConsoleOptions) -> Painter:

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
+from regard.draw.terminal.console import whole_lines
 from regard.draw.terminal.heat_map import bar, painter_for
 
 TALLEST = 26  # lines of the field
@@ -96,10 +97,7 @@ class PositionReport:
         yield Text(figures.formula, style="dim")
         for lines in parts:
             yield Text()
-            for line in lines:
-                if line.style != "bold":  # headings may be broken, pictures may not
-                    line.no_wrap, line.overflow = True, "crop"
-                yield line
+            yield from whole_lines(lines, strip=False)
 
 
 def step(count: int, room: int) -> int:
@@ -127,14 +125,10 @@ def _field(figures: PositionFigures, console: Console, options: ConsoleOptions) 
             line.append_text(painter.paint(place, cell))
         lines.append(line)
     if painter.coloured:
-        ramp = Text.assemble(*(painter.paint(step / 23, 1) for step in range(24)))
-        return [*lines, Text.assemble(" " * margin, ("-1 ", "dim"), ramp, (" 1", "dim"))]
-    low, shades = ("-1", " .+*#") if options.ascii_only else ("−1", " ░▒▓█")
-    named = "  ".join(
-        f"{shade * 2} {value}"
-        for shade, value in zip(shades[1:], ("-.9", "-.5", "0", ".5"), strict=True)
-    )
-    return [*lines, Text(" " * margin + f"blank {low}  {named} to 1")]
+        return [*lines, Text(" " * margin).append_text(painter.ramp("-1", "1"))]
+    low = "-1" if options.ascii_only else "−1"
+    steps = painter.steps(("-.9", "-.5", "0", ".5"))
+    return [*lines, Text(" " * margin + f"blank {low}  {steps} to 1")]
 
 
 def every(step: int, noun: str) -> str:

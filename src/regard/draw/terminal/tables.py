@@ -5,7 +5,6 @@ otherwise a shade character after the number; the number is always there.
 """
 
 import math
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,8 +16,9 @@ from rich.style import Style
 from rich.text import Text
 
 from regard.draw import palette
-from regard.draw.labels import shorten_cells, visible
-from regard.draw.terminal.heat_map import ASCII_SHADES, SHADES, SHADES_BEGIN, bar
+from regard.draw.labels import pad_left, shorten_cells, visible
+from regard.draw.terminal.console import whole_lines
+from regard.draw.terminal.heat_map import Painter, bar, painter_for
 
 LONGEST_LABEL = 12  # terminal cells
 BAR_WIDTH = 40
@@ -40,8 +40,7 @@ class NumberTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         """Lay out for the console; too wide a table is split into blocks, one under another."""
-        coloured = console.color_system in ("truecolor", "256") and not console.no_color
-        shades = ASCII_SHADES if options.ascii_only else SHADES
+        painter = painter_for(console, options)
         names = [shorten_cells(visible(name), LONGEST_LABEL) for name in self.rows]
         heads = [shorten_cells(visible(name), LONGEST_LABEL) for name in self.columns]
         margin = max(cell_len(name) for name in names)
@@ -51,21 +50,16 @@ class NumberTable:
         lines = [Text(self.title, style="bold")]
         for first in range(0, len(heads), across):
             part = range(first, min(first + across, len(heads)))
-            head = "".join(_right(heads[column], width - 1) + " " for column in part)
+            head = "".join(pad_left(heads[column], width - 1) + " " for column in part)
             lines.append(Text(" " * margin + head))
             for row, name in enumerate(names):
-                line = Text(_right(name, margin))
+                line = Text(pad_left(name, margin))
                 for column in part:
                     text, place = texts[row][column], self.place(row, column)
-                    line.append_text(_cell(text, width, place, shades, coloured))
+                    line.append_text(_cell(text, width, place, painter))
                 lines.append(line)
             lines.append(Text())
-        for line in lines[:-1]:
-            if line.style != "bold":  # the title may be broken, the table may not
-                line.no_wrap, line.overflow = True, "crop"
-            if not coloured:
-                line.rstrip()
-            yield line
+        yield from whole_lines(lines[:-1], strip=not painter.coloured)
 
     def place(self, row: int, column: int) -> float:
         """Where a value stands between the ends, from 0 to 1."""
@@ -82,18 +76,14 @@ def written(value: float, decimals: int = 2) -> str:
     return "–" if math.isnan(value) else f"{value:.{decimals}f}"
 
 
-def _right(text: str, width: int) -> str:
-    return " " * (width - cell_len(text)) + text
-
-
-def _cell(text: str, width: int, place: float, shades: str, coloured: bool) -> Text:
+def _cell(text: str, width: int, place: float, painter: Painter) -> Text:
     """A number, with its shade behind it or after it."""
-    if coloured and text != "–":
+    if painter.coloured and text != "–":
         colour = palette.scale(place, dark=True)
         style = Style(color=palette.ink_on(colour), bgcolor=colour)
-        return Text(" ").append(_right(text, width - 1), style=style)
-    shade = " " if text == "–" else shades[bisect_right(SHADES_BEGIN, place)]
-    return Text(_right(text, width - 1) + shade)
+        return Text(" ").append(pad_left(text, width - 1), style=style)
+    shade = " " if text == "–" else painter.shade(place)
+    return Text(pad_left(text, width - 1) + shade)
 
 
 def bars(values: Sequence[float], labels: Sequence[str]) -> Text:
@@ -101,7 +91,7 @@ def bars(values: Sequence[float], labels: Sequence[str]) -> Text:
     names = [shorten_cells(visible(label), LONGEST_LABEL) for label in labels]
     margin = max(cell_len(name) for name in names)
     lines = [
-        f"{_right(name, margin)} {_right(written(value), 5)} {bar(value, 1.0, BAR_WIDTH)}".rstrip()
+        f"{pad_left(name, margin)} {written(value):>5} {bar(value, 1.0, BAR_WIDTH)}".rstrip()
         for name, value in zip(names, values, strict=True)
     ]
     return Text("\n".join(lines), no_wrap=True, overflow="crop")
@@ -120,7 +110,7 @@ class WrittenSums:
             yield Text()
         margin = max(cell_len(visible(name)) for name, _ in self.sums)
         for name, summands in self.sums:
-            lines = [_right(visible(name), margin) + " ="]
+            lines = [pad_left(visible(name), margin) + " ="]
             for i, summand in enumerate(summands):
                 text = f" + {visible(summand)}" if i else f" {visible(summand)}"
                 if i and cell_len(lines[-1] + text) > options.max_width:

@@ -10,21 +10,8 @@ from html import escape
 from regard.draw import palette
 from regard.draw.labels import visible
 from regard.draw.tint import LEVELS, largest, level, tint
-from regard.draw.worksheet.worksheet import (
-    DECIMALS,
-    Line,
-    Mark,
-    Matrix,
-    Part,
-    Step,
-    Sum,
-    Worksheet,
-    hidden,
-    kept,
-    number,
-    places,
-    vector,
-)
+from regard.draw.worksheet.numbers import DECIMALS, kept, number, places, vector
+from regard.draw.worksheet.worksheet import Line, Mark, Matrix, Part, Step, Sum, Worksheet
 
 COLUMNS = 12  # shown of a wider matrix, unless told otherwise
 SIGNS = {"right": "✓", "wrong": "✗", "unchecked": "·"}
@@ -165,7 +152,7 @@ class _Page:
             )
             chosen = ' class="q"' if row == matrix.highlight else ""
             body.append(f'<tr{chosen}><th scope="row">{_text(name)}</th>{cells}</tr>')
-        rest = hidden(matrix, self.columns)
+        rest = matrix.hidden(self.columns)
         return (
             f'<div class="wide"><table><caption>{_text(matrix.name)}</caption>'
             f"<thead><tr><td></td>{top}</tr></thead><tbody>\n"

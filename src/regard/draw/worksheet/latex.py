@@ -6,66 +6,25 @@ xelatex and lualatex set the text, pdflatex the code points, so that no engine s
 """
 
 import re
-from collections.abc import Sequence
 
 from regard.draw.labels import visible
-from regard.draw.worksheet.worksheet import (
-    DECIMALS,
-    Line,
-    Mark,
-    Matrix,
-    Part,
-    Step,
-    Sum,
-    Worksheet,
-    hidden,
-    kept,
-    number,
-    places,
-)
+from regard.draw.worksheet.numbers import DECIMALS, kept, number, places, vector
+from regard.draw.worksheet.worksheet import Line, Mark, Matrix, Part, Step, Sum, Worksheet
 
 COLUMNS = 8  # what an A4 page holds
 ROWS = 36  # of one matrix on a page; a longer one goes on in a new block
 ESCAPES = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",  # bare, << would become a French quotation mark
-    ">": r"\textgreater{}",
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "%": r"\%", "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
+    "<": r"\textless{}", ">": r"\textgreater{}",  # bare, << would become a French quotation mark
     "-": "{-}",  # bare, -- would become a dash
-    "`": "{`}",
-    "'": "{'}",
-    '"': r"\textquotedbl{}",
-    "▁": r"\textvisiblespace{}",
-    "␣": r"\textvisiblespace{}",
-    "…": r"\ldots{}",
-    "−": "$-$",
-    "·": r"$\cdot$",
-    "×": r"$\times$",
-    "÷": r"$\div$",
-    "±": r"$\pm$",
-    "√": r"$\surd$",
-    "Σ": r"$\Sigma$",
-    "∞": r"$\infty$",
-    "→": r"$\to$",
-    "≤": r"$\le$",
-    "≥": r"$\ge$",
-    "≠": r"$\ne$",
-    "≈": r"$\approx$",
-    "ᵀ": r"$^{\top}$",
-    "γ": r"$\gamma$",
-    "β": r"$\beta$",
-    "ε": r"$\varepsilon$",
-    "✓": r"$\checkmark$",
-    "✗": r"$\times$",
-}
+    "`": "{`}", "'": "{'}", '"': r"\textquotedbl{}", "…": r"\ldots{}",
+    "▁": r"\textvisiblespace{}", "␣": r"\textvisiblespace{}",
+    "−": "$-$", "·": r"$\cdot$", "×": r"$\times$", "÷": r"$\div$", "±": r"$\pm$", "√": r"$\surd$",
+    "Σ": r"$\Sigma$", "∞": r"$\infty$", "→": r"$\to$", "≤": r"$\le$", "≥": r"$\ge$", "≠": r"$\ne$",
+    "≈": r"$\approx$", "ᵀ": r"$^{\top}$", "γ": r"$\gamma$", "β": r"$\beta$", "ε": r"$\varepsilon$",
+    "✓": r"$\checkmark$", "✗": r"$\times$",
+}  # fmt: skip
 SAFE = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿŒœŠšŽž–—‘’‚“”„‹›«»"
 MARKS = {"right": r"\checkmark", "wrong": r"\times", "unchecked": r"\cdot"}
 PREAMBLE = r"""% One worksheet of regard. Compile with pdflatex, xelatex or lualatex.
@@ -175,7 +134,7 @@ def _part(part: Part, decimals: int, columns: int | None) -> list[str]:
     lines = []
     for first in range(0, len(part.rows), ROWS):
         lines += _matrix(part, range(first, min(first + ROWS, len(part.rows))), decimals, columns)
-    rest = hidden(part, columns)
+    rest = part.hidden(columns)
     return lines + ([rf"{{\footnotesize {escape(rest)}}}" + "\n"] if rest else [])
 
 
@@ -217,21 +176,11 @@ def _sum(part: Sum, decimals: int, columns: int | None) -> list[str]:
     for place, label in enumerate(part.labels):
         sign = "{}+{}" if place else _name(part.name, part.latex) + " = {}"
         weight = _number(float(part.weights[place]), exact)
-        values = _vector(
-            part.vectors[place].tolist(), places(part.vectors[place], decimals), columns
-        )
+        values = vector(part.vectors[place], decimals, columns, _number, r"\ldots")
         terms.append(rf"{sign} & {weight} \cdot {values} && \text{{{escape(label)}}}")
-    total = _vector(part.total.tolist(), places(part.total, decimals), columns)
+    total = vector(part.total, decimals, columns, _number, r"\ldots")
     terms.append(rf"{{}}={{}} & {total}")
     return [r"{\small\begin{align*}", " \\\\\n".join(terms), r"\end{align*}}"]
-
-
-def _vector(values: Sequence[float], exact: int, columns: int | None) -> str:
-    shown = (
-        r"\ldots" if place is None else _number(values[place], exact)
-        for place in kept(len(values), columns)
-    )
-    return f"({', '.join(shown)})"
 
 
 def _mark(mark: Mark) -> str:

@@ -20,23 +20,10 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
-from regard.draw.labels import shorten_cells, visible
+from regard.draw.labels import pad_left, shorten_cells, visible
 from regard.draw.tint import LEVELS, largest, level
-from regard.draw.worksheet.worksheet import (
-    DECIMALS,
-    Line,
-    Mark,
-    Matrix,
-    Part,
-    Step,
-    Sum,
-    Worksheet,
-    hidden,
-    kept,
-    number,
-    places,
-    vector,
-)
+from regard.draw.worksheet.numbers import DECIMALS, kept, number, places, vector
+from regard.draw.worksheet.worksheet import Line, Mark, Matrix, Part, Step, Sum, Worksheet
 
 INDENT = 4
 LONGEST_LABEL = 14  # terminal cells
@@ -45,30 +32,11 @@ GAP = "  "
 MARKS = {"right": ("✓", "bold green"), "wrong": ("✗", "bold red"), "unchecked": ("·", "dim")}
 # Mid-tones that can be read on a light and on a dark terminal.
 POSITIVE, NEGATIVE = "#208ea4", "#d4562a"
-SPELLED = str.maketrans(
-    {
-        "−": "-",
-        "…": "...",
-        "·": "*",
-        "∞": "inf",
-        "√": "sqrt",
-        "Σ": "sum",
-        "▸": ">",
-        "✓": "ok:",
-        "✗": "wrong:",
-        "→": "->",
-        "ᵀ": "^T",
-        "÷": "/",
-        "×": "x",
-        "≥": ">=",
-        "≤": "<=",
-        "–": "-",
-        "▁": "_",
-        "γ": "gamma",
-        "β": "beta",
-        "ε": "epsilon",
-    }
-)
+SPELLED = str.maketrans({
+    "−": "-", "…": "...", "·": "*", "∞": "inf", "√": "sqrt", "Σ": "sum", "▸": ">", "✓": "ok:",
+    "✗": "wrong:", "→": "->", "ᵀ": "^T", "÷": "/", "×": "x", "≥": ">=", "≤": "<=", "–": "-",
+    "▁": "_", "γ": "gamma", "β": "beta", "ε": "epsilon",
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -171,7 +139,7 @@ class _Painter:
         head = Text.assemble((title + " " * (margin - cell_len(title)), "bold"))
         for place in shown:
             label = self.say("…") if place is None else heads[place]
-            head.append(GAP + _right(label, _width(widths, place)), style="dim")
+            head.append(GAP + pad_left(label, _width(widths, place)), style="dim")
         yield _line(head)
         end = largest(matrix.grid)
         for row, name in enumerate(names):
@@ -181,7 +149,7 @@ class _Painter:
             for place in shown:
                 line.append_text(self._cell(matrix, cells, widths, row, place, end))
             yield _line(line)
-        rest = hidden(matrix, limit)
+        rest = matrix.hidden(limit)
         if rest:
             yield Text(f"  {rest}", style="dim italic")
 
@@ -195,9 +163,9 @@ class _Painter:
         end: float,
     ) -> Text:
         if place is None:
-            return Text(GAP + _right(self.say("…"), _width(widths, None)), style="dim")
+            return Text(GAP + pad_left(self.say("…"), _width(widths, None)), style="dim")
         style = _style(float(matrix.grid[row, place]), end)
-        return Text(GAP).append(_right(cells[row][place], widths[place]), style=style)
+        return Text(GAP).append(pad_left(cells[row][place], widths[place]), style=style)
 
     def _limit(self, widths: Sequence[int], margin: int) -> int:
         """How many columns fit beside the labels, or as many as were asked for."""
@@ -246,10 +214,6 @@ def _line(line: Text) -> Text:
     """A row of a table is never wrapped: a pager scrolls sideways, a file keeps it whole."""
     line.no_wrap, line.overflow = True, "ignore"
     return line
-
-
-def _right(text: str, width: int) -> str:
-    return " " * (width - cell_len(text)) + text
 
 
 def _width(widths: Sequence[int], place: int | None) -> int:

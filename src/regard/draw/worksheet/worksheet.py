@@ -5,8 +5,7 @@
                      ─ Line       any other written-out calculation or remark
                      ─ Mark       what is said about a reader's own result for this step
 
-Whoever fills it (explain/) decides the numbers; worksheet_terminal, worksheet_html and
-worksheet_latex only show them. How a number is written is decided here, once.
+Whoever fills it (explain/) decides the numbers; terminal.py, html.py and latex.py only show them.
 """
 
 import math
@@ -17,9 +16,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Real
 
-DECIMALS = 4
-MINUS = "−"  # the sign, not the hyphen: as wide as a digit
-LARGEST_WRITTEN_OUT = 1e6
+from regard.draw.worksheet.numbers import kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +58,12 @@ class Matrix:
         if self.columns is not None:
             return list(self.columns)
         return [str(number) for number in range(1, self.grid.shape[1] + 1)]
+
+    def hidden(self, limit: int | None) -> str:
+        """What is said under a matrix that is not shown whole; "" where it is."""
+        total = self.grid.shape[1]
+        shown = sum(place is not None for place in kept(total, limit))
+        return "" if shown == total else f"{total - shown} of {total} columns are hidden"
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,55 +123,6 @@ class Worksheet:
     title: str
     subtitle: str
     steps: Sequence[Step]
-
-
-def places(values: Real[np.ndarray, "..."], decimals: int = DECIMALS) -> int:
-    """Decimals that a set of numbers is written with: none where all of them are whole."""
-    finite = values[np.isfinite(values)]
-    return 0 if bool((finite == np.round(finite)).all()) else decimals
-
-
-def number(value: float | int, decimals: int = DECIMALS) -> str:
-    """One number: a real minus, ∞ as a sign, and "0" only for what is exactly 0."""
-    if math.isnan(value):
-        return "NaN"
-    sign = MINUS if value < 0 else ""
-    if math.isinf(value):
-        return f"{sign}∞"
-    if value == 0:
-        return "0"
-    text = f"{abs(value):.{decimals}f}"
-    if abs(value) >= LARGEST_WRITTEN_OUT and decimals:
-        text = f"{abs(value):.{decimals}e}"
-    return text if float(text) == 0 else sign + text  # no minus before 0.0000
-
-
-def kept(count: int, limit: int | None) -> list[int | None]:
-    """Which of `count` columns are shown: all, or the first and the last with None between."""
-    if limit is None or limit <= 0 or count <= limit:
-        return list(range(count))
-    front = (limit + 1) // 2
-    back = limit - front
-    return [*range(front), None, *range(count - back, count)]
-
-
-def vector(
-    values: Real[np.ndarray, " columns"], decimals: int = DECIMALS, limit: int | None = None
-) -> str:
-    """A vector on one line: "(0.8446, 0.5777, …, 0.5777)"."""
-    exact = places(values, decimals)
-    shown = (
-        "…" if place is None else number(float(values[place]), exact)
-        for place in kept(len(values), limit)
-    )
-    return f"({', '.join(shown)})"
-
-
-def hidden(matrix: Matrix, limit: int | None) -> str:
-    """What is said under a matrix that is not shown whole; "" where it is."""
-    total = matrix.grid.shape[1]
-    shown = sum(place is not None for place in kept(total, limit))
-    return "" if shown == total else f"{total - shown} of {total} columns are hidden"
 
 
 def as_data(sheet: Worksheet) -> dict[str, object]:

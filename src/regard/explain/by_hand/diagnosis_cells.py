@@ -11,7 +11,7 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 
 from torch import Tensor
 
-from regard.draw.worksheet.worksheet import DECIMALS, LARGEST_WRITTEN_OUT, MINUS, number
+from regard.draw.worksheet.numbers import DECIMALS, LARGEST_WRITTEN_OUT, MINUS, number
 from regard.explain.by_hand.diagnosis import Case
 from regard.explain.by_hand.numbers import is_whole
 

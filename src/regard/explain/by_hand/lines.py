@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from torch import Tensor
 
 from regard.draw.worksheet.latex import escape
-from regard.draw.worksheet.worksheet import DECIMALS, Line, number
+from regard.draw.worksheet.numbers import DECIMALS, number
+from regard.draw.worksheet.worksheet import Line
 
 LONGEST = 8  # terms that are written out; a longer sum is only named
 SHORT = 4  # terms that are written out again and again; a longer sum is written once

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.draw.worksheet.worksheet import DECIMALS, number, vector
+from regard.draw.worksheet.numbers import DECIMALS, number, vector
 from regard.errors import ConfigError
 from regard.explain.by_hand.diagnosis import Case, causes, close
 from regard.explain.by_hand.diagnosis_cells import cell_cause, show

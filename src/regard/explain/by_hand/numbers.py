@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.draw.worksheet.worksheet import kept
+from regard.draw.worksheet.numbers import kept
 from regard.errors import ConfigError, nearest
 
 LARGEST = 64  # rows or columns; a worksheet is read by a person

@@ -1,7 +1,5 @@
-"""PNG files: they open, have the planned size, show something, and appear whole or not at all."""
+"""Loss curves: they open, show every series, and appear whole or not at all."""
 
-import builtins
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +7,7 @@ import numpy as np
 import pytest
 
 from regard.draw import palette
-from regard.draw.figure.curve import best_in_words, smoothed
-from regard.draw.figure.layout import plan
-from regard.draw.figure.plot import MissingMatplotlib, heatmap_png, loss_curve_png
-from regard.draw.grid import make_grid
+from regard.draw.figure.loss_curve import best_in_words, loss_curve_png, smoothed
 
 
 def opened(path: Path) -> Any:
@@ -81,52 +76,6 @@ def test_best_in_words() -> None:
     assert best_in_words([], []) == ""
     words = best_in_words([(10, 3.0), (2000, 2.5), (30, np.nan)], [(10, 1.0), (20, 7.0)])
     assert words == "best validation loss 2.500 at step 2,000  ·  best BLEU 7.0 at step 20"
-
-
-@pytest.mark.parametrize("side", [1, 60])
-def test_heatmap_has_the_planned_size_and_colours(tmp_path: Path, side: int) -> None:
-    labels = [f"$x_{i}$" if i else "<s>" for i in range(side)]
-    path = tmp_path / "map.png"
-    heatmap_png(path, np.eye(side), labels, labels, "Title", maximum=1.0)
-    drawing = plan(make_grid(np.eye(side)[None], labels, labels, 1.0), "Title", "")
-    picture = opened(path)
-    assert picture.shape == (2 * drawing.height, 2 * drawing.width, 3)
-    x, y = (int(2 * (edge + 3)) for edge in (drawing.left, drawing.top))
-    assert tuple(picture[y, x]) == palette.channels(palette.scale(1))
-    if side > 1:
-        right = x + int(2 * drawing.cell)
-        assert tuple(picture[y, right]) == palette.channels(palette.scale(0))
-        assert tuple(picture[y + int(2 * drawing.cell), right]) == tuple(picture[y, x])
-    assert has(picture, palette.LIGHT.ink) and (picture[0] == 255).all()
-
-
-def test_scripts_without_a_font_do_not_warn(
-    tmp_path: Path, recwarn: pytest.WarningsRecorder
-) -> None:
-    heatmap_png(tmp_path / "map.png", np.eye(2), ["注意", "स्कूल"], ["\U0001f600", "b"], "ꙮ")
-    assert not [w for w in recwarn if "Glyph" in str(w.message)]
-
-
-def test_without_matplotlib_the_message_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = builtins.__import__
-
-    def refuse(name: str, *rest: Any, **more: Any) -> Any:
-        if name.startswith("matplotlib"):
-            raise ModuleNotFoundError("No module named 'matplotlib'")
-        return real(name, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(MissingMatplotlib, match=r'pip install "regard\[train\]"'):
-        loss_curve_png(tmp_path / "x.png", [1], [1.0])
-    assert issubclass(MissingMatplotlib, ImportError)
-
-
-def test_pyplot_is_never_imported(tmp_path: Path) -> None:
-    before = "matplotlib.pyplot" in sys.modules
-    heatmap_png(tmp_path / "map.png", np.eye(1), ["a"], ["b"], "")
-    assert before or "matplotlib.pyplot" not in sys.modules
 
 
 def test_a_share_is_told_more_finely_than_a_score_of_a_hundred() -> None:
