@@ -12,6 +12,8 @@ import pytest
 import torch
 import transformers
 from click.testing import CliRunner
+from regard.data.text_batch import TextBatch
+from regard.fit.encoder_validate import f1_macro, f1_micro
 from sklearn import metrics
 
 import folders
@@ -21,9 +23,7 @@ from halting import digest, forget_steps, go, go_with_halts
 from regard.answer.load import load_run
 from regard.cli.main import group
 from regard.convert.convert import convert
-from regard.data.text_batch import TextBatch
 from regard.errors import CheckpointError, ConfigError, DataError, MisuseError
-from regard.fit.encoder_validate import f1_macro, f1_micro
 from regard.fit.train import Request
 from regard.runs.folder import Run
 from regard.runs.log import read_log

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from regard.data.text_batch import TextBatch, lay_out
 from torch.nn import functional as F
 
 import regard
 from fit.test_classify_training import ask, fresh, texts
 from halting import digest, go, go_with_halts
-from regard.data.text_batch import TextBatch, lay_out
 from regard.errors import ConfigError
 from regard.fit.train import Request
 from regard.model.presets import preset

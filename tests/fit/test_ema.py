@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from regard.fit.validate import Validation
 from safetensors.torch import load_file
 
 from halting import ask, digest, go, go_with_halts
 from regard.checkpoint.native import folder_name
 from regard.errors import ConfigError
-from regard.fit.validate import Validation
 from regard.runs.folder import Run
 from regard.runs.sections import TrainSection
 

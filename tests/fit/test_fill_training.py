@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from regard.data.text_batch import IGNORED, TextBatch, lay_out
 
 import folders
 import regard
@@ -15,7 +16,6 @@ from halting import digest, go, go_with_halts
 from regard.answer.pseudo_perplexity import pseudo_perplexity
 from regard.checkpoint.published import load_published
 from regard.convert.convert import convert
-from regard.data.text_batch import IGNORED, TextBatch, lay_out
 from regard.errors import ConfigError, MisuseError
 from regard.fit.encoder_job import masking_of
 from regard.fit.train import Request

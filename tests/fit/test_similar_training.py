@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from regard.data.pair_batch import PairBatch
+from regard.fit.similar_job import spearman
 from scipy import stats
 from torch import nn
 
@@ -14,9 +16,7 @@ import regard
 from fit.test_classify_training import OWN, fresh
 from halting import digest, go, go_with_halts
 from regard.data.batch import pad_rows
-from regard.data.pair_batch import PairBatch
 from regard.errors import ConfigError, DataError, MisuseError
-from regard.fit.similar_job import spearman
 from regard.fit.train import Request
 from regard.model.presets import preset
 from regard.model.transformer import Transformer

@@ -10,6 +10,8 @@ import pytest
 import torch
 import transformers
 from click.testing import CliRunner
+from regard.data.text_batch import IGNORED, TextBatch, lay_out
+from regard.fit.encoder_validate import judge
 from sklearn import metrics
 from torch.nn import functional as F
 
@@ -20,10 +22,8 @@ from regard.answer.tag import Tag
 from regard.checkpoint.published import load_published
 from regard.cli.main import group
 from regard.convert.convert import convert
-from regard.data.text_batch import IGNORED, TextBatch, lay_out
 from regard.errors import ConfigError, DataError, MisuseError
 from regard.fit.encoder_job import tags_of
-from regard.fit.encoder_validate import judge
 from regard.fit.train import Request
 from regard.runs.log import read_log
 from regard.runs.recipe import make_recipe

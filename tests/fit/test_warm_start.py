@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from regard.fit.jobs import job_of
 
 import toy
 from halting import ask, digest, go, go_with_halts
 from regard.answer.load import load_run
 from regard.checkpoint.native import load_weights, read_json
 from regard.errors import CheckpointError, ConfigError, MisuseError
-from regard.fit.jobs import job_of
 from regard.fit.train import Request
 from regard.fit.trainer import Fit
 from regard.fit.warm_start import take_weights

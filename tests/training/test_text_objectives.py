@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from regard.data.text_batch import TextBatch, lay_out
 from torch.nn import functional as F
 
 import folders
 from regard.checkpoint.published import load_published
-from regard.data.text_batch import TextBatch, lay_out
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.training.compute import Compute

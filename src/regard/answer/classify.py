@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.answer.prompt import fitting, one_text, row_of
 from regard.bundle.labels import Label, Labels
-from regard.data.text_batch import lay_out
+from regard.data.batch import lay_out
 from regard.errors import MisuseError
 from regard.model.transformer import Transformer
 from regard.text.published import PublishedTokenizer

@@ -18,7 +18,7 @@ from regard.answer.logits import raw_logits
 from regard.answer.published import Published, open_published
 from regard.answer.score import Scored, score_texts
 from regard.answer.translate import Translation, Translator
-from regard.bundle.encoder_file import objective_of, read_encoder_file
+from regard.bundle.encoder_file import read_encoder_file
 from regard.bundle.generation_settings import Settings
 from regard.bundle.home import best_step, home_of_run, parts_of_run, run_named
 from regard.bundle.named import folder_of
@@ -37,6 +37,7 @@ from regard.model.device import choose_device
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.runs.folder import Run, typed
+from regard.runs.objectives import objective_of
 from regard.text.published import load_tokenizer
 from regard.text.tokenizer import Tokenizer
 
@@ -167,7 +168,7 @@ def load(
             allow_pickle=allow_pickle,
             allow_nonfinite=allow_nonfinite,
         )
-    if Run(folder).info.is_file() and objective_of(Run(folder)) != "translate":
+    if Run(folder).info.is_file() and objective_of(Run(folder)).model == "encoder":
         return load_encoder(Run(folder), device, asked)
     return load_run(folder, device, asked)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from regard.answer.load import load_encoder, load_run
 from regard.answer.published import Published
-from regard.bundle.encoder_file import objective_of, read_encoder_file
+from regard.bundle.encoder_file import read_encoder_file
 from regard.bundle.named import folder_of
 from regard.careful import read_json
 from regard.checkpoint.families.family import Family
@@ -22,6 +22,7 @@ from regard.errors import MisuseError
 from regard.model.device import choose_device
 from regard.model.transformer import Transformer
 from regard.runs.folder import Run
+from regard.runs.objectives import objective_of
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def open_source(path: str | Path, *, allow_pickle: bool = False) -> Source:
         config = read_json(place / "config.json", MAX_CONFIG)
         return Source(place, model, family_of(read_config(place)), config)
     run = Run(place)
-    if run.info.is_file() and objective_of(run) != "translate":
+    if run.info.is_file() and objective_of(run).model == "encoder":
         encoder = load_encoder(run, "cpu")
         return Source(place, encoder.transformer, encoder.family, _config(encoder))
     return Source(place, load_run(place, "cpu").transformer)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.bundle.labels import Labels
-from regard.data.text_batch import lay_out
+from regard.data.batch import lay_out
 from regard.errors import MisuseError
 from regard.model.transformer import Transformer
 from regard.text.published import PublishedTokenizer

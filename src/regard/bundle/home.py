@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regard.bundle.codec import Codec, own_codec, published_codec
-from regard.bundle.encoder_file import OFFERS, objective_of
 from regard.bundle.engine_choice import Choice, read_choice
 from regard.bundle.generation_settings import Settings
 from regard.bundle.named import located
@@ -27,6 +26,7 @@ from regard.decode.rules import NO_RULES, Rules
 from regard.errors import CheckpointError, MisuseError
 from regard.model.spec import Spec
 from regard.runs.folder import Run, read_texts, typed
+from regard.runs.objectives import objective_of
 from regard.runs.recipe import make_recipe
 from regard.text.published import PublishedTokenizer
 from regard.text.tokenizer import Tokenizer
@@ -83,8 +83,9 @@ def limit_of(spec: Spec) -> int | None:
 
 def parts_of_run(run: Run) -> tuple[Spec, Tokenizer, Search]:
     """Everything of a run but its weights."""
-    if objective_of(run) != "translate":
-        offered = ", ".join([*OFFERS.get(objective_of(run), ()), "logits"])
+    objective = objective_of(run)
+    if "translate" not in objective.offers:
+        offered = ", ".join([*objective.offers, "logits"])
         raise MisuseError(
             f"translate: {run.folder} (a run of regard, an encoder) does not offer it; it offers "
             f"{offered}"

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 def is_classifier(folder: Path, texts: Path | None) -> bool:
     """Whether the folder is to be asked for labels, not translations."""
-    from regard.bundle.encoder_file import objective_of
     from regard.bundle.named import located
     from regard.runs.folder import Run
+    from regard.runs.objectives import objective_of
 
-    return texts is not None or objective_of(Run(Path(located(folder)))) != "translate"
+    return texts is not None or objective_of(Run(Path(located(folder)))).model == "encoder"
 
 
 def evaluate_texts(

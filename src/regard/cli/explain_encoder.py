@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 def is_model(path: Path) -> bool:
     """Whether this is a published model or a run that trained an encoder; else a run translates."""
-    from regard.bundle.encoder_file import objective_of
     from regard.bundle.named import located
     from regard.checkpoint.files import is_published
     from regard.runs.folder import Run
+    from regard.runs.objectives import objective_of
 
     place = located(path)
     if isinstance(place, str):
         return True
     run = Run(place)
     if run.info.is_file():
-        return objective_of(run) != "translate"
+        return objective_of(run).model == "encoder"
     return is_published(place)
 
 

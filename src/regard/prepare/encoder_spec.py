@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.bundle.encoder_file import objective_of, read_encoder_file
+from regard.bundle.encoder_file import read_encoder_file
 from regard.bundle.named import folder_of
 from regard.bundle.open_run import open_run
 from regard.checkpoint.converted import check_converted, is_converted
@@ -14,16 +14,9 @@ from regard.config import build
 from regard.errors import ConfigError
 from regard.model.spec import Spec
 from regard.runs.folder import Run
-from regard.runs.recipe import Recipe, spec_of
+from regard.runs.objectives import OBJECTIVES, objective_of
+from regard.runs.sections import Recipe, spec_of
 
-# objective → the head that it needs
-HEADS = {
-    "classify": "classes",
-    "fill": "tokens",
-    "tag": "labels",
-    "similar": "none",
-    "distil": "classes",
-}
 # family → the layer between the first token's vector and the classes
 POOL = {"bert": "tanh", "distilbert": "relu"}
 # a head that is not over words has none of this
@@ -52,7 +45,7 @@ def open_start(folder: Path) -> Start:
             start = Start(folder, family, check_published(folder).spec)
     else:
         run = open_run(folder)
-        if objective_of(run) == "translate":
+        if objective_of(run).model != "encoder":
             raise ConfigError(
                 f"train.start_from: {folder} is a run that translates; expected an encoder: a BERT "
                 "or DistilBERT folder, or a run that trained one"
@@ -76,10 +69,13 @@ def check_teacher(start: Start) -> None:
         )
 
 
-def encoder_spec(recipe: Recipe, vocabulary: int, classes: int, start: Start | None) -> Spec:
-    """The spec with the head that the objective needs; single fields as [model] says."""
-    head = HEADS[recipe.objective]
-    needed: dict[str, Any] = {"decoder_layers": 0, "head": head, "classes": classes}
+def encoder_spec(
+    recipe: Recipe, vocabulary: int, classes: int, start: Start | None, **changes: int
+) -> Spec:
+    """The spec with the head that the objective needs; single fields as `changes`, then [model],
+    say."""
+    head = OBJECTIVES[recipe.objective].head
+    needed: dict[str, Any] = {"decoder_layers": 0, "head": head, "classes": classes, **changes}
     if start is None:
         return spec_of({**recipe.model, **needed}, vocabulary)
     if head == "classes" and start.spec.pool == "none":
@@ -90,7 +86,5 @@ def encoder_spec(recipe: Recipe, vocabulary: int, classes: int, start: Start | N
     if head == "tokens":
         named = start.spec.head == "tokens"
         output = {} if named else WORDS if start.family in POOL else NO_WORDS
-    if recipe.objective == "distil":
-        needed["encoder_layers"] = (start.spec.encoder_layers + 1) // 2
     values = {**vars(start.spec), **output, **needed, **recipe.model}
     return build(Spec, values, "[model]")

@@ -17,7 +17,7 @@ from regard.config import build
 from regard.data.corpus import Limits, Pair, Report, read_pairs, split_for_validation
 from regard.data.mixture import Portion
 from regard.data.phrasebook.corpus import NOTES, Entry, phrasebook
-from regard.data.store import PairStore, write_store
+from regard.data.store import Kind, Row, Store, write_store
 from regard.data.suspicion import Different
 from regard.draw.counted import counted
 from regard.draw.terminal.progress import progress_bar
@@ -25,8 +25,7 @@ from regard.errors import DataError
 from regard.prepare.more_corpora import Further, Unseen, survey_further
 from regard.runs.columns import sides_of, with_columns
 from regard.runs.folder import Run, read_texts
-from regard.runs.recipe import Recipe
-from regard.runs.sections import DataSection
+from regard.runs.sections import DataSection, Recipe
 from regard.text.tokenizer import Tokenizer
 
 CHUNK = 1000  # pairs encoded at once
@@ -42,8 +41,8 @@ class Prepared:
     """What training needs of the data."""
 
     tokenizer: Tokenizer
-    train: PairStore
-    valid: PairStore
+    train: Store
+    valid: Store
     valid_texts: list[tuple[str, str]]
     parts: tuple[Portion, ...] = ()  # the corpora that `train` is made of
 
@@ -130,12 +129,13 @@ def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> Prepared:
     valid = list(corpus.valid())
     with progress_bar("encoding", None) as bar:
 
-        def encoded(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[list[int], list[int]]]:
+        def encoded(pairs: Iterable[tuple[str, str]]) -> Iterator[Row]:
             return _encoded(tokenizer, iter(pairs), most, bar.advance)
 
         parts: list[Portion] = []
-        write_store(run.data / "train", _in_parts(corpus, valid, encoded, parts), tokenizer.size)
-        store = write_store(run.data / "valid", encoded(valid), tokenizer.size)
+        sides = dict.fromkeys(("source", "target"), Kind(tokenizer.size))
+        write_store(run.data / "train", sides, _in_parts(corpus, valid, encoded, parts))
+        store = write_store(run.data / "valid", sides, encoded(valid))
     for name, pairs in {"train": parts[0].pairs, "valid": len(store)}.items():
         if not pairs:
             raise _none_left(name, corpus, valid, most)
@@ -185,8 +185,8 @@ def load_prepared(run: Run) -> Prepared:
     rows = read_texts(run.data / "valid.jsonl")
     return Prepared(
         Tokenizer.load(run.tokenizer),
-        PairStore.open(run.data / "train"),
-        PairStore.open(run.data / "valid"),
+        Store.open(run.data / "train"),
+        Store.open(run.data / "valid"),
         [(row["source"], row["target"]) for row in rows],
         _parts_of(run),
     )
@@ -231,9 +231,9 @@ def _sentences(pairs: Iterable[tuple[str, str]], advance: Callable[[int], None])
 def _in_parts(
     corpus: Corpus,
     valid: list[tuple[str, str]],
-    encoded: Callable[[Iterable[tuple[str, str]]], Iterator[tuple[list[int], list[int]]]],
+    encoded: Callable[[Iterable[tuple[str, str]]], Iterator[Row]],
     parts: list[Portion],
-) -> Iterator[tuple[list[int], list[int]]]:
+) -> Iterator[Row]:
     """The ids of all corpora in a row; `parts` is told where each one ends."""
     unseen = Unseen(valid)
     name: str = corpus.data.phrasebook or "data"
@@ -253,14 +253,14 @@ def _encoded(
     pairs: Iterator[tuple[str, str]],
     most: int,
     advance: Callable[[int], None],
-) -> Iterator[tuple[list[int], list[int]]]:
+) -> Iterator[Row]:
     """Ids of both sides; pairs with more than `most` tokens on a side are left out."""
     while chunk := list(islice(pairs, CHUNK)):
         sources = tokenizer.encode_batch([source for source, _ in chunk])
         targets = tokenizer.encode_batch([target for _, target in chunk])
         for source, target in zip(sources, targets, strict=True):
             if max(len(source), len(target)) <= most:
-                yield source, target
+                yield {"source": source, "target": target}
         advance(len(chunk))
 
 

@@ -2,8 +2,9 @@
 
 import copy
 import gc
+import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
+from regard.data.batch import Batch
 from regard.model.dropout import drawing_from, rows_of
 from regard.model.kernels import plain_kernels
 from regard.model.transformer import Transformer
@@ -20,7 +22,7 @@ from regard.training.label_smoothing import Loss
 from regard.training.memory_limit import is_out_of_memory
 from regard.training.parts import Part
 
-LossOf = Callable[[Transformer, Any], Loss]  # of a batch of the kind that it is for
+LossOf = Callable[[Transformer, Batch], Loss]
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,26 @@ class Worker:
                 return self._loss_of(self._model, batch)
             with plain_kernels():
                 return self._loss_of(self._model, batch)
+
+
+def is_known(loss_of: LossOf) -> bool:
+    """Whether it can be told to another process: data, of a class that a module has."""
+    kind = type(loss_of)
+    module = importlib.import_module(kind.__module__)
+    return is_dataclass(loss_of) and vars(module).get(kind.__name__) is kind
+
+
+def packed(loss_of: Any) -> dict[str, Any]:
+    """Where its class is, and its fields."""
+    kind = type(loss_of)
+    return {"module": kind.__module__, "name": kind.__name__, "fields": asdict(loss_of)}
+
+
+def unpacked(told: dict[str, Any]) -> LossOf:
+    """The inverse of `packed`."""
+    kind = vars(importlib.import_module(told["module"]))[told["name"]]
+    loss_of: LossOf = kind(**told["fields"])
+    return loss_of
 
 
 def trained(model: Transformer) -> list[Parameter]:

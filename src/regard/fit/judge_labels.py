@@ -6,13 +6,13 @@ F1         2 TP / (2 TP + FP + FN) of each label, their mean (macro);
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.data.text_batch import IGNORED, TextBatch
+from regard.data.batch import IGNORED, Batch
 from regard.model.transformer import Transformer
 from regard.training.objectives import classification_loss, encoded
 
@@ -38,8 +38,10 @@ class Judged:
 
 
 @torch.inference_mode()
-def judge(model: Transformer, batches: Iterable[TextBatch]) -> Judged:
-    """Ask for every text, or for every word that has a tag."""
+def judge(
+    model: Transformer, batches: Iterable[Batch], budget: int = 0, quick: bool = False
+) -> Judged:
+    """Ask for every text, or for every word that has a tag; there is no quicker way."""
     model.eval()
     device = next(model.parameters()).device
     total, count = 0.0, 0
@@ -48,14 +50,16 @@ def judge(model: Transformer, batches: Iterable[TextBatch]) -> Judged:
     for one in batches:
         batch = one.to(device)
         logits = model.answer(encoded(model, batch))
-        if batch.per_token:
-            asked_for = batch.labels != IGNORED
-            logits, batch = logits[asked_for], replace(batch, labels=batch.labels[asked_for])
-        total += float(classification_loss(logits, batch, epsilon=0.0).plain)
-        count += batch.targets
-        several = batch.labels.is_floating_point()
+        if "text_labels" in batch:
+            has_tag = batch["text_labels"] != IGNORED
+            logits, labels = logits[has_tag], batch["text_labels"][has_tag]
+        else:
+            labels = batch["labels"]
+        total += float(classification_loss(logits, labels, epsilon=0.0).plain)
+        count += len(labels)
+        several = labels.is_floating_point()
         answers.append((logits > 0 if several else logits.argmax(dim=-1)).cpu())
-        truth.append((batch.labels > 0 if several else batch.labels).cpu())
+        truth.append((labels > 0 if several else labels).cpu())
     asked, right = torch.cat(answers), torch.cat(truth)
     if right.dtype == torch.bool:
         f1 = f1_micro(asked, right)
