@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from regard.data.text_batch import IGNORED
 
+from regard.data.batch import IGNORED
 from regard.data.noise import Masking
 
 MASK = 4

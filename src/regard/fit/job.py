@@ -110,6 +110,7 @@ class Job(Protocol):
         ...
 
 
+@runtime_checkable
 class Survey(Protocol):
     """The data of a recipe, counted and checked."""
 
@@ -123,6 +124,7 @@ class Survey(Protocol):
         ...
 
 
+@runtime_checkable
 class Doers(Protocol):
     """What a file of fit/objectives/ has."""
 
