@@ -312,10 +312,10 @@ def test_runs_with_nothing_in_common_are_titled_one_by_one(toy_run: Path, tmp_pa
     recipe = read_json(other.recipe)
     recipe["data"] |= {"source": "/x/b.en", "target": "/x/b.hi"}
     write_json(other.recipe, recipe)
-    both = in_one_picture(read_curves([toy_run, other.folder], "loss"), "loss")
+    both = in_one_picture(read_curves([Run(toy_run), other], "loss"), "loss")
     assert both.title == "2 runs compared" and both.columns == 1
     assert both.series[1][0].startswith("other  (Translation: b.en → b.hi, ")
-    same = in_one_picture(read_curves([toy_run, toy_run], "loss"), "loss")
+    same = in_one_picture(read_curves([Run(toy_run), Run(toy_run)], "loss"), "loss")
     assert same.title.startswith("Translation: a.en → a.de")
 
 
