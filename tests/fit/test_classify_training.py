@@ -22,7 +22,7 @@ from regard.answer.load import load_run
 from regard.cli.main import group
 from regard.convert.convert import convert
 from regard.errors import CheckpointError, ConfigError, DataError, MisuseError
-from regard.fit.judge_labels import f1_macro, f1_micro
+from regard.fit.objectives.classify import f1_macro, f1_micro
 from regard.fit.train import Request
 from regard.runs.folder import Run
 from regard.runs.log import read_log

@@ -19,7 +19,7 @@ from regard.runs.curves import score_key, title_of
 from regard.runs.folder import Run
 from regard.runs.listing import list_runs
 from regard.runs.log import read_log
-from regard.runs.objectives import OBJECTIVES, Objective, check_texts, score_names
+from regard.runs.objectives import OBJECTIVES, Objective, score_names
 from regard.runs.recipe import make_recipe
 from regard.training.shared import can_share
 
@@ -34,6 +34,7 @@ import torch
 
 from regard.data.store import FLOAT
 from regard.fit.encoder_job import EncoderJob, check, texts_of
+from regard.fit.job import Doers
 from regard.prepare.encoder_data import load_texts, prepare_texts, text_row
 from regard.prepare.texts import read_rows, survey_texts
 from regard.training.label_smoothing import Loss
@@ -83,7 +84,6 @@ def prepare(run, recipe, texts):
         return {**text_row(tokenizer, row, limit), "words": words}
 
     prepare_texts(run, recipe, texts, {"words": FLOAT}, encode)
-    return load(run, recipe)
 
 
 def load(run, recipe):
@@ -99,6 +99,9 @@ def load(run, recipe):
         return Counted(float(off.square().mean()), float(off.abs().mean()))
 
     return EncoderJob(recipe, data, counting, make_batch, judge)
+
+
+DOERS = Doers(check, survey, prepare, load)
 '''
 
 
@@ -112,10 +115,8 @@ class CountSection:
 ROW = Objective(
     "count",
     learned="Counting words",
-    model="encoder",
     offers=("embed",),
     module="count_words",
-    check=check_texts,
     head="none",
     unit="words²",
     scores={"mean_error": "words off"},

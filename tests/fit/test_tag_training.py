@@ -22,7 +22,7 @@ from regard.cli.main import group
 from regard.convert.convert import convert
 from regard.data.batch import IGNORED, text_batch
 from regard.errors import ConfigError, DataError, MisuseError
-from regard.fit.judge_labels import judge
+from regard.fit.objectives.classify import judge
 from regard.fit.objectives.tag import tags_of
 from regard.fit.train import Request
 from regard.runs.log import read_log

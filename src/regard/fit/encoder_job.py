@@ -58,13 +58,8 @@ class EncoderJob:
     take: Callable[[Transformer, Path], WarmStart] = same_words
     cut: bool = True  # whether batches may be cut where memory is too small for validation
 
-    @property
-    def spec(self) -> Spec:
-        return self.data.spec
-
-    @property
-    def begins_with(self) -> Path | None:
-        return self.recipe.train.start_from
+    def __post_init__(self) -> None:
+        self.spec, self.begins_with = self.data.spec, self.recipe.train.start_from
 
     @property
     def lengths(self) -> tuple[Lengths, Lengths]:

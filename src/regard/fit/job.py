@@ -4,7 +4,7 @@ Each file of fit/objectives/ makes its own (`Doers`); which one a recipe asks fo
 runs/objectives.py. fit/encoder_job.py is what those of an encoder share.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -60,8 +60,12 @@ class Job(Protocol):
     """What is trained, on what, and how it is judged."""
 
     spec: Spec
-    loss_of: LossOf
     begins_with: Path | None  # the folder that the first weights come from
+
+    @property
+    def loss_of(self) -> LossOf:
+        """What is minimised."""
+        ...
 
     @property
     def lengths(self) -> tuple[Lengths, Lengths]:
@@ -124,27 +128,16 @@ class Survey(Protocol):
         ...
 
 
-@runtime_checkable
-class Doers(Protocol):
-    """What a file of fit/objectives/ has."""
+@dataclass(frozen=True)
+class Doers:
+    """What a file of fit/objectives/ offers, as DOERS."""
 
-    def check(self, recipe: Recipe) -> Spec | None:
-        """Refuse what can be refused before data is read; the spec, as far as it is known now."""
-        ...
-
-    def survey(self, recipe: Recipe) -> Survey:
-        """Count and check the data."""
-        ...
-
-    def prepare(self, run: Run, recipe: Recipe, survey: Any) -> Job:
-        """Fill the run's data folder."""
-        ...
-
-    def load(self, run: Run, recipe: Recipe) -> Job:
-        """What was prepared in this run."""
-        ...
+    check: Callable[[Recipe], Spec | None]  # refuse early; the spec, as far as it is known then
+    survey: Callable[[Recipe], Survey]  # count and check the data
+    prepare: Callable[[Run, Recipe, Any], object]  # fill the run's data folder with what it found
+    load: Callable[[Run, Recipe], Job]  # what was prepared
 
 
 def doers_of(recipe: Recipe) -> Doers:
     """Those of its objective."""
-    return cast(Doers, import_module(OBJECTIVES[recipe.objective].module))
+    return cast(Doers, vars(import_module(OBJECTIVES[recipe.objective].module))["DOERS"])

@@ -39,7 +39,7 @@ from regard.fit.warm_start import check_start, tables_of_start
 from regard.model.spec import Spec, parameter_count
 from regard.prepare.default_classifier import classifier_for
 from regard.prepare.more_corpora import root_further
-from regard.prepare.pairs import survey as survey_pairs
+from regard.prepare.pairs import survey_pairs
 from regard.recipes.named import recipe_file
 from regard.runs.curves import judged_by_f1, points_of_log, score_key, title_of
 from regard.runs.default_recipe import chosen_tables
@@ -179,8 +179,9 @@ def _started(claim: Claim, request: Request, say: Say) -> Fit:
         say("  A training was killed here before its first step; its data is prepared again.")
     for line in survey.lines():
         say(f"  {line}")
-    job = doers.prepare(run, recipe, survey)
+    doers.prepare(run, recipe, survey)
     seal(run)
+    job = doers.load(run, recipe)
     if not request.force:  # now with the real lengths
         largest = shapes_of(job.lengths, job.spec, recipe.train, job.parts).largest
         check_fits(job.spec, recipe, largest, folder)

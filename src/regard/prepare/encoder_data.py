@@ -65,8 +65,8 @@ def prepare_texts(
     labels: tuple[str, ...] = (),
     kind: str = "",
     **changes: int,
-) -> EncoderData:
-    """Fill the run's data folder and load it.
+) -> None:
+    """Fill the run's data folder.
 
     `columns` are those beside `text` and `first` (None: ids of the vocabulary too), `encode` gives
     a row of all; `kind` is that of bundle/encoder_file.py; `changes` go to the spec.
@@ -98,7 +98,6 @@ def prepare_texts(
     held = ({"text": row.text, "pair": row.pair, "labels": row.labels} for row in valid)
     lines = (json.dumps(row, ensure_ascii=False) for row in held)
     atomic.write_text(run.data / "valid.jsonl", "".join(f"{line}\n" for line in lines))
-    return load_texts(run)
 
 
 def _tokenizer_for(

@@ -91,7 +91,7 @@ def held_out_share(data: DataSection, pairs: int) -> float:
     return min(0.1 if pairs >= 100 else 0.2, data.validation / max(1, pairs))
 
 
-def survey(data: DataSection, seed: int) -> Corpus:
+def survey_pairs(data: DataSection, seed: int) -> Corpus:
     """Count and check the corpus; refuse one that is more than half bad."""
     report = Report()
     with progress_bar("making the phrasebook" if data.phrasebook else "reading", None) as bar:

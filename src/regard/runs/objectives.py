@@ -16,36 +16,6 @@ from regard.runs.folder import Run
 from regard.runs.sections import DistilSection, Recipe, SimilarSection, spec_of
 
 
-@dataclass(frozen=True)
-class Objective:
-    """One row."""
-
-    name: str
-    learned: str  # as the first words of a title
-    model: Literal["encoder-decoder", "encoder"]
-    offers: tuple[str, ...]  # tasks of a trained run; the first is the command to try it with
-    module: str  # survey, prepare and load its data as a job (fit/job.py)
-    check: Callable[[Recipe, str], None]  # refuse a recipe before its data is read
-    head: str = "tokens"  # of the model (model/spec.py)
-    unit: str = ""  # of its loss; "" where several things are added up
-    scores: Mapping[str, str] = field(default_factory=dict)  # key in the log → name; the best first
-    section: type[Any] | None = None  # of a recipe, named as the objective
-    needs: Mapping[str, str] = field(default_factory=dict)  # key of a recipe → why
-    refuses: Mapping[str, str] = field(default_factory=dict)  # a key that is not as usual → why
-    phrasebook: bool = False  # whether an encoder can do with the phrasebook's English side
-
-    def check_recipe(self, recipe: Recipe, where: str) -> None:
-        """What can be said about a recipe before its data is read."""
-        for asked, keys in ((True, self.needs), (False, self.refuses)):
-            for dotted, why in keys.items():
-                section, key = dotted.split(".")
-                values = vars(recipe)[section]
-                is_usual = vars(values)[key] == vars(type(values))[key]  # a field's default
-                if is_usual is asked:
-                    raise ConfigError(f"{where}: [{section}]: {key}: {why}")
-        self.check(recipe, where)
-
-
 def check_pairs(recipe: Recipe, where: str) -> None:
     """A recipe that translates."""
     if recipe.data.texts:
@@ -86,6 +56,36 @@ def check_texts(recipe: Recipe, where: str) -> None:
             )
 
 
+@dataclass(frozen=True)
+class Objective:
+    """One row."""
+
+    name: str
+    learned: str  # as the first words of a title
+    offers: tuple[str, ...]  # tasks of a trained run; the first is the command to try it with
+    module: str  # whose DOERS read its data and make its job (fit/job.py)
+    head: str  # of the model (model/spec.py)
+    model: Literal["encoder", "encoder-decoder"] = "encoder"
+    check: Callable[[Recipe, str], None] = check_texts  # refuse a recipe before its data is read
+    unit: str = ""  # of its loss; "" where several things are added up
+    scores: Mapping[str, str] = field(default_factory=dict)  # key in the log → name; the best first
+    section: type[Any] | None = None  # of a recipe, named as the objective
+    needs: Mapping[str, str] = field(default_factory=dict)  # key of a recipe → why
+    refuses: Mapping[str, str] = field(default_factory=dict)  # a key that is not as usual → why
+    phrasebook: bool = False  # whether an encoder can do with the phrasebook's English side
+
+    def check_recipe(self, recipe: Recipe, where: str) -> None:
+        """What can be said about a recipe before its data is read."""
+        for asked, keys in ((True, self.needs), (False, self.refuses)):
+            for dotted, why in keys.items():
+                section, key = dotted.split(".")
+                values = vars(recipe)[section]
+                is_usual = vars(values)[key] == vars(type(values))[key]  # a field's default
+                if is_usual is asked:
+                    raise ConfigError(f"{where}: [{section}]: {key}: {why}")
+        self.check(recipe, where)
+
+
 _SHARES = {"accuracy": "accuracy", "f1": "F1"}
 OBJECTIVES: dict[str, Objective] = {
     row.name: row
@@ -93,9 +93,10 @@ OBJECTIVES: dict[str, Objective] = {
         Objective(
             "translate",
             learned="Translation",
-            model="encoder-decoder",
             offers=("translate",),
             module="regard.fit.objectives.translate",
+            head="tokens",
+            model="encoder-decoder",
             check=check_pairs,
             unit="nats per token",
             scores={"bleu": "BLEU"},
@@ -103,10 +104,8 @@ OBJECTIVES: dict[str, Objective] = {
         Objective(
             "classify",
             learned="Classification",
-            model="encoder",
             offers=("classify", "embed"),
             module="regard.fit.objectives.classify",
-            check=check_texts,
             head="classes",
             unit="nats per text",
             scores=_SHARES,
@@ -114,10 +113,8 @@ OBJECTIVES: dict[str, Objective] = {
         Objective(
             "fill",
             learned="Filling holes",
-            model="encoder",
             offers=("fill", "embed"),
             module="regard.fit.objectives.fill",
-            check=check_texts,
             head="tokens",
             unit="nats per hidden token",
             scores={"accuracy": "accuracy"},
@@ -126,10 +123,8 @@ OBJECTIVES: dict[str, Objective] = {
         Objective(
             "tag",
             learned="Tagging",
-            model="encoder",
             offers=("tag", "classify", "embed"),
             module="regard.fit.objectives.tag",
-            check=check_texts,
             head="labels",
             unit="nats per word",
             scores=_SHARES,
@@ -142,10 +137,8 @@ OBJECTIVES: dict[str, Objective] = {
         Objective(
             "similar",
             learned="Similarity",
-            model="encoder",
             offers=("embed",),
             module="regard.fit.objectives.similar",
-            check=check_texts,
             head="none",
             scores={"spearman": "Spearman"},
             section=SimilarSection,
@@ -154,10 +147,8 @@ OBJECTIVES: dict[str, Objective] = {
         Objective(
             "distil",
             learned="Distillation",
-            model="encoder",
             offers=("classify", "embed"),
             module="regard.fit.objectives.distil",
-            check=check_texts,
             head="classes",
             scores=_SHARES,
             section=DistilSection,

@@ -9,8 +9,8 @@ from regard.data.store import Kind
 from regard.errors import ConfigError
 from regard.fit import encoder_job
 from regard.fit.encoder_job import EncoderJob
-from regard.fit.judge_labels import judge
-from regard.fit.objectives.classify import batch_maker, labelled_row, survey
+from regard.fit.job import Doers
+from regard.fit.objectives.classify import batch_maker, judge, labelled_row, survey
 from regard.fit.warm_start import take_layers
 from regard.prepare.encoder_data import load_texts, prepare_texts
 from regard.prepare.encoder_spec import Start, open_start
@@ -19,8 +19,6 @@ from regard.runs.folder import Run
 from regard.runs.sections import Recipe
 from regard.training.objectives import Distillation
 from regard.training.teacher import save_teacher
-
-__all__ = ["check", "load", "prepare", "survey"]
 
 TEACHER = "teacher"  # its copy, in the data of a run
 
@@ -38,7 +36,7 @@ def _check_teacher(start: Start) -> None:
         )
 
 
-def prepare(run: Run, recipe: Recipe, texts: Texts) -> EncoderJob:
+def prepare(run: Run, recipe: Recipe, texts: Texts) -> None:
     """Each text with its label among those of the teacher, and the teacher itself."""
     assert recipe.train.start_from is not None and texts.data.texts is not None
     start = open_start(recipe.train.start_from)
@@ -48,7 +46,6 @@ def prepare(run: Run, recipe: Recipe, texts: Texts) -> EncoderJob:
     layers = (start.spec.encoder_layers + 1) // 2
     columns, encode = {"labels": Kind(len(labels))}, labelled_row(labels)
     prepare_texts(run, recipe, texts, columns, encode, labels, ONE, encoder_layers=layers)
-    return load(run, recipe)
 
 
 def load(run: Run, recipe: Recipe) -> EncoderJob:
@@ -56,3 +53,6 @@ def load(run: Run, recipe: Recipe) -> EncoderJob:
     data, teacher = load_texts(run), str((run.data / TEACHER).resolve())
     loss_of = Distillation(teacher, **vars(recipe.own))
     return EncoderJob(recipe, data, loss_of, batch_maker(data), judge, take_layers)
+
+
+DOERS = Doers(check, survey, prepare, load)

@@ -14,6 +14,7 @@ from regard.data.noise import Masking
 from regard.data.store import Store
 from regard.errors import MisuseError
 from regard.fit.encoder_job import EncoderJob, check, texts_of
+from regard.fit.job import Doers
 from regard.model.transformer import Transformer
 from regard.prepare.encoder_data import load_texts, prepare_texts
 from regard.prepare.texts import Texts, read_rows, survey_texts
@@ -23,8 +24,6 @@ from regard.text.published import PublishedTokenizer
 from regard.training.label_smoothing import smoothed_cross_entropy
 from regard.training.objectives import Filling, encoded
 
-__all__ = ["check", "load", "prepare", "survey"]
-
 
 def survey(recipe: Recipe) -> Texts:
     """Texts that are learned from by themselves."""
@@ -32,10 +31,9 @@ def survey(recipe: Recipe) -> Texts:
     return survey_texts(recipe.data, recipe.train.seed, "text", read)
 
 
-def prepare(run: Run, recipe: Recipe, texts: Texts) -> EncoderJob:
+def prepare(run: Run, recipe: Recipe, texts: Texts) -> None:
     """Each text as it is: what is hidden changes from epoch to epoch."""
     prepare_texts(run, recipe, texts, columns={})
-    return load(run, recipe)
 
 
 def load(run: Run, recipe: Recipe) -> EncoderJob:
@@ -121,3 +119,6 @@ def found_again(
             model, rows, first, ordinary.__contains__, masking.mask, pad, token_budget
         )
     return Filled(total / max(1, count), right / max(1, count), surprise)
+
+
+DOERS = Doers(check, survey, prepare, load)

@@ -19,6 +19,7 @@ from regard.data.report import Report
 from regard.data.store import FLOAT, Row, Store
 from regard.errors import ConfigError, DataError
 from regard.fit.encoder_job import EncoderJob, check
+from regard.fit.job import Doers
 from regard.model.transformer import Transformer
 from regard.prepare.encoder_data import load_texts, prepare_texts
 from regard.prepare.texts import Texts, read_rows, survey_texts
@@ -26,8 +27,6 @@ from regard.runs.folder import Run
 from regard.runs.sections import DataSection, Recipe, SimilarSection
 from regard.text.published import PublishedTokenizer
 from regard.training.objectives import Similarity
-
-__all__ = ["check", "load", "prepare", "survey"]
 
 
 def survey(recipe: Recipe) -> Texts:
@@ -69,7 +68,7 @@ def score_of(row: Labelled, similar: SimilarSection, path: Path) -> float:
     return score
 
 
-def prepare(run: Run, recipe: Recipe, texts: Texts) -> EncoderJob:
+def prepare(run: Run, recipe: Recipe, texts: Texts) -> None:
     """The ids of both texts, each by itself, and their score."""
 
     def encode(tokenizer: PublishedTokenizer, row: Labelled, limit: int) -> Row:
@@ -81,7 +80,6 @@ def prepare(run: Run, recipe: Recipe, texts: Texts) -> EncoderJob:
         return {"text": first, "first": len(first), "second": second, "score": score}
 
     prepare_texts(run, recipe, texts, {"second": None, "score": FLOAT}, encode)
-    return load(run, recipe)
 
 
 def load(run: Run, recipe: Recipe) -> EncoderJob:
@@ -174,3 +172,6 @@ def _ranks(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     last = np.cumsum(counts)
     ranks: Float[np.ndarray, " n"] = (last - (counts - 1) / 2)[place]
     return ranks
+
+
+DOERS = Doers(check, survey, prepare, load)

@@ -11,15 +11,14 @@ from regard.data.batch import IGNORED, Batch
 from regard.data.buckets import Numbers
 from regard.data.store import Kind, Store
 from regard.fit.encoder_job import EncoderJob, check, texts_of
-from regard.fit.judge_labels import judge
+from regard.fit.job import Doers
+from regard.fit.objectives.classify import judge
 from regard.prepare.encoder_data import load_texts, prepare_texts
 from regard.prepare.tagged import read_tags, tagged_phrases, tagged_row
 from regard.prepare.texts import Texts, check_labels, survey_texts
 from regard.runs.folder import Run
 from regard.runs.sections import Recipe
 from regard.training.objectives import Tagging
-
-__all__ = ["check", "load", "prepare", "survey"]
 
 
 def survey(recipe: Recipe) -> Texts:
@@ -29,12 +28,11 @@ def survey(recipe: Recipe) -> Texts:
     return survey_texts(data, seed, read=read_tags, phrases=tagged_phrases, check=tags)
 
 
-def prepare(run: Run, recipe: Recipe, texts: Texts) -> EncoderJob:
+def prepare(run: Run, recipe: Recipe, texts: Texts) -> None:
     """Each text with a tag for each of its pieces."""
     labels = texts.labels
     encode = partial(tagged_row, places={name: i for i, name in enumerate(labels)})
     prepare_texts(run, recipe, texts, {"tags": Kind(len(labels) + 1)}, encode, labels)
-    return load(run, recipe)
 
 
 def load(run: Run, recipe: Recipe) -> EncoderJob:
@@ -55,3 +53,6 @@ def tags_of(rows: list[list[int]], width: int) -> Int[Tensor, "B S"]:
     for row, tags in zip(labels, rows, strict=True):
         row[: len(tags)] = torch.tensor(tags, dtype=torch.long) - 1
     return labels.masked_fill(labels < 0, IGNORED)
+
+
+DOERS = Doers(check, survey, prepare, load)

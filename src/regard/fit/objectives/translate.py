@@ -19,17 +19,16 @@ from regard.decode.engine import Layout
 from regard.decode.engines.torch import TorchEngine
 from regard.decode.hypothesis import Search
 from regard.draw.counted import counted
-from regard.fit.job import Began
+from regard.fit.job import Began, Doers
 from regard.fit.preflight import coverage_line, warnings
 from regard.fit.static_vectors import check_dimensions, start_from
 from regard.fit.warm_start import take_weights
 from regard.model.lora import check_maps
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
-from regard.prepare import pairs as prepared
 from regard.prepare.epochs import Epochs, pairs_batch
 from regard.prepare.more_corpora import parts_lines
-from regard.prepare.pairs import Corpus, Prepared, load_prepared
+from regard.prepare.pairs import Corpus, Prepared, load_prepared, prepare, survey_pairs
 from regard.runs.folder import Run
 from regard.runs.sections import Recipe
 from regard.text.special import Special
@@ -53,17 +52,7 @@ def check(recipe: Recipe) -> Spec:
 
 def survey(recipe: Recipe) -> Corpus:
     """Pairs of sentences."""
-    return prepared.survey(recipe.data, recipe.train.seed)
-
-
-def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> "TranslationJob":
-    """The ids of both sides."""
-    return TranslationJob(run, recipe, prepared.prepare(run, recipe, corpus))
-
-
-def load(run: Run, recipe: Recipe) -> "TranslationJob":
-    """What was prepared."""
-    return TranslationJob(run, recipe, load_prepared(run))
+    return survey_pairs(recipe.data, recipe.train.seed)
 
 
 @dataclass(frozen=True)
@@ -208,3 +197,8 @@ def mean_loss(model: Transformer, pairs: Store, special: Special, token_budget: 
         total += float(translation_loss(model, batch, epsilon=0.0).plain)
         tokens += batch.targets
     return total / tokens
+
+
+DOERS = Doers(
+    check, survey, prepare, lambda run, recipe: TranslationJob(run, recipe, load_prepared(run))
+)
