@@ -24,7 +24,7 @@ from regard.training.objectives import (
     soft_loss,
 )
 from regard.training.teacher import save_teacher
-from regard.training.worker import packed, unpacked
+from regard.training.worker_process import packed, unpacked
 
 
 def test_soft_targets_are_torchs_divergence() -> None:

@@ -25,7 +25,7 @@ from regard.training.compute import Compute
 from regard.training.data_parallel import Crew
 from regard.training.objectives import Similarity
 from regard.training.shared import can_share
-from regard.training.worker import packed, unpacked
+from regard.training.worker_process import packed, unpacked
 
 
 def pair_batch() -> Batch:

@@ -21,7 +21,7 @@ from regard.training.objectives import (
     classification_loss,
 )
 from regard.training.shared import can_share
-from regard.training.worker import is_known, packed, unpacked
+from regard.training.worker_process import is_known, packed, unpacked
 
 ROWS = [[2, 7, 9, 3, 11, 3], [2, 8, 3], [2, 5, 6, 10, 3], [2, 12, 13, 3, 14, 15, 3]]
 FIRST = [4, 3, 5, 4]  # tokens of the first text

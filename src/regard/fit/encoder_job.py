@@ -95,7 +95,7 @@ class EncoderJob:
         plan = plan_epoch(*lengths_of(store), token_budget=planned, seed=0, epoch=0)
         for i, numbers in enumerate(plan):
             batch = self.make_batch(store, numbers, (0, i))
-            rows = max(1, budget // batch["text"].shape[1]) if self.cut else len(batch)
+            rows = max(1, budget * len(batch) // batch.cells) if self.cut else len(batch)
             yield from (batch.rows(slice(j, j + rows)) for j in range(0, len(batch), rows))
 
     def start_weights(self, model: Transformer) -> Began:

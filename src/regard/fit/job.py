@@ -140,4 +140,5 @@ class Doers:
 
 def doers_of(recipe: Recipe) -> Doers:
     """Those of its objective."""
-    return cast(Doers, vars(import_module(OBJECTIVES[recipe.objective].module))["DOERS"])
+    module = OBJECTIVES[recipe.objective].module or f"regard.fit.objectives.{recipe.objective}"
+    return cast(Doers, vars(import_module(module))["DOERS"])

@@ -20,7 +20,6 @@ from regard.errors import ConfigError, MisuseError, TrainingError
 from regard.fit.autotune import changed_since
 from regard.fit.claim import Claim, claimed, claimed_free
 from regard.fit.ending import ASKED, Outcome, check_goes_on
-from regard.fit.interrupted import told_how_to_go_on
 from regard.fit.job import Survey, doers_of
 from regard.fit.preflight import (
     Held,
@@ -31,9 +30,9 @@ from regard.fit.preflight import (
     shapes_of,
 )
 from regard.fit.remains import check_remains
+from regard.fit.report import cannot_go_on
 from regard.fit.request import Request
-from regard.fit.short_of_memory import cannot_go_on
-from regard.fit.signals import Stopped, StopRequest, polite_stop
+from regard.fit.signals import Stopped, StopRequest, polite_stop, told_how_to_go_on
 from regard.fit.trainer import Fit
 from regard.fit.warm_start import check_start, tables_of_start
 from regard.model.spec import Spec, parameter_count

@@ -29,8 +29,7 @@ from regard.fit.final import choose_final, final_candidates, lower_is_better, wr
 from regard.fit.job import Began, Job, Validated
 from regard.fit.preflight import steps_within
 from regard.fit.remains import what_can_be_done
-from regard.fit.report import Reporter
-from regard.fit.short_of_memory import ShortOfMemory
+from regard.fit.report import Reporter, ShortOfMemory
 from regard.fit.signals import Stopped, StopRequest
 from regard.fit.warm_start import check_digest, weights_digest
 from regard.model.device import choose_device

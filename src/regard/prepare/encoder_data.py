@@ -3,7 +3,6 @@
 Reads the file in passes (count and check, learn the vocabulary, encode) and never holds it.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from regard import atomic
 from regard.bundle.encoder_file import EncoderFile, read_encoder_file
 from regard.checkpoint.around import copy_around
 from regard.checkpoint.files import read_json
@@ -22,6 +20,7 @@ from regard.draw.terminal.progress import progress_bar
 from regard.errors import CheckpointError, DataError
 from regard.model.spec import Spec
 from regard.prepare.encoder_spec import Start, encoder_spec, open_start
+from regard.prepare.pairs import write_rows
 from regard.prepare.texts import Texts
 from regard.runs.folder import Run, read_texts, write_json
 from regard.runs.sections import Recipe
@@ -96,8 +95,7 @@ def prepare_texts(
                     f"texts: no {name} row is left; give rows to validate on as valid_texts"
                 )
     held = ({"text": row.text, "pair": row.pair, "labels": row.labels} for row in valid)
-    lines = (json.dumps(row, ensure_ascii=False) for row in held)
-    atomic.write_text(run.data / "valid.jsonl", "".join(f"{line}\n" for line in lines))
+    write_rows(run.data / "valid.jsonl", held)
 
 
 def _tokenizer_for(

@@ -60,15 +60,6 @@ def open_start(folder: Path) -> Start:
     return start
 
 
-def check_teacher(start: Start) -> None:
-    """A teacher is a classifier."""
-    if start.spec.head != "classes":
-        raise ConfigError(
-            f"train.start_from: {start.folder} has no classes to teach, its head is "
-            f"{start.spec.head!r}; expected a run that classifies or a published classifier"
-        )
-
-
 def encoder_spec(
     recipe: Recipe, vocabulary: int, classes: int, start: Start | None, **changes: int
 ) -> Spec:

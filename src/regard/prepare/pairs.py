@@ -91,6 +91,15 @@ def held_out_share(data: DataSection, pairs: int) -> float:
     return min(0.1 if pairs >= 100 else 0.2, data.validation / max(1, pairs))
 
 
+def refuse_few(place: str, count: int, what: str, key: str) -> None:
+    """Of so many none can be held out; `key` would give some to validate on."""
+    if count < FEWEST:
+        raise DataError(
+            f"{place}: {counted(count, what)}: too few to hold some out for validation, {FEWEST} "
+            f"are the least; add more, or give some to validate on ({key})"
+        )
+
+
 def survey_pairs(data: DataSection, seed: int) -> Corpus:
     """Count and check the corpus; refuse one that is more than half bad."""
     report = Report()
@@ -110,11 +119,8 @@ def survey_pairs(data: DataSection, seed: int) -> Corpus:
                 files, sides = (data.valid_source, data.valid_target), sides_of(data, own=False)
                 for _ in read_pairs(*files, Report(), _limits(data), sides):
                     bar.advance()
-        if not data.phrasebook and not data.valid_source and report.kept < FEWEST:
-            raise DataError(
-                f"corpus: {counted(report.kept, 'pair')}: too few to hold some out for validation, "
-                f"{FEWEST} are the least; add more, or give some to validate on (data.valid_source)"
-            )
+        if not data.phrasebook and not data.valid_source:
+            refuse_few("corpus", report.kept, "pair", "data.valid_source")
         data = with_columns(data, report)
         sides = sides_of(data, own=False)
         further = [survey_further(more, _limits(data), sides, bar.advance) for more in data.more]
@@ -139,12 +145,12 @@ def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> Prepared:
     for name, pairs in {"train": parts[0].pairs, "valid": len(store)}.items():
         if not pairs:
             raise _none_left(name, corpus, valid, most)
-    _write_rows(run.data / PARTS, map(asdict, parts))
-    _write_rows(run.data / "valid.jsonl", ({"source": s, "target": t} for s, t in valid))
+    write_rows(run.data / PARTS, map(asdict, parts))
+    write_rows(run.data / "valid.jsonl", ({"source": s, "target": t} for s, t in valid))
     if recipe.data.phrasebook:
         book = phrasebook(recipe.data.phrasebook)
-        _write_rows(run.data / "test.jsonl", (asdict(e) for e in book if e.split == "test"))
-        _write_rows(run.data / "notes.jsonl", (asdict(e) for e in book if NOTES in e.slices))
+        write_rows(run.data / "test.jsonl", (asdict(e) for e in book if e.split == "test"))
+        write_rows(run.data / "notes.jsonl", (asdict(e) for e in book if NOTES in e.slices))
         write_words(run.data, (source for source, _ in corpus.train()))
     return load_prepared(run)
 
@@ -264,6 +270,7 @@ def _encoded(
         advance(len(chunk))
 
 
-def _write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """A file of JSON, one row a line."""
     lines = (json.dumps(row, ensure_ascii=False) for row in rows)
     atomic.write_text(path, "".join(f"{line}\n" for line in lines))

@@ -16,7 +16,7 @@ from regard.data.suspicion import Different
 from regard.draw.counted import counted
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import DataError
-from regard.prepare.pairs import FEWEST, held_out_share
+from regard.prepare.pairs import held_out_share, refuse_few
 from regard.runs.columns import columns_of, with_columns
 from regard.runs.sections import DataSection
 
@@ -130,11 +130,7 @@ def survey_texts(
         check(found)
     if data.valid_texts is None:
         texts.check(str(data.texts), report.kept, what, "data.valid_texts")
-    if data.valid_texts is None and report.kept < FEWEST:
-        raise DataError(
-            f"{data.texts}: {counted(report.kept, what)}: too few to hold some out for validation, "
-            f"{FEWEST} are the least; add more, or give some to validate on (data.valid_texts)"
-        )
+        refuse_few(str(data.texts), report.kept, what, "data.valid_texts")
     return found
 
 

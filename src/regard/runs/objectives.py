@@ -63,8 +63,8 @@ class Objective:
     name: str
     learned: str  # as the first words of a title
     offers: tuple[str, ...]  # tasks of a trained run; the first is the command to try it with
-    module: str  # whose DOERS read its data and make its job (fit/job.py)
     head: str  # of the model (model/spec.py)
+    module: str = ""  # whose DOERS read its data (fit/job.py); "": of its name in fit/objectives/
     model: Literal["encoder", "encoder-decoder"] = "encoder"
     check: Callable[[Recipe, str], None] = check_texts  # refuse a recipe before its data is read
     unit: str = ""  # of its loss; "" where several things are added up
@@ -94,7 +94,6 @@ OBJECTIVES: dict[str, Objective] = {
             "translate",
             learned="Translation",
             offers=("translate",),
-            module="regard.fit.objectives.translate",
             head="tokens",
             model="encoder-decoder",
             check=check_pairs,
@@ -105,7 +104,6 @@ OBJECTIVES: dict[str, Objective] = {
             "classify",
             learned="Classification",
             offers=("classify", "embed"),
-            module="regard.fit.objectives.classify",
             head="classes",
             unit="nats per text",
             scores=_SHARES,
@@ -114,7 +112,6 @@ OBJECTIVES: dict[str, Objective] = {
             "fill",
             learned="Filling holes",
             offers=("fill", "embed"),
-            module="regard.fit.objectives.fill",
             head="tokens",
             unit="nats per hidden token",
             scores={"accuracy": "accuracy"},
@@ -124,7 +121,6 @@ OBJECTIVES: dict[str, Objective] = {
             "tag",
             learned="Tagging",
             offers=("tag", "classify", "embed"),
-            module="regard.fit.objectives.tag",
             head="labels",
             unit="nats per word",
             scores=_SHARES,
@@ -138,7 +134,6 @@ OBJECTIVES: dict[str, Objective] = {
             "similar",
             learned="Similarity",
             offers=("embed",),
-            module="regard.fit.objectives.similar",
             head="none",
             scores={"spearman": "Spearman"},
             section=SimilarSection,
@@ -148,7 +143,6 @@ OBJECTIVES: dict[str, Objective] = {
             "distil",
             learned="Distillation",
             offers=("classify", "embed"),
-            module="regard.fit.objectives.distil",
             head="classes",
             scores=_SHARES,
             section=DistilSection,

@@ -27,8 +27,8 @@ from regard.training.compute import Compute
 from regard.training.memory import give_freed_memory_back, keep_freed_memory
 from regard.training.parts import parts_of, too_large
 from regard.training.shared import SharedTensors, can_share
-from regard.training.worker import Done, LossOf, Share, Sums, Worker, is_known, trained
-from regard.training.worker_process import Colleague, use_shared
+from regard.training.worker import Done, LossOf, Share, Sums, Worker, trained
+from regard.training.worker_process import Colleague, is_known, use_shared
 
 
 class Crew:

@@ -2,10 +2,8 @@
 
 import copy
 import gc
-import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -114,26 +112,6 @@ class Worker:
                 return self._loss_of(self._model, batch)
             with plain_kernels():
                 return self._loss_of(self._model, batch)
-
-
-def is_known(loss_of: LossOf) -> bool:
-    """Whether it can be told to another process: data, of a class that a module has."""
-    kind = type(loss_of)
-    module = importlib.import_module(kind.__module__)
-    return is_dataclass(loss_of) and vars(module).get(kind.__name__) is kind
-
-
-def packed(loss_of: Any) -> dict[str, Any]:
-    """Where its class is, and its fields."""
-    kind = type(loss_of)
-    return {"module": kind.__module__, "name": kind.__name__, "fields": asdict(loss_of)}
-
-
-def unpacked(told: dict[str, Any]) -> LossOf:
-    """The inverse of `packed`."""
-    kind = vars(importlib.import_module(told["module"]))[told["name"]]
-    loss_of: LossOf = kind(**told["fields"])
-    return loss_of
 
 
 def trained(model: Transformer) -> list[Parameter]:

@@ -17,7 +17,8 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
+from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -34,16 +35,7 @@ from regard.training.compute import Compute
 from regard.training.memory import keep_freed_memory
 from regard.training.parts import Part
 from regard.training.shared import SharedTensors
-from regard.training.worker import (
-    Done,
-    LossOf,
-    Share,
-    Sums,
-    Worker,
-    packed,
-    trained,
-    unpacked,
-)
+from regard.training.worker import Done, LossOf, Share, Sums, Worker, trained
 
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
 
@@ -184,6 +176,27 @@ def _part(tensors: dict[str, Tensor], i: int) -> Part:
     number, rows, start = tensors[f"{i}"].tolist()
     named = {n.removeprefix(f"{i}."): t for n, t in tensors.items() if n.startswith(f"{i}.")}
     return Part(number, Batch(named), rows, start)
+
+
+def is_known(loss_of: LossOf) -> bool:
+    """Whether it can be told to another process: data, of a class that a module has."""
+    kind = type(loss_of)
+    if not is_dataclass(loss_of) or kind.__module__ == "__main__":  # theirs is another
+        return False
+    return vars(import_module(kind.__module__)).get(kind.__name__) is kind
+
+
+def packed(loss_of: Any) -> dict[str, Any]:
+    """Where its class is, and its fields."""
+    kind = type(loss_of)
+    return {"module": kind.__module__, "name": kind.__name__, "fields": asdict(loss_of)}
+
+
+def unpacked(told: dict[str, Any]) -> LossOf:
+    """The inverse of `packed`."""
+    kind = vars(import_module(told["module"]))[told["name"]]
+    loss_of: LossOf = kind(**told["fields"])
+    return loss_of
 
 
 def use_shared(model: Transformer, tensors: Sequence[Tensor]) -> None:
