@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from plan import write_plan
 
 from regard.data.buckets import BatchOrder, plan_epoch
-from regard.prepare.epochs import pairs_batch
+from regard.prepare.epochs import lengths_of, pairs_batch
 from regard.prepare.pairs import prepare, survey_pairs
 from regard.runs.folder import Run
 from regard.runs.recipe import make_recipe
@@ -57,17 +57,11 @@ def make_lessons(corpus: Corpus, pieces: int, budget: int, steps: int, work: Pat
     run.folder.mkdir(parents=True)
     data = prepare(run, recipe, survey_pairs(recipe.data, SEED))
     special, pairs = data.tokenizer.special, data.train
-    order = BatchOrder(pairs["source"].lengths, pairs["target"].lengths, budget, SEED).start_at()
+    order = BatchOrder(*lengths_of(pairs), budget, SEED).start_at()
     train = [pairs_batch(pairs, next(order).examples, special) for _ in range(steps)]
     valid = [
         pairs_batch(data.valid, numbers, special)
-        for numbers in plan_epoch(
-            data.valid["source"].lengths,
-            data.valid["target"].lengths,
-            token_budget=budget,
-            seed=SEED,
-            epoch=0,
-        )
+        for numbers in plan_epoch(*lengths_of(data.valid), token_budget=budget, seed=SEED, epoch=0)
     ]
     plan = work / "plan.npz"
     write_plan(plan, train=train, valid=valid)

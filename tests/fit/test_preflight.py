@@ -26,6 +26,7 @@ from regard.fit.preflight import (
 from regard.fit.train import Request, train
 from regard.model.presets import preset
 from regard.model.spec import Spec
+from regard.prepare.epochs import lengths_of
 from regard.prepare.pairs import Prepared
 from regard.runs.recipe import make_recipe
 from regard.runs.sections import TrainSection
@@ -149,7 +150,7 @@ def test_padding_and_the_largest_batch_by_hand(tmp_path: Path) -> None:
     """Lengths 1 and 3 on both sides in one batch: 4 + 4 positions wide, 4 of 16 are padding."""
     pairs = [([5], [6]), ([5, 6, 7], [7, 8, 9])]
     store = stored(tmp_path / "s", pairs, 320)
-    lengths = store["source"].lengths, store["target"].lengths
+    lengths = lengths_of(store)
     found = shapes_of(lengths, SPEC, TrainSection(token_budget=100))
     assert (found.batches, found.tokens) == (1, 12)
     assert found.padding == pytest.approx(4 / 16)

@@ -141,10 +141,9 @@ class EncoderJob:
 
 
 def lengths_of(store: Store) -> tuple[Lengths, Lengths]:
-    """As batches are planned by, which count one position more on each side: here there is none."""
-    text, second = store["text"], store.columns.get("second")
-    other = np.zeros(len(store), dtype=np.int32) if second is None else second.lengths
-    return text.lengths - 1, other - 1
+    """The positions that each example takes in a batch."""
+    text, second = store["text"].lengths, store.columns.get("second")
+    return text, np.zeros_like(text) if second is None else second.lengths
 
 
 def texts_of(store: Store, numbers: Numbers, pad: int) -> Batch:

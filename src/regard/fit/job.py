@@ -69,7 +69,7 @@ class Job(Protocol):
 
     @property
     def lengths(self) -> tuple[Lengths, Lengths]:
-        """Of all training examples, as data/buckets.py counts them."""
+        """Positions that each training example takes, on either side; 0 where there is none."""
         ...
 
     @property

@@ -58,7 +58,7 @@ def shapes_of(
     source, target = lengths
     plan = BatchOrder(source, target, train.token_budget, train.seed, parts).plan(epoch=0)
     largest = _shape(_largest(plan, source, target, spec), source, target)
-    tokens = sum(int(source[b].sum()) + int(target[b].sum()) + 2 * len(b) for b in plan)
+    tokens = sum(int(source[b].sum()) + int(target[b].sum()) for b in plan)
     return Shapes(len(plan), tokens, padding_share(plan, source, target), largest)
 
 
@@ -76,7 +76,7 @@ def _largest(plan: list[Numbers], source: Lengths, target: Lengths, spec: Spec) 
 
 
 def _shape(batch: Numbers, source: Lengths, target: Lengths) -> Shape:
-    return Shape(len(batch), int(source[batch].max()) + 1, int(target[batch].max()) + 1)
+    return Shape(len(batch), int(source[batch].max()), int(target[batch].max()))
 
 
 def steps_within(job: Job, train: TrainSection, speed: float) -> float:

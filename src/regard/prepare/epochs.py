@@ -17,7 +17,7 @@ from regard.checkpoint.native import load_state
 from regard.data.batch import Batch, make_batch
 from regard.data.buckets import BatchOrder, Numbers, PlannedBatch
 from regard.data.prefetch import ahead
-from regard.data.store import Ids, Row, Store, write_store
+from regard.data.store import Ids, Lengths, Row, Store, write_store
 from regard.errors import ConfigError, DamageError, TrainingError
 from regard.prepare.pairs import Prepared
 from regard.runs.sections import Recipe
@@ -40,8 +40,7 @@ class Epochs:
         train = self.recipe.train
         while True:
             pairs = self.pairs_of(epoch)
-            lengths = pairs["source"].lengths, pairs["target"].lengths
-            order = BatchOrder(*lengths, train.token_budget, train.seed, self.data.parts)
+            order = BatchOrder(*lengths_of(pairs), train.token_budget, train.seed, self.data.parts)
             yield from ((place, pairs) for place in order.of_epoch(epoch, number))
             epoch, number = epoch + 1, 0
 
@@ -107,6 +106,11 @@ class Epochs:
         for folder in drawn:
             if int(folder.name.removeprefix(DRAWN)) < first:
                 atomic.remove_folder(folder)
+
+
+def lengths_of(pairs: Store) -> tuple[Lengths, Lengths]:
+    """The positions that each pair takes in a batch: its tokens, and one for <s> or </s>."""
+    return pairs["source"].lengths + 1, pairs["target"].lengths + 1
 
 
 def pairs_batch(pairs: Store, numbers: Numbers, special: Special) -> Batch:

@@ -26,7 +26,7 @@ from regard.fit.warm_start import take_weights
 from regard.model.lora import check_maps
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
-from regard.prepare.epochs import Epochs, pairs_batch
+from regard.prepare.epochs import Epochs, lengths_of, pairs_batch
 from regard.prepare.more_corpora import parts_lines
 from regard.prepare.pairs import Corpus, Prepared, load_prepared, prepare, survey_pairs
 from regard.runs.folder import Run
@@ -94,7 +94,7 @@ class TranslationJob:
 
     @property
     def lengths(self) -> tuple[Lengths, Lengths]:
-        return self.data.train["source"].lengths, self.data.train["target"].lengths
+        return lengths_of(self.data.train)
 
     @property
     def parts(self) -> Sequence[Portion]:
@@ -191,8 +191,7 @@ def mean_loss(model: Transformer, pairs: Store, special: Special, token_budget: 
     """-log p of the target, mean per token."""
     device = next(model.parameters()).device
     total, tokens = 0.0, 0
-    lengths = pairs["source"].lengths, pairs["target"].lengths
-    for numbers in plan_epoch(*lengths, token_budget=token_budget, seed=0, epoch=0):
+    for numbers in plan_epoch(*lengths_of(pairs), token_budget=token_budget, seed=0, epoch=0):
         batch = pairs_batch(pairs, numbers, special).to(device)
         total += float(translation_loss(model, batch, epsilon=0.0).plain)
         tokens += batch.targets
