@@ -104,7 +104,11 @@ class EncoderJob:
 
     def examples(self, batch: Batch) -> list[dict[str, Any]]:
         decode, names = self.data.tokenizer.decode, {"second": "pair"}
-        asked = {name: t for name, t in batch.tensors.items() if name.endswith(("labels", "score"))}
+        rest = {
+            name: tensor
+            for name, tensor in batch.tensors.items()
+            if name not in batch.real and not name.endswith(("_real", "_segments"))
+        }
         return [
             {
                 "example": batch.ids[i] if batch.ids else None,
@@ -112,7 +116,7 @@ class EncoderJob:
                     names.get(text, text): decode(batch[text][i][real[i]].tolist())
                     for text, real in batch.real.items()
                 },
-                **{name.removeprefix("text_"): t[i].tolist() for name, t in asked.items()},
+                **{name.removeprefix("text_"): t[i].tolist() for name, t in rest.items()},
             }
             for i in range(len(batch))
         ]

@@ -126,27 +126,25 @@ def survey_texts(
             report.total = report.kept = kept
             return Texts(data, seed, report, read, phrases, counts)
         data = with_columns(data, report)
-        found = Texts(data, seed, report, read, phrases, counts, characters)
-        check(found)
+        survey = Texts(data, seed, report, read, phrases, counts, characters)
+        check(survey)
     if data.valid_texts is None:
         texts.check(str(data.texts), report.kept, what, "data.valid_texts")
         refuse_few(str(data.texts), report.kept, what, "data.valid_texts")
-    return found
+    return survey
 
 
-def check_labels(texts: Texts, learner: str = "classifier", asked: str = "row") -> None:
+def check_labels(texts: Texts, learner: str = "classifier", unit: str = "row") -> None:
     """Neither one label for all nor one for each; those of the validation texts are among them."""
     data, counts, kept = texts.data, texts.counts, texts.report.kept
     other = "say which one holds the labels with --label-column (in a recipe: data.label)"
     if len(counts) < (1 if data.labels == "several" else 2):
-        label = (
-            f"every {asked} has the label {next(iter(counts))!r}" if counts else "no row has one"
-        )
+        label = f"every {unit} has the label {next(iter(counts))!r}" if counts else "no row has one"
         raise DataError(
             f"{data.texts}: {label}, a {learner} needs two or more labels; look at the column "
             f"{data.label!r}, or {other}"
         )
-    if len(counts) == kept >= ENOUGH and asked == "row" and data.labels == "one":
+    if len(counts) == kept >= ENOUGH and unit == "row" and data.labels == "one":
         raise DataError(
             f"{data.texts}: each of the {kept:,} rows has a label of its own in column "
             f"{data.label!r}: that is the column of something else, an id perhaps; {other}"

@@ -76,12 +76,12 @@ class Objective:
 
     def check_recipe(self, recipe: Recipe, where: str) -> None:
         """What can be said about a recipe before its data is read."""
-        for asked, keys in ((True, self.needs), (False, self.refuses)):
+        for needed, keys in ((True, self.needs), (False, self.refuses)):
             for dotted, why in keys.items():
                 section, key = dotted.split(".")
                 values = vars(recipe)[section]
                 is_usual = vars(values)[key] == vars(type(values))[key]  # a field's default
-                if is_usual is asked:
+                if is_usual is needed:
                     raise ConfigError(f"{where}: [{section}]: {key}: {why}")
         self.check(recipe, where)
 

@@ -123,12 +123,12 @@ def judge(
         several = labels.is_floating_point()
         answers.append((logits > 0 if several else logits.argmax(dim=-1)).cpu())
         truth.append((labels > 0 if several else labels).cpu())
-    asked, right = torch.cat(answers), torch.cat(truth)
+    answer, right = torch.cat(answers), torch.cat(truth)
     if right.dtype == torch.bool:
-        f1 = f1_micro(asked, right)
-        return Judged(total / count, float((asked == right).all(dim=1).float().mean()), f1, f1)
-    accuracy = float((asked == right).float().mean())
-    return Judged(total / count, accuracy, f1_macro(asked, right, logits.shape[-1]), accuracy)
+        f1 = f1_micro(answer, right)
+        return Judged(total / count, float((answer == right).all(dim=1).float().mean()), f1, f1)
+    accuracy = float((answer == right).float().mean())
+    return Judged(total / count, accuracy, f1_macro(answer, right, logits.shape[-1]), accuracy)
 
 
 def f1_micro(answers: Bool[Tensor, "n C"], truth: Bool[Tensor, "n C"]) -> float:

@@ -105,9 +105,9 @@ def found_again(
     total, right, count = 0.0, 0, 0
     for one in batches:
         batch = one.to(device)
-        asked = batch["text_labels"] != IGNORED
-        logits = model.token_logits(encoded(model, batch)[asked])
-        truth = batch["text_labels"][asked]
+        hidden = batch["text_labels"] != IGNORED
+        logits = model.token_logits(encoded(model, batch)[hidden])
+        truth = batch["text_labels"][hidden]
         total += float(smoothed_cross_entropy(logits, truth, 0.0).plain)
         right += int((logits.argmax(dim=-1) == truth).sum())
         count += len(truth)

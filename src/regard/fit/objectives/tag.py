@@ -23,7 +23,7 @@ from regard.training.objectives import Tagging
 
 def survey(recipe: Recipe) -> Texts:
     """Sentences whose words have tags."""
-    tags = partial(check_labels, learner="tagger", asked="word")
+    tags = partial(check_labels, learner="tagger", unit="word")
     data, seed = recipe.data, recipe.train.seed
     return survey_texts(data, seed, read=read_tags, phrases=tagged_phrases, check=tags)
 
