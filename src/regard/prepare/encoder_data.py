@@ -80,8 +80,8 @@ def prepare_texts(
     write_json(run.spec, to_tables(spec))
     valid = list(texts.valid())
     ids = Kind(spec.vocabulary)
-    kinds = {"text": ids, "first": Kind(limit + 1, ragged=False)}
-    kinds |= {name: ids if kind is None else kind for name, kind in columns.items()}
+    kinds = {"text": ids, "first": Kind(max(limit + 1, spec.vocabulary), ragged=False)}
+    kinds |= {name: own or ids for name, own in columns.items()}
     with progress_bar("encoding", None) as bar:
 
         def encoded(rows: Iterable[Labelled]) -> Iterator[Row]:
