@@ -9,6 +9,7 @@ from regard.bundle.generation_settings import Settings
 from regard.decode.hypothesis import Search
 from regard.engines.engines import EngineRequest
 from regard.model.transformer import Transformer
+from regard.runs.objectives import OBJECTIVES
 from regard.text.tokenizer import Tokenizer
 
 
@@ -26,7 +27,7 @@ def model_of(transformer: Transformer, tokenizer: Tokenizer, search: Search) -> 
     """As a run that translates would give it, on torch."""
     bundle = Bundle("run", Path("none"))
     vars(bundle).update(
-        objective="translate",
+        objective=OBJECTIVES["translate"],
         spec=transformer.spec,
         tokenizer=tokenizer,
         settings=Settings(search=search),

@@ -57,7 +57,7 @@ def test_the_count_agrees_with_torchs_own_counter(bench: Path, batch: Batch) -> 
 
     one = make_batch([([5, 6, 7, 8], [9, 10])], Special())  # without padding
     with FlopCounterMode(display=False) as counter:
-        Transformer(SPEC).eval()(one.source, one.target_in, one.source_real)
+        Transformer(SPEC).eval()(one["source"], one["target_in"], one["source_real"])
     # It counts the whole square of look-ahead attention: 3·3 pairs instead of 3·4/2.
     unseen = 2 * 2 * SPEC.d_model * 3
     work = operations(SPEC, np.array([5]), np.array([3]))
@@ -71,12 +71,12 @@ def test_the_plan_file_keeps_arrays_and_masks(bench: Path, batch: Batch, tmp_pat
     write_plan(tmp_path / "plan.npz", train=[batch, other], valid=[other])
     train, valid = (read_plan(tmp_path / "plan.npz", name) for name in ("train", "valid"))
     assert len(train) == 2 and len(valid) == 1
-    assert train[0].source.tolist() == [[5, 6, 7, 8, 2], [11, 2, 0, 0, 0], [15, 16, 2, 0, 0]]
-    assert train[0].source_real.sum(1).tolist() == [5, 2, 3]
-    assert train[0].target_in.tolist() == [[1, 9, 10, 0], [1, 12, 13, 14], [1, 17, 0, 0]]
-    assert train[0].target_out.tolist() == [[9, 10, 2, 0], [12, 13, 14, 2], [17, 2, 0, 0]]
-    assert train[0].target_real.dtype == torch.bool
-    assert train[1].target_out.tolist() == valid[0].target_out.tolist() == [[9, 10, 2]]
+    assert train[0]["source"].tolist() == [[5, 6, 7, 8, 2], [11, 2, 0, 0, 0], [15, 16, 2, 0, 0]]
+    assert train[0]["source_real"].sum(1).tolist() == [5, 2, 3]
+    assert train[0]["target_in"].tolist() == [[1, 9, 10, 0], [1, 12, 13, 14], [1, 17, 0, 0]]
+    assert train[0]["target_out"].tolist() == [[9, 10, 2, 0], [12, 13, 14, 2], [17, 2, 0, 0]]
+    assert train[0]["target_real"].dtype == torch.bool
+    assert train[1]["target_out"].tolist() == valid[0]["target_out"].tolist() == [[9, 10, 2]]
 
 
 def job(peer: str, **options: Any) -> Any:

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 from regard.draw.figure.loss_curve import loss_curve_png
-from regard.runs.curves import SCORES, UNITS, points_of_log, score_key
+from regard.runs.curves import points_of_log, score_key
+from regard.runs.objectives import OBJECTIVES, score_names
 
 
 def draw(log: Path, title: str, picture: Path) -> None:
@@ -26,8 +27,8 @@ def draw(log: Path, title: str, picture: Path) -> None:
         [row["learning_rate"] for row in steps],
         title=title,
         name=log.stem,
-        score_name=SCORES.get(score, ""),
-        unit=UNITS["translate"],
+        score_name=score_names().get(score, ""),
+        unit=OBJECTIVES["translate"].unit,
     )
 
 

@@ -18,7 +18,7 @@ ARRAYS = ("source", "source_real", "target_in", "target_out", "target_real")
 def write_plan(path: Path, **sets: Sequence[Batch]) -> None:
     """Write the batches of some sets, `train` and `valid`."""
     arrays = {
-        f"{name}-{number:04d}-{field}": vars(batch)[field].numpy()
+        f"{name}-{number:04d}-{field}": batch[field].numpy()
         for name, batches in sets.items()
         for number, batch in enumerate(batches)
         for field in ARRAYS
@@ -31,6 +31,6 @@ def read_plan(path: Path, name: str) -> list[Batch]:
     with np.load(path, allow_pickle=False) as file:
         numbers = sorted({key.split("-")[1] for key in file.files if key.startswith(f"{name}-")})
         return [
-            Batch(**{field: torch.from_numpy(file[f"{name}-{n}-{field}"]) for field in ARRAYS})
+            Batch({field: torch.from_numpy(file[f"{name}-{n}-{field}"]) for field in ARRAYS})
             for n in numbers
         ]

@@ -53,5 +53,5 @@ class Loop:
         return self._cross_entropy(batch, reduction="sum").item()
 
     def _cross_entropy(self, batch: Batch, **options: Any) -> Tensor:
-        truth = batch.target_out.masked_fill(~batch.target_real, IGNORED)
+        truth = batch["target_out"].masked_fill(~batch["target_real"], IGNORED)
         return F.cross_entropy(self._logits(batch).flatten(0, 1), truth.flatten(), **options)

@@ -30,10 +30,10 @@ def learner(job: TrainJob) -> Loop:
 
     def logits(batch: Batch) -> Tensor:
         found: Tensor = model(
-            input_ids=batch.source,
-            attention_mask=batch.source_real.long(),
-            decoder_input_ids=batch.target_in,
-            decoder_attention_mask=batch.target_real.long(),
+            input_ids=batch["source"],
+            attention_mask=batch["source_real"].long(),
+            decoder_input_ids=batch["target_in"],
+            decoder_attention_mask=batch["target_real"].long(),
             use_cache=False,
         ).logits
         return found

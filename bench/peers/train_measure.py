@@ -88,7 +88,7 @@ def measure(job: TrainJob) -> Trained:
 
 def _validated(learner: Learner, plan: Path) -> float:
     batches = read_plan(plan, "valid")
-    tokens = sum(int(batch.target_real.sum()) for batch in batches)
+    tokens = sum(int(batch["target_real"].sum()) for batch in batches)
     with torch.inference_mode():
         return sum(learner.loss(batch) for batch in batches) / tokens
 

@@ -51,14 +51,14 @@ class Translator(nn.Module):
         return self.dropout(self.embedding(ids) * self.scale + self.positions[: ids.shape[1]])
 
     def forward(self, batch: Batch) -> Tensor:
-        length = batch.target_in.shape[1]
+        length = batch["target_in"].shape[1]
         x = self.transformer(
-            self._embedded(batch.source),
-            self._embedded(batch.target_in),
+            self._embedded(batch["source"]),
+            self._embedded(batch["target_in"]),
             tgt_mask=torch.ones(length, length, dtype=torch.bool).triu(1),
-            src_key_padding_mask=~batch.source_real,
-            tgt_key_padding_mask=~batch.target_real,
-            memory_key_padding_mask=~batch.source_real,
+            src_key_padding_mask=~batch["source_real"],
+            tgt_key_padding_mask=~batch["target_real"],
+            memory_key_padding_mask=~batch["source_real"],
         )
         return F.linear(x, self.embedding.weight)
 

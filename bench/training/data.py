@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from plan import write_plan
 
-from regard.data.batch import Batch, make_batch
 from regard.data.buckets import BatchOrder, plan_epoch
-from regard.data.store import PairStore
-from regard.prepare.pairs import prepare, survey
+from regard.prepare.epochs import lengths_of, pairs_batch
+from regard.prepare.pairs import prepare, survey_pairs
 from regard.runs.folder import Run
 from regard.runs.recipe import make_recipe
-from regard.text.special import Special
 
 SEED = 1
 
@@ -57,30 +55,20 @@ def make_lessons(corpus: Corpus, pieces: int, budget: int, steps: int, work: Pat
     recipe = make_recipe({"data": files, "tokenizer": {"size": pieces}}, "bench")
     run = Run(work / "run")
     run.folder.mkdir(parents=True)
-    data = prepare(run, recipe, survey(recipe.data, SEED))
+    data = prepare(run, recipe, survey_pairs(recipe.data, SEED))
     special, pairs = data.tokenizer.special, data.train
-    order = BatchOrder(pairs.source_lengths, pairs.target_lengths, budget, SEED).start_at()
-    train = [_batch(pairs, next(order).examples, special) for _ in range(steps)]
+    order = BatchOrder(*lengths_of(pairs), budget, SEED).start_at()
+    train = [pairs_batch(pairs, next(order).examples, special) for _ in range(steps)]
     valid = [
-        _batch(data.valid, numbers, special)
-        for numbers in plan_epoch(
-            data.valid.source_lengths,
-            data.valid.target_lengths,
-            token_budget=budget,
-            seed=SEED,
-            epoch=0,
-        )
+        pairs_batch(data.valid, numbers, special)
+        for numbers in plan_epoch(*lengths_of(data.valid), token_budget=budget, seed=SEED, epoch=0)
     ]
     plan = work / "plan.npz"
     write_plan(plan, train=train, valid=valid)
     return Lessons(
         plan,
         data.tokenizer.size,
-        [batch.source_real.sum(1).numpy() for batch in train],
-        [batch.target_real.sum(1).numpy() for batch in train],
-        sum(batch.source.numel() + batch.target_in.numel() for batch in train),
+        [batch["source_real"].sum(1).numpy() for batch in train],
+        [batch["target_real"].sum(1).numpy() for batch in train],
+        sum(batch["source"].numel() + batch["target_in"].numel() for batch in train),
     )
-
-
-def _batch(pairs: PairStore, numbers: NDArray[np.int64], special: Special) -> Batch:
-    return make_batch([pairs[int(i)] for i in numbers], special)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from regard.data.batch import IGNORED
 from regard.data.noise import Masking
-from regard.data.text_batch import IGNORED
 
 MASK = 4
 ORDINARY = np.arange(5, 105)

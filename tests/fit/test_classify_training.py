@@ -21,9 +21,8 @@ from halting import digest, forget_steps, go, go_with_halts
 from regard.api.model import load
 from regard.cli.main import group
 from regard.convert.convert import convert
-from regard.data.text_batch import TextBatch
 from regard.errors import CheckpointError, ConfigError, DataError, MisuseError
-from regard.fit.encoder_validate import f1_macro, f1_micro
+from regard.fit.objectives.classify import f1_macro, f1_micro
 from regard.fit.train import Request
 from regard.runs.folder import Run
 from regard.runs.log import read_log
@@ -379,9 +378,3 @@ def test_our_tokenizer_frames_texts_for_an_encoder(kind: str, tmp_path: Path) ->
     assert list(both.segments) == [0] * (len(cat) + 2) + [1] * (len(dog) + 1)
     assert framed.roles["mask"] == tokenizer.size and framed.roles["pad"] == special.pad
     assert tokenizer.size in framed.encode("the <mask> sat").ids
-
-
-def test_text_batches_move_whole() -> None:
-    zeros = torch.zeros(2, 3, dtype=torch.long)
-    batch = TextBatch(zeros, zeros == 0, zeros, torch.tensor([0, 1]), (5, 6))
-    assert batch.to("meta").source.device.type == "meta" and batch.to("cpu").ids == (5, 6)

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 import regard
 from fit.test_classify_training import ask, fresh, texts
 from halting import digest, go, go_with_halts
-from regard.data.text_batch import TextBatch, lay_out
+from regard.data.batch import text_batch
 from regard.errors import ConfigError
 from regard.fit.train import Request
 from regard.model.presets import preset
@@ -21,11 +21,10 @@ from regard.training.objectives import (
     Distillation,
     encoded,
     hidden_loss,
-    packed,
     soft_loss,
-    unpacked,
 )
 from regard.training.teacher import save_teacher
+from regard.training.worker_process import packed, unpacked
 
 
 def test_soft_targets_are_torchs_divergence() -> None:
@@ -62,15 +61,17 @@ def encoder(layers: int, seed: int) -> Transformer:
 def test_the_loss_is_the_sum_of_its_parts(tmp_path: Path) -> None:
     teacher, student = encoder(4, 1), encoder(2, 2)
     save_teacher(teacher, tmp_path / "teacher")
-    source, real, segments = lay_out([[1, 7, 9, 2], [1, 8, 2]], [4, 3], pad=0)
-    batch = TextBatch(source, real, segments, torch.tensor([2, 0]))
+    batch = text_batch([[1, 7, 9, 2], [1, 8, 2]], [4, 3], pad=0)
+    batch = batch.having(labels=torch.tensor([2, 0]))
     objective = Distillation(str(tmp_path / "teacher"), 3.0, labels=0.5, soft=2.0, hidden=0.25)
     assert unpacked(packed(objective)) == objective
     found = objective(student, batch)
     hard = Classification()(student, batch)
     mine, theirs = encoded(student, batch), encoded(teacher.eval(), batch)
     soft = soft_loss(student.answer(mine), teacher.answer(theirs), 3.0)
-    expected = 0.5 * hard.smoothed + 2.0 * soft + 0.25 * hidden_loss(mine, theirs, real)
+    expected = (
+        0.5 * hard.smoothed + 2.0 * soft + 0.25 * hidden_loss(mine, theirs, batch["text_real"])
+    )
     torch.testing.assert_close(found.smoothed, expected)
     torch.testing.assert_close(found.plain, hard.plain)  # what validation measures too
     found.smoothed.backward()

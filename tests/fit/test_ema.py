@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from halting import ask, digest, go, go_with_halts
 from regard.checkpoint.native import folder_name
 from regard.errors import ConfigError
-from regard.fit.validate import Validation
+from regard.fit.objectives.translate import Validation
 from regard.runs.folder import Run
 from regard.runs.sections import TrainSection
 
@@ -26,7 +26,7 @@ def test_it_can_become_the_final_weights(tmp_path: Path, monkeypatch: pytest.Mon
     def better_each_time(*_: object) -> Validation:
         return Validation(float(next(losses)), None)
 
-    monkeypatch.setattr("regard.fit.translation.validate", better_each_time)
+    monkeypatch.setattr("regard.fit.objectives.translate.validate", better_each_time)
     lines = go(ask(tmp_path, *KEYS, steps=16))
     run = Run(tmp_path / "run")
     assert any(

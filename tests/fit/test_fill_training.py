@@ -15,9 +15,9 @@ from halting import digest, go, go_with_halts
 from regard.answer.pseudo_perplexity import pseudo_perplexity
 from regard.checkpoint.published import load_published
 from regard.convert.convert import convert
-from regard.data.text_batch import IGNORED, TextBatch, lay_out
+from regard.data.batch import IGNORED, text_batch
 from regard.errors import ConfigError, MisuseError
-from regard.fit.encoder_job import masking_of
+from regard.fit.objectives.fill import masking_of
 from regard.fit.train import Request
 from regard.runs.log import read_log
 from regard.runs.sections import DataSection
@@ -120,12 +120,13 @@ def test_loss_and_pseudo_perplexity_are_those_of_transformers(tmp_path: Path) ->
     theirs = folders.bert(tmp_path / "m", "MaskedLM").eval()
     ours = load_published(tmp_path / "m").eval()
     rows = [[2, 9, 10, 11, 3], [2, 12, 13, 3]]
-    source, real, segments = lay_out(rows, [5, 4], pad=0)
-    labels = torch.full_like(source, IGNORED)
+    batch = text_batch(rows, [5, 4], pad=0)
+    labels = torch.full_like(batch["text"], IGNORED)
     labels[0, 2], labels[1, 1] = 10, 12
-    source[0, 2] = 4
-    given = {"input_ids": source, "attention_mask": real.long(), "labels": labels}
-    found = Filling()(ours, TextBatch(source, real, segments, labels)).smoothed / 2
+    batch["text"][0, 2] = 4
+    real = batch["text_real"].long()
+    given = {"input_ids": batch["text"], "attention_mask": real, "labels": labels}
+    found = Filling()(ours, batch.having(text_labels=labels)).smoothed / 2
     torch.testing.assert_close(found, theirs(**given).loss, atol=1e-5, rtol=1e-5)
     total, count = 0.0, 0  # one token at a time, by their model
     for row in rows:

@@ -1,15 +1,17 @@
 """What is said before the first step, and what is refused."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import toy
 from regard.checkpoint.files import read_json
 from regard.config import build
-from regard.data.store import write_store
+from regard.data.store import Kind, Store, write_store
 from regard.errors import MisuseError
 from regard.fit import preflight
 from regard.fit.preflight import (
@@ -24,6 +26,7 @@ from regard.fit.preflight import (
 from regard.fit.train import Request, train
 from regard.model.presets import preset
 from regard.model.spec import Spec
+from regard.prepare.epochs import lengths_of
 from regard.prepare.pairs import Prepared
 from regard.runs.recipe import make_recipe
 from regard.runs.sections import TrainSection
@@ -138,11 +141,16 @@ def test_checkpoints_take_what_was_said(tmp_path: Path) -> None:
     assert 0.9 * real < estimate < 2.2 * real
 
 
+def stored(folder: Path, pairs: Sequence[tuple[Any, Any]], size: int) -> Store:
+    rows = ({"source": source, "target": target} for source, target in pairs)
+    return write_store(folder, dict.fromkeys(("source", "target"), Kind(size)), rows)
+
+
 def test_padding_and_the_largest_batch_by_hand(tmp_path: Path) -> None:
     """Lengths 1 and 3 on both sides in one batch: 4 + 4 positions wide, 4 of 16 are padding."""
     pairs = [([5], [6]), ([5, 6, 7], [7, 8, 9])]
-    store = write_store(tmp_path / "s", iter(pairs), 320)
-    lengths = store.source_lengths, store.target_lengths
+    store = stored(tmp_path / "s", pairs, 320)
+    lengths = lengths_of(store)
     found = shapes_of(lengths, SPEC, TrainSection(token_budget=100))
     assert (found.batches, found.tokens) == (1, 12)
     assert found.padding == pytest.approx(4 / 16)
@@ -159,7 +167,7 @@ def test_coverage_by_hand(tmp_path: Path) -> None:
     valid = [("a zebra", "c")]
     stores = []
     for name, pairs in (("t", train_pairs), ("v", [tuple(map(tokenizer.encode, valid[0]))])):
-        stores.append(write_store(tmp_path / name, iter(pairs), tokenizer.size))
+        stores.append(stored(tmp_path / name, pairs, tokenizer.size))
     found = coverage(Prepared(tokenizer, stores[0], stores[1], valid))
     assert (found.tokens, found.words, found.unknown, found.unseen) == (3, 3, 1, 1)
 
@@ -167,7 +175,7 @@ def test_coverage_by_hand(tmp_path: Path) -> None:
 def test_bytes_of_rare_characters_are_counted(tmp_path: Path) -> None:
     tokenizer = Tokenizer.train(["aber der Hund"] * 3, "bytes", 270)
     ids = tokenizer.encode("aब")  # a letter of three bytes that no text of training holds
-    store = write_store(tmp_path / "s", iter([(ids, ids)]), tokenizer.size)
+    store = stored(tmp_path / "s", [(ids, ids)], tokenizer.size)
     found = coverage(Prepared(tokenizer, store, store, [("aब", "aब")]))
     assert found.bytewise == 6 and found.unknown == 0 and found.unseen == 0
     assert found.tokens == 2 * len(ids)

@@ -13,10 +13,9 @@ from torch import nn
 import regard
 from fit.test_classify_training import OWN, fresh
 from halting import digest, go, go_with_halts
-from regard.data.batch import pad_rows
-from regard.data.pair_batch import PairBatch
+from regard.data.batch import Batch, pad_rows
 from regard.errors import ConfigError, DataError, MisuseError
-from regard.fit.similar_job import spearman
+from regard.fit.objectives.similar import spearman
 from regard.fit.train import Request
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
@@ -24,14 +23,16 @@ from regard.runs.log import read_log
 from regard.runs.recipe import make_recipe
 from regard.training.compute import Compute
 from regard.training.data_parallel import Crew
-from regard.training.objectives import Similarity, packed, unpacked
+from regard.training.objectives import Similarity
 from regard.training.shared import can_share
+from regard.training.worker_process import packed, unpacked
 
 
-def pair_batch() -> PairBatch:
-    first = pad_rows([[1, 7, 9, 2], [1, 8, 2], [1, 5, 6, 7, 2]], 0)
-    second = pad_rows([[1, 7, 2], [1, 11, 12, 2], [1, 9, 2]], 0)
-    return PairBatch(*first, *second, torch.tensor([1.0, 0.2, 0.5]), (3, 4, 5))
+def pair_batch() -> Batch:
+    text, text_real = pad_rows([[1, 7, 9, 2], [1, 8, 2], [1, 5, 6, 7, 2]], 0)
+    second, second_real = pad_rows([[1, 7, 2], [1, 11, 12, 2], [1, 9, 2]], 0)
+    tensors = {"text": text, "text_real": text_real, "second": second, "second_real": second_real}
+    return Batch({**tensors, "score": torch.tensor([1.0, 0.2, 0.5])}, (3, 4, 5))
 
 
 def encoder() -> Transformer:
@@ -42,11 +43,12 @@ def encoder() -> Transformer:
     return Transformer(spec, seed=1).double().eval()
 
 
-def vectors(model: Transformer, batch: PairBatch) -> tuple[torch.Tensor, torch.Tensor]:
+def vectors(model: Transformer, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
     """Each text alone, without padding: the mean of its tokens' vectors."""
     found = []
-    for ids, real in ((batch.source, batch.real), (batch.second, batch.second_real)):
-        rows = [model.encode(i[r][None])[0].mean(dim=0) for i, r in zip(ids, real, strict=True)]
+    for text, real in (("text", batch["text_real"]), ("second", batch["second_real"])):
+        both = zip(batch[text], real, strict=True)
+        rows = [model.encode(i[r][None])[0].mean(dim=0) for i, r in both]
         found.append(torch.stack(rows))
     return found[0], found[1]
 
@@ -54,7 +56,7 @@ def vectors(model: Transformer, batch: PairBatch) -> tuple[torch.Tensor, torch.T
 def test_a_score_is_torchs_mean_square_of_cosines() -> None:
     model, batch = encoder(), pair_batch()
     cosines = nn.CosineSimilarity(dim=-1)(*vectors(model, batch))
-    expected = nn.MSELoss(reduction="sum")(cosines, batch.scores.double())
+    expected = nn.MSELoss(reduction="sum")(cosines, batch["score"].double())
     torch.testing.assert_close(Similarity()(model, batch).smoothed, expected)
 
 

@@ -20,10 +20,10 @@ from regard.answer.tag import Tag
 from regard.checkpoint.published import load_published
 from regard.cli.main import group
 from regard.convert.convert import convert
-from regard.data.text_batch import IGNORED, TextBatch, lay_out
+from regard.data.batch import IGNORED, text_batch
 from regard.errors import ConfigError, DataError, MisuseError
-from regard.fit.encoder_job import tags_of
-from regard.fit.encoder_validate import judge
+from regard.fit.objectives.classify import judge
+from regard.fit.objectives.tag import tags_of
 from regard.fit.train import Request
 from regard.runs.log import read_log
 from regard.runs.recipe import make_recipe
@@ -150,14 +150,15 @@ def test_the_loss_is_that_of_transformers(family: str, tmp_path: Path) -> None:
     theirs = folders.bert(tmp_path / "m", "TokenClassification", family, num_labels=5).eval()
     ours = load_published(tmp_path / "m").eval()
     rows, tags = [[2, 9, 10, 11, 3], [2, 12, 13, 3]], [[0, 1, 0, 5, 0], [0, 3, 2, 0]]
-    source, real, segments = lay_out(rows, [5, 4], pad=0)
-    labels = tags_of(tags, source.shape[1])
+    batch = text_batch(rows, [5, 4], pad=0)
+    labels = tags_of(tags, batch["text"].shape[1])
     i = IGNORED
     assert labels.tolist() == [[i, 0, i, 4, i], [i, 2, 1, i, i]]
-    batch = TextBatch(source, real, segments, labels)
-    out = theirs(input_ids=source, attention_mask=real.long(), labels=labels)
+    batch = batch.having(text_labels=labels)
+    real = batch["text_real"].long()
+    out = theirs(input_ids=batch["text"], attention_mask=real, labels=labels)
     loss = Tagging()(ours, batch)
-    assert batch.per_token and batch.targets == 4
+    assert batch.targets == 4
     torch.testing.assert_close(loss.plain / 4, out.loss.detach(), atol=1e-5, rtol=1e-5)
     smoothed = F.cross_entropy(
         out.logits.flatten(0, 1), labels.flatten(), ignore_index=i, label_smoothing=0.1

@@ -10,7 +10,7 @@ from halting import ask, digest, go, go_with_halts
 from regard.api.model import load
 from regard.checkpoint.native import load_weights, read_json
 from regard.errors import CheckpointError, ConfigError, MisuseError
-from regard.fit.jobs import job_of
+from regard.fit.job import doers_of
 from regard.fit.train import Request
 from regard.fit.trainer import Fit
 from regard.fit.warm_start import take_weights
@@ -102,7 +102,7 @@ def test_a_changed_start_is_not_taken_up_silently(tmp_path: Path, toy_run: Path)
             file.unlink()
         step.rmdir()
     recipe = make_recipe(read_json(second.recipe), "recipe")
-    fit = Fit(second, recipe, job_of(second, recipe))
+    fit = Fit(second, recipe, doers_of(recipe).load(second, recipe))
     fit.resume(print)
     model = Transformer(fit.model.spec, seed=recipe.train.seed)
     take_weights(model, first.folder)
@@ -113,4 +113,4 @@ def test_a_changed_start_is_not_taken_up_silently(tmp_path: Path, toy_run: Path)
     if all(torch.equal(best[name], mine[name]) for name in best):
         go(Request(resume=first.folder, assignments=["train.steps=4"]))
     with pytest.raises(CheckpointError, match="not those that this run began with"):
-        Fit(second, recipe, job_of(second, recipe)).resume(print)
+        Fit(second, recipe, doers_of(recipe).load(second, recipe)).resume(print)

@@ -69,15 +69,15 @@ def plain_loss(of: Transformer) -> Tensor:
     """Mean over the target tokens, by torch's own cross-entropy."""
     one = batch()
     with plain_kernels():
-        logits = of(one.source, one.target_in, one.source_real)
-    truth = one.target_out[one.target_real]
-    return F.cross_entropy(logits[one.target_real], truth, label_smoothing=0.1)
+        logits = of(one["source"], one["target_in"], one["source_real"])
+    truth = one["target_out"][one["target_real"]]
+    return F.cross_entropy(logits[one["target_real"]], truth, label_smoothing=0.1)
 
 
 def logits(of: Transformer) -> Tensor:
     one = batch()
     with torch.no_grad():
-        found: Tensor = of(one.source, one.target_in, one.source_real)
+        found: Tensor = of(one["source"], one["target_in"], one["source_real"])
     return found
 
 

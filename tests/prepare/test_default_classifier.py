@@ -16,7 +16,7 @@ from regard.runs.sections import DataSection
 def chosen(rows: int, characters: int = 70, **options: Any) -> dict[str, Any]:
     report = Report(total=rows, kept=rows)
     data = DataSection(texts=Path("t.csv"))
-    texts = Texts(data, 1, report, Counter("ab"), characters=rows * characters)
+    texts = Texts(data, 1, report, counts=Counter("ab"), characters=rows * characters)
     return chosen_text_tables(texts, options.get("minutes"), options.get("further", False))
 
 

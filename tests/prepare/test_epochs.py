@@ -9,12 +9,13 @@ import pytest
 from halting import ask, digest, go, go_with_halts
 from regard.api.model import load
 from regard.checkpoint.native import folder_name, read_json
-from regard.data.store import PairStore
+from regard.data.store import Store
 from regard.errors import ConfigError, DataError
 from regard.prepare.epochs import Epochs
 from regard.prepare.pairs import Prepared, load_prepared
 from regard.runs.folder import Run
-from regard.runs.recipe import Recipe, make_recipe
+from regard.runs.recipe import make_recipe
+from regard.runs.sections import Recipe
 from regard.text.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.end_to_end
@@ -37,8 +38,9 @@ def recipe(run: Run) -> Recipe:
     return make_recipe(read_json(run.recipe), "recipe")
 
 
-def ids(store: PairStore) -> list[tuple[list[int], list[int]]]:
-    return [(store[i][0].tolist(), store[i][1].tolist()) for i in range(len(store))]
+def ids(store: Store) -> list[tuple[list[int], list[int]]]:
+    both = store["source"], store["target"]
+    return [(both[0][i].tolist(), both[1][i].tolist()) for i in range(len(store))]
 
 
 def test_pieces_change_and_texts_do_not(tmp_path: Path, data: Prepared, recipe: Recipe) -> None:
@@ -55,12 +57,12 @@ def test_pieces_change_and_texts_do_not(tmp_path: Path, data: Prepared, recipe: 
 def test_a_pair_that_becomes_too_long_keeps_its_pieces(
     tmp_path: Path, data: Prepared, recipe: Recipe
 ) -> None:
-    most = int(max(data.train.source_lengths.max(), data.train.target_lengths.max()))
+    most = int(max(data.train["source"].lengths.max(), data.train["target"].lengths.max()))
     short = replace(recipe, data=replace(recipe.data, max_tokens=most))
     store = Epochs(short, data, tmp_path).pairs_of(0)
-    assert max(store.source_lengths.max(), store.target_lengths.max()) <= most
+    assert max(store["source"].lengths.max(), store["target"].lengths.max()) <= most
     longest = Epochs(recipe, data, tmp_path / "free").pairs_of(0)
-    assert max(longest.source_lengths.max(), longest.target_lengths.max()) > most
+    assert max(longest["source"].lengths.max(), longest["target"].lengths.max()) > most
 
 
 def test_neither_validation_nor_the_saved_tokenizer_drops_anything(

@@ -37,7 +37,7 @@ def test_parts_stand_in_a_row_with_their_weights_and_tags(tmp_path: Path) -> Non
         21,
     )
     assert own.pairs + web.pairs == len(data.train)
-    texts = [data.tokenizer.decode(data.train[own.pairs + i][0]) for i in range(21)]
+    texts = [data.tokenizer.decode(data.train["source"][own.pairs + i]) for i in range(21)]
     assert texts == [f"WEB {source}" for source, _ in rows]
     assert "  web.tsv: 21 lines read, 21 kept, 0 left out." in lines
     assert any("web.tsv: 10 of an epoch's examples (21 pairs, weight 0.5)" in x for x in lines)

@@ -265,21 +265,21 @@ def test_ages() -> None:
 
 def test_curves_are_those_of_the_log(toy_run: Path, tmp_path: Path) -> None:
     records = read_log(toy_run / "log.jsonl")
-    (loss,) = read_curves([toy_run], "loss")
+    (loss,) = read_curves([Run(toy_run)], "loss")
     assert loss.checks == [(r["step"], r["loss"]) for r in records if r["kind"] == "validation"]
     assert [step for step, _ in loss.steps] == [1, 10, 20, 30]
-    (rate,) = read_curves([toy_run], "rate")
+    (rate,) = read_curves([Run(toy_run)], "rate")
     assert rate.steps[0][1] == next(r["learning_rate"] for r in records if r["kind"] == "train")
     other = tmp_path / "x" / toy_run.name
     shutil.copytree(toy_run, other)
-    assert [c.name for c in read_curves([toy_run, other], "bleu")] == [
+    assert [c.name for c in read_curves([Run(toy_run), Run(other)], "bleu")] == [
         f"{toy_run.parent.name}/{toy_run.name}",
         f"x/{toy_run.name}",
     ]
     (other / "log.jsonl").write_text("")
     Run(other).update_info(log_sha256="")
     with pytest.raises(DataError, match="holds no loss to draw"):
-        read_curves([other], "loss")
+        read_curves([Run(other)], "loss")
 
 
 @pytest.mark.parametrize("what", ["loss", "score", "bleu", "rate"])
@@ -312,10 +312,10 @@ def test_runs_with_nothing_in_common_are_titled_one_by_one(toy_run: Path, tmp_pa
     recipe = read_json(other.recipe)
     recipe["data"] |= {"source": "/x/b.en", "target": "/x/b.hi"}
     write_json(other.recipe, recipe)
-    both = in_one_picture(read_curves([toy_run, other.folder], "loss"), "loss")
+    both = in_one_picture(read_curves([Run(toy_run), other], "loss"), "loss")
     assert both.title == "2 runs compared" and both.columns == 1
     assert both.series[1][0].startswith("other  (Translation: b.en → b.hi, ")
-    same = in_one_picture(read_curves([toy_run, toy_run], "loss"), "loss")
+    same = in_one_picture(read_curves([Run(toy_run), Run(toy_run)], "loss"), "loss")
     assert same.title.startswith("Translation: a.en → a.de")
 
 

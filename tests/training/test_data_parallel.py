@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.data.batch import Batch, make_batch, split_batch
+from regard.data.batch import Batch, make_batch
 from regard.errors import TrainingError
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
@@ -269,15 +269,17 @@ def test_shares_in_other_memory_or_in_turn_are_the_same_bits(
 @pytest.mark.parametrize("parts", [1, 2, 3, 7, 20])
 def test_split_keeps_every_pair_and_shares_the_tokens(parts: int) -> None:
     whole = make_batch(pairs(), Special(), range(len(LENGTHS)))
-    found = split_batch(whole, parts)
+    found = whole.split(parts)
     assert len(found) <= parts
     assert [i for part in found for i in part.ids] == list(range(len(LENGTHS)))
     assert sum(part.tokens for part in found) == whole.tokens
     for part in found:
-        assert bool(part.source_real.any(dim=0).all()) and bool(part.target_real.any(dim=0).all())
+        assert bool(part["source_real"].any(dim=0).all()) and bool(
+            part["target_real"].any(dim=0).all()
+        )
         made = make_batch([pairs()[i] for i in part.ids], Special())
         for name in ("source", "source_real", "target_in", "target_out", "target_real"):
-            assert torch.equal(vars(part)[name], vars(made)[name])
+            assert torch.equal(part[name], made[name])
     longest = max(s + t + 2 for s, t in LENGTHS)
     ends = [0]
     for part in found:

@@ -65,10 +65,10 @@ class Memory:
         self.most, self.computed = most, []
 
     def __call__(self, model: Transformer, part: Batch) -> Loss:
-        cells = part.source.numel() + part.target_in.numel()
+        cells = part["source"].numel() + part["target_in"].numel()
         if cells > self.most:
             raise TOO_MUCH
-        self.computed.append(len(part.source))
+        self.computed.append(len(part))
         return translation_loss(model, part, 0.1)
 
 
@@ -172,9 +172,9 @@ def test_parts_within_some_cells() -> None:
     (part,) = parts_of([batch()], 1)
     smaller = part.within(25)
     assert [p.start for p in smaller] == sorted(p.start for p in smaller)
-    assert sum(len(p.batch.source) for p in smaller) == 7
+    assert sum(len(p.batch) for p in smaller) == 7
     assert all(p.cells <= 25 and p.rows == 7 and p.number == 0 for p in smaller)
-    assert torch.equal(torch.cat([p.batch.source for p in smaller]), part.batch.source)
+    assert torch.equal(torch.cat([p.batch["source"] for p in smaller]), part.batch["source"])
 
 
 @LINUX
@@ -275,7 +275,7 @@ def used_by_torch() -> int:
 
 def untrained(changes: Sequence[str]) -> dict[str, Tensor]:
     from regard.config import override
-    from regard.runs.recipe import spec_of
+    from regard.runs.sections import spec_of
 
     tables = override({"model": {"preset": "tiny", "norm_order": "pre"}}, changes)
     model = Transformer(spec_of(tables["model"], 320), seed=1)

@@ -25,10 +25,10 @@ def test_a_batch_is_the_sum_of_its_sentences() -> None:
 def test_equals_cross_entropy_of_the_models_logits() -> None:
     model = Transformer(preset("tiny", 12)).double().eval()
     batch = make_batch(PAIRS, Special())
-    logits = model(batch.source, batch.target_in, batch.source_real)
+    logits = model(batch["source"], batch["target_in"], batch["source_real"])
     expected = F.cross_entropy(
-        logits[batch.target_real], batch.target_out[batch.target_real], reduction="sum"
+        logits[batch["target_real"]], batch["target_out"][batch["target_real"]], reduction="sum"
     )
     got = translation_loss(model, batch, 0.0).plain
     assert float(got) == pytest.approx(float(expected.detach()), rel=1e-12)
-    assert torch.equal(batch.target_real.sum(1), torch.tensor([3, 5]))
+    assert torch.equal(batch["target_real"].sum(1), torch.tensor([3, 5]))

@@ -1,6 +1,7 @@
 """Losses of encoders against torch's own, and against `transformers` on the same weights."""
 
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from torch.nn import functional as F
 
 import folders
 from regard.checkpoint.published import load_published
-from regard.data.text_batch import TextBatch, lay_out
+from regard.data.batch import Batch, text_batch
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.training.compute import Compute
@@ -18,33 +19,30 @@ from regard.training.objectives import (
     Classification,
     Filling,
     classification_loss,
-    packed,
-    unpacked,
 )
 from regard.training.shared import can_share
+from regard.training.worker_process import is_known, packed, unpacked
 
 ROWS = [[2, 7, 9, 3, 11, 3], [2, 8, 3], [2, 5, 6, 10, 3], [2, 12, 13, 3, 14, 15, 3]]
 FIRST = [4, 3, 5, 4]  # tokens of the first text
 
 
-def batch(labels: torch.Tensor) -> TextBatch:
-    source, real, segments = lay_out(ROWS, FIRST, pad=0)
-    return TextBatch(source, real, segments, labels, ids=(4, 5, 6, 7))
+def batch(labels: torch.Tensor) -> Batch:
+    return text_batch(ROWS, FIRST, pad=0, ids=(4, 5, 6, 7)).having(labels=labels)
 
 
 def test_segments_begin_where_the_first_text_ends() -> None:
     made = batch(torch.tensor([0, 1, 2, 0]))
-    assert made.segments[0].tolist() == [0, 0, 0, 0, 1, 1, 0]
-    assert (
-        made.segments[1].tolist() == [0] * 7 and made.real[1].tolist() == [True] * 3 + [False] * 4
-    )
+    assert made["text_segments"][0].tolist() == [0, 0, 0, 0, 1, 1, 0]
+    assert made["text_segments"][1].tolist() == [0] * 7
+    assert made["text_real"][1].tolist() == [True] * 3 + [False] * 4
     assert (made.tokens, made.targets, made.cells) == (21, 4, 28)
 
 
 def test_one_class_is_torchs_cross_entropy() -> None:
     logits, labels = torch.randn(4, 3, dtype=torch.float64), torch.tensor([0, 2, 1, 1])
     for epsilon in (0.0, 0.3):
-        found = classification_loss(logits, batch(labels), epsilon)
+        found = classification_loss(logits, labels, epsilon)
         expected = F.cross_entropy(logits, labels, reduction="sum", label_smoothing=epsilon)
         torch.testing.assert_close(found.smoothed, expected)
         torch.testing.assert_close(found.plain, F.cross_entropy(logits, labels, reduction="sum"))
@@ -52,7 +50,7 @@ def test_one_class_is_torchs_cross_entropy() -> None:
 
 def test_several_classes_are_torchs_binary_cross_entropy() -> None:
     logits, labels = torch.randn(4, 5, dtype=torch.float64), torch.rand(4, 5).round()
-    found = classification_loss(logits, batch(labels), 0.0)
+    found = classification_loss(logits, labels, 0.0)
     expected = torch.nn.BCEWithLogitsLoss()(logits, labels.double())  # a mean over all 20
     torch.testing.assert_close(found.smoothed / 4, expected)
 
@@ -69,9 +67,10 @@ def test_loss_and_gradient_are_those_of_transformers(
     one = kind.startswith("single")
     labels = torch.tensor([0, 2, 1, 1]) if one else torch.rand(4, 3).round()
     made = batch(labels)
-    given = {"input_ids": made.source, "attention_mask": made.real.long(), "labels": labels}
+    given = {"input_ids": made["text"], "attention_mask": made["text_real"].long()}
+    given["labels"] = labels
     if family == "bert":
-        given["token_type_ids"] = made.segments
+        given["token_type_ids"] = made["text_segments"]
     expected = theirs(**given).loss
     expected.backward()
     found = Classification()(ours, made).smoothed / made.targets
@@ -122,16 +121,28 @@ def test_halves_are_the_rows_of_the_whole() -> None:
 
 
 def test_an_objective_travels_as_name_and_fields() -> None:
-    assert packed(Classification(0.25)) == {"name": "classify", "fields": {"smoothing": 0.25}}
+    told = packed(Classification(0.25))
+    assert told.pop("module") == "regard.training.objectives"
+    assert told == {"name": "Classification", "fields": {"smoothing": 0.25}}
     assert unpacked(packed(Filling(0.5))) == Filling(0.5)
+
+
+def test_only_a_loss_that_another_process_can_find_is_told() -> None:
+    @dataclass(frozen=True)
+    class Local(Classification):
+        """Of no module."""
+
+    assert is_known(Classification()) and not is_known(Local())
+    assert not is_known(lambda model, batch: Classification()(model, batch))
 
 
 def test_parts_are_as_narrow_as_their_rows() -> None:
     labels = torch.arange(28).view(4, 7)
-    made = batch(labels)
+    made = batch(torch.tensor([0, 1, 2, 0])).having(text_labels=labels)
     parts = made.split(2)
     assert [part.ids for part in parts] == [(4, 5, 6), (7,)]
     for part in parts:
-        width = int(part.real.sum(dim=1).max())
-        assert part.source.shape[1] == part.labels.shape[1] == width
-    assert torch.cat([part.real.sum(dim=1) for part in parts]).tolist() == list(map(len, ROWS))
+        width = int(part["text_real"].sum(dim=1).max())
+        assert part["text"].shape[1] == part["text_labels"].shape[1] == width
+        assert part["labels"].shape == (len(part),)  # of a text, not of its places
+    assert torch.cat([p["text_real"].sum(dim=1) for p in parts]).tolist() == list(map(len, ROWS))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from regard.data.text_batch import lay_out
+from regard.data.batch import lay_out
 from regard.model.transformer import Transformer
 from regard.text.codec import Encoded
 from regard.text.published import PublishedTokenizer

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
-from regard.data.text_batch import IGNORED, TextBatch, lay_out
+from regard.data.batch import IGNORED, Batch, text_batch
 from regard.model.transformer import Transformer
 from regard.training.objectives import Filling
 
@@ -43,16 +43,16 @@ def one_masked(
     mask: int,
     pad: int,
     token_budget: int,
-) -> Iterator[TextBatch]:
+) -> Iterator[Batch]:
     """Every row as often as it has tokens to ask for, one of them masked."""
     for row, begin in zip(rows, first, strict=True):
         places = [place for place, token in enumerate(row) if asked(token)]
         size = max(1, token_budget // len(row)) if row else 1
         for start in range(0, len(places), size):
             chosen = places[start : start + size]
-            source, real, segments = lay_out([row] * len(chosen), [begin] * len(chosen), pad)
-            labels = torch.full_like(source, IGNORED)
+            batch = text_batch([row] * len(chosen), [begin] * len(chosen), pad)
+            text, labels = batch["text"], torch.full_like(batch["text"], IGNORED)
             for number, place in enumerate(chosen):
-                labels[number, place] = source[number, place]
-                source[number, place] = mask
-            yield TextBatch(source, real, segments, labels)
+                labels[number, place] = text[number, place]
+                text[number, place] = mask
+            yield batch.having(text_labels=labels)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.bundle.codec import Codec, own_codec, published_codec
-from regard.bundle.encoder_file import OFFERS, EncoderFile, objective_of, read_encoder_file
+from regard.bundle.encoder_file import EncoderFile, read_encoder_file
 from regard.bundle.engine_choice import Choice, read_choice
 from regard.bundle.generation_settings import Settings, read_settings
 from regard.bundle.labels import Labels, read_labels
@@ -38,6 +38,7 @@ from regard.config import build
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.model.spec import Spec
 from regard.runs.folder import Run, typed
+from regard.runs.objectives import Objective, objective_of
 from regard.runs.recipe import make_recipe
 from regard.text.published import PublishedTokenizer, load_tokenizer
 from regard.text.tokenizer import Tokenizer
@@ -68,9 +69,14 @@ class Bundle:
         return Run(self.path)
 
     @cached_property
-    def objective(self) -> str:
-        """What a run was trained for; "" for what others have trained."""
-        return objective_of(self.run) if self.is_run else ""
+    def objective(self) -> Objective | None:
+        """What a run was trained for; None for what others have trained."""
+        return objective_of(self.run) if self.is_run else None
+
+    @property
+    def is_own_translator(self) -> bool:
+        """Whether it is a run of an encoder and a decoder, with regard's own tokenizer."""
+        return self.objective is not None and self.objective.model == "encoder-decoder"
 
     @cached_property
     def spec(self) -> Spec:
@@ -94,7 +100,7 @@ class Bundle:
     def family(self) -> str:
         """The name of its family; runs have "regard", or that of the encoder they began with."""
         if self.is_run:
-            return self.encoder_file.family if self.objective != "translate" else "regard"
+            return "regard" if self.is_own_translator else self.encoder_file.family
         return "llama" if self.kind == "llama2.c" else str(self.config.get("model_type", ""))
 
     @cached_property
@@ -111,8 +117,8 @@ class Bundle:
     @cached_property
     def tasks(self) -> tuple[str, ...]:
         """What it can be asked for, beside its logits."""
-        if self.is_run:
-            return ("translate",) if self.objective == "translate" else OFFERS[self.objective]
+        if self.objective is not None:
+            return self.objective.offers
         from regard.checkpoint.published import FAMILIES  # imports torch
 
         return FAMILIES[self.family].tasks(self.spec)
@@ -134,7 +140,7 @@ class Bundle:
         """Text ↔ ids; None where it has no files for that."""
         if self.kind == "llama2.c" or (not self.is_run and not self.vocabulary):
             return None
-        if self.is_run and self.objective == "translate":
+        if self.is_own_translator:
             own = Tokenizer.load(self.run.tokenizer)
             if self.spec.vocabulary != own.size:
                 raise CheckpointError(
@@ -180,7 +186,7 @@ class Bundle:
     @cached_property
     def settings(self) -> Settings:
         """How it wants its text made."""
-        if self.is_run and self.objective == "translate":
+        if self.is_own_translator:
             recipe = make_recipe(read_json(self.run.recipe), str(self.run.recipe))
             return Settings(search=recipe.decode)
         return read_settings(self.path, self.vocabulary) if self._makes_text else Settings()

@@ -11,18 +11,10 @@ from pathlib import Path
 
 from regard.checkpoint.files import read_json
 from regard.config import build, to_tables
-from regard.runs.folder import Run, write_json
+from regard.runs.folder import write_json
 
 NAME = "encoder.json"
 ONE, SEVERAL = "single_label_classification", "multi_label_classification"
-# The objective of a run → the tasks that its model offers.
-OFFERS = {
-    "classify": ("classify", "embed"),
-    "fill": ("fill", "embed"),
-    "tag": ("tag", "classify", "embed"),
-    "similar": ("embed",),
-    "distil": ("classify", "embed"),
-}
 
 
 @dataclass(frozen=True)
@@ -51,9 +43,3 @@ def read_encoder_file(folder: Path) -> EncoderFile:
 def tokens_seen(folder: Path) -> int | None:
     """The most tokens of a text that training saw; None for a published folder."""
     return read_encoder_file(folder).limit if (folder / NAME).is_file() else None
-
-
-def objective_of(run: Run) -> str:
-    """What a run was trained for; those of earlier versions translate."""
-    known = read_json(run.recipe) if run.recipe.is_file() else {}
-    return str(known.get("objective", "translate"))

@@ -18,7 +18,7 @@ def is_classifier(folder: Path, texts: Path | None) -> bool:
     """Whether the folder is to be asked for labels, not translations."""
     from regard.bundle.bundle import open_run_bundle
 
-    return texts is not None or open_run_bundle(folder).objective != "translate"
+    return texts is not None or not open_run_bundle(folder).is_own_translator
 
 
 def evaluate_texts(

@@ -16,7 +16,7 @@ def is_model(path: Path) -> bool:
     """Whether this is a published model or a run that trained an encoder; else a run translates."""
     from regard.bundle.bundle import open_bundle
 
-    return open_bundle(path).objective != "translate"
+    return not open_bundle(path).is_own_translator
 
 
 def explain(

@@ -39,7 +39,7 @@ def open_source(name: str | Path, *, allow_pickle: bool = False) -> Source:
 def source_of(model: LoadedModel) -> Source:
     """The same of a model that is open."""
     bundle, network = model.bundle, model.transformer
-    if bundle.is_run and bundle.objective == "translate":
+    if bundle.is_own_translator:
         return Source(bundle.path, network)
     family = FAMILIES.get(bundle.family, OWN)
     beside = tokenizer_beside(bundle.path, bundle.spec) if bundle.kind == "llama2.c" else None

@@ -1,20 +1,31 @@
-"""Teacher forcing. In: pairs of ids. Out: one batch of tensors, and which of its places are real.
+"""One batch: named tensors of the same rows, and which of their places are real.
 
-While it learns, the decoder is given the right translation, shifted right by one place, and asked
-for the next token at every place at once. Its own mistakes do not lead it astray, and all places
-are computed in parallel; the look-ahead mask keeps each from seeing what it should predict:
+    source  source_real                      pairs to translate: the encoder's side,
+    target_in  target_out  target_real       and the decoder's
+    text  text_real  text_segments           texts, or two in one, with segments 0 and 1
+      labels                                 classify: a class a text; where several may hold, a
+                                             number for each class, 1 or 0
+      text_labels                            fill, tag: what is asked at a place, IGNORED elsewhere
+    second  second_real  score               similar: the other text; how alike they are, 0 to 1
+
+Names say what belongs together: `x_real` tells which places of a text x hold tokens, and every
+field named x or x_… is as wide as it. So rows can be chosen, parted and narrowed whatever a batch
+is for. What is real is told by lengths, never by ids: some published models start their target from
+the padding id.
+
+Teacher forcing: while it learns, the decoder is given the right translation, shifted right by one
+place, and asked for the next token at every place at once. Its own mistakes do not lead it astray,
+and all places are computed in parallel; the look-ahead mask keeps each from seeing what it should
+predict:
 
     source       das   Tier  schläft </s>
     target_in    <s>   the   animal  sleeps
                   ↓     ↓      ↓       ↓       predict, each place from those to its left
     target_out   the   animal sleeps  </s>
-
-Shorter sentences are filled up with padding. What is real is told by lengths, never by ids: some
-published models start their target from the padding id.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,84 +37,86 @@ from torch import Tensor
 from regard.text.special import Special
 
 Ids = Sequence[int] | NDArray[np.integer[Any]]
+IGNORED = -100  # what torch's cross_entropy leaves out too
+REAL, LABELS = "_real", "_labels"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Batch:
-    """B pairs; S and L are the longest source and target, each with one place for <s> or </s>."""
+    """B rows: `batch["source"]` is the tensor of that name."""
 
-    source: Int[Tensor, "B S"]  # x1 … xm </s>
-    source_real: Bool[Tensor, "B S"]
-    target_in: Int[Tensor, "B L"]  # <s> y1 … yn
-    target_out: Int[Tensor, "B L"]  # y1 … yn </s>
-    target_real: Bool[Tensor, "B L"]
+    tensors: Mapping[str, Tensor]
     ids: tuple[int, ...] = ()  # numbers of the examples, for logs
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self.tensors[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.tensors
+
+    def __len__(self) -> int:
+        return len(next(iter(self.tensors.values())))
+
+    @property
+    def real(self) -> dict[str, Bool[Tensor, "B _"]]:
+        """Of each text its real places."""
+        return {n.removesuffix(REAL): t for n, t in self.tensors.items() if n.endswith(REAL)}
 
     @property
     def tokens(self) -> int:
-        """Real source and target tokens: what a step has learned from."""
-        return int(self.source_real.sum()) + int(self.target_real.sum())
+        """Real tokens: what a step has learned from."""
+        return sum(int(real.sum()) for real in self.real.values())
 
     @property
     def targets(self) -> int:
-        """What losses are means over: target tokens."""
-        return int(self.target_real.sum())
+        """What losses are means over: the places that have a label, or target tokens, or rows."""
+        labels = [tensor for name, tensor in self.tensors.items() if name.endswith(LABELS)]
+        if labels:
+            return sum(int((tensor != IGNORED).sum()) for tensor in labels)
+        target = self.real.get("target")
+        return len(self) if target is None else int(target.sum())
 
     @property
     def cells(self) -> int:
         """Positions, padding counted: what memory grows with."""
-        return self.source.numel() + self.target_in.numel()
+        return sum(real.numel() for real in self.real.values())
 
     @property
     def row_in_words(self) -> str:
         """One row, for a sentence."""
-        return f"pair of {self.source.shape[1]} and {self.target_in.shape[1]} tokens"
+        widths = [real.shape[1] for real in self.real.values()]
+        return (
+            f"{'text' if len(widths) == 1 else 'pair'} of {' and '.join(map(str, widths))} tokens"
+        )
 
-    def tensors(self) -> dict[str, Tensor]:
-        """All but the numbers of the examples, by name."""
-        return {name: value for name, value in vars(self).items() if name != "ids"}
-
-    def rows(self, rows: slice) -> "Batch":
-        """Some of the rows, as wide as before."""
-        chosen = {name: tensor[rows] for name, tensor in self.tensors().items()}
-        return Batch(**chosen, ids=self.ids[rows])
-
-    def split(self, parts: int) -> list["Batch"]:
-        """Divided among `parts` workers."""
-        return split_batch(self, parts)
+    def having(self, **tensors: Tensor) -> "Batch":
+        """The same with these fields."""
+        return Batch({**self.tensors, **tensors}, self.ids)
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on a device."""
-        return replace(
-            self,
-            source=self.source.to(device),
-            source_real=self.source_real.to(device),
-            target_in=self.target_in.to(device),
-            target_out=self.target_out.to(device),
-            target_real=self.target_real.to(device),
-        )
+        return Batch({name: tensor.to(device) for name, tensor in self.tensors.items()}, self.ids)
 
+    def rows(self, rows: slice) -> "Batch":
+        """Some of the rows, as wide as before."""
+        return Batch({name: tensor[rows] for name, tensor in self.tensors.items()}, self.ids[rows])
 
-def split_batch(batch: Batch, parts: int) -> list[Batch]:
-    """At most `parts` batches of about as many tokens each, rows in their order, each as narrow as
-    its own longest rows."""
-    if parts == 1 or len(batch.source) == 1:
-        return [batch]
-    sources, targets = batch.source_real.sum(dim=1), batch.target_real.sum(dim=1)
-    found = []
-    for rows in even_slices(sources + targets, parts):
-        s, t = int(sources[rows].max()), int(targets[rows].max())
-        found.append(
-            Batch(
-                batch.source[rows, :s],
-                batch.source_real[rows, :s],
-                batch.target_in[rows, :t],
-                batch.target_out[rows, :t],
-                batch.target_real[rows, :t],
-                batch.ids[rows],
-            )
-        )
-    return found
+    def split(self, parts: int) -> list["Batch"]:
+        """At most `parts` batches of about as many tokens each, rows in their order, each as narrow
+        as its own longest rows."""
+        if parts == 1 or len(self) == 1:
+            return [self]
+        tokens = torch.stack([real.sum(dim=1) for real in self.real.values()]).sum(dim=0)
+        return [self.rows(rows)._narrow() for rows in even_slices(tokens, parts)]
+
+    def _narrow(self) -> "Batch":
+        narrow = dict(self.tensors)
+        for text, real in self.real.items():
+            width = int(real.sum(dim=1).max())
+            for name, tensor in self.tensors.items():
+                if name == text or name.startswith(f"{text}_"):
+                    narrow[name] = tensor[:, :width]
+        return Batch(narrow, self.ids)
 
 
 def even_slices(tokens: Int[Tensor, " B"], parts: int) -> list[slice]:
@@ -116,7 +129,7 @@ def even_slices(tokens: Int[Tensor, " B"], parts: int) -> list[slice]:
 
 
 def make_batch(pairs: Sequence[tuple[Ids, Ids]], special: Special, ids: Ids = ()) -> Batch:
-    """Lay pairs of ids (without special tokens) out as one batch; B is the number of pairs."""
+    """Lay pairs of ids (without special tokens) out for teacher forcing; B is their number."""
     assert pairs, "a batch needs at least one pair"
     assert len(ids) in (0, len(pairs)), (len(ids), len(pairs))
     sources: list[list[int]] = [np.asarray(source).tolist() for source, _ in pairs]
@@ -124,9 +137,34 @@ def make_batch(pairs: Sequence[tuple[Ids, Ids]], special: Special, ids: Ids = ()
     source, source_real = pad_rows([[*x, special.eos] for x in sources], special.pad)
     target_in, target_real = pad_rows([[special.bos, *y] for y in targets], special.pad)
     target_out, _ = pad_rows([[*y, special.eos] for y in targets], special.pad)
-    return Batch(
-        source, source_real, target_in, target_out, target_real, tuple(int(i) for i in ids)
-    )
+    tensors = {
+        "source": source,  # x1 … xm </s>
+        "source_real": source_real,
+        "target_in": target_in,  # <s> y1 … yn
+        "target_out": target_out,  # y1 … yn </s>
+        "target_real": target_real,
+    }
+    return Batch(tensors, tuple(int(i) for i in ids))
+
+
+def text_batch(rows: Sequence[Ids], first: Sequence[int], pad: int, ids: Ids = ()) -> Batch:
+    """Lay texts out for an encoder: ids with special tokens, `first` of each of the first text."""
+    text, real, segments = lay_out(rows, first, pad)
+    tensors = {"text": text, "text_real": real, "text_segments": segments}
+    return Batch(tensors, tuple(int(i) for i in ids))
+
+
+def lay_out(
+    rows: Sequence[Ids], first: Sequence[int], pad: int
+) -> tuple[Int[Tensor, "B S"], Bool[Tensor, "B S"], Int[Tensor, "B S"]]:
+    """Ids filled up to one width, which are real, and their segments.
+
+    `first` says how many tokens of each row belong to the first text.
+    """
+    text, real = pad_rows([np.asarray(row).tolist() for row in rows], pad)
+    places = torch.arange(text.shape[1])
+    second = (places >= torch.tensor([int(count) for count in first])[:, None]) & real
+    return text, real, second.long()
 
 
 def pad_rows(

@@ -36,8 +36,8 @@ def plan_epoch(
 ) -> list[Numbers]:
     """The batches of one epoch, each an array of example numbers; every example comes once.
 
-    An example that alone exceeds the budget gets a batch of its own. Lengths are without <s> and
-    </s>: source + 1 and target + 1 positions are counted, as `make_batch` lays them out.
+    An example that alone exceeds the budget gets a batch of its own. Lengths are positions, <s>
+    and </s> counted; those of examples without another side are 0 there.
     """
     assert len(source_lengths) == len(target_lengths), (len(source_lengths), len(target_lengths))
     if token_budget < 1 or seed < 0 or epoch < 0:
@@ -48,18 +48,15 @@ def plan_epoch(
     if len(source_lengths) == 0:
         return []
     chance = np.random.PCG64(np.random.SeedSequence([seed, epoch]))
-    source, target = _positions(source_lengths), _positions(target_lengths)
+    source, target = source_lengths.astype(np.int64), target_lengths.astype(np.int64)
     path = _path(source, target, token_budget, chance)
     batches = _cut(path, source, target, token_budget)
     order = np.argsort(_uniform(chance, len(batches)), kind="stable")
     return [batches[i] for i in order]
 
 
-def padding_share(
-    plan: Sequence[Numbers], source_lengths: Lengths, target_lengths: Lengths
-) -> float:
+def padding_share(plan: Sequence[Numbers], source: Lengths, target: Lengths) -> float:
     """The part of all positions in the planned batches that is padding, from 0 to 1."""
-    source, target = _positions(source_lengths), _positions(target_lengths)
     real = sum(int(source[batch].sum() + target[batch].sum()) for batch in plan)
     paid = sum(len(batch) * int(source[batch].max() + target[batch].max()) for batch in plan)
     return 1 - real / paid if paid else 0.0
@@ -118,11 +115,6 @@ class BatchOrder:
                 yield PlannedBatch(epoch, i, plan[i])
             epoch, number = epoch + 1, 0
             plan = self.plan(epoch)
-
-
-def _positions(lengths: Lengths) -> Numbers:
-    """Positions an example takes on one side: its tokens, and one for <s> or </s>."""
-    return np.asarray(lengths, dtype=np.int64) + 1
 
 
 def _uniform(chance: np.random.PCG64, size: int) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from jaxtyping import Bool, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.text_batch import IGNORED
+from regard.data.batch import IGNORED
 
 HIDDEN, REPLACED = 0.8, 0.1
 

@@ -1,18 +1,19 @@
-"""Ids on disk. In: pairs of id lists, one at a time. Out: a folder that training memory-maps.
+"""Examples on disk. In: rows of named values, one at a time. Out: a folder that training maps.
 
-    folder/source.npy           all source ids in one row: uint16, or uint32 for large vocabularies
-           source_offsets.npy   source i is source[offsets[i] : offsets[i + 1]]
-           target.npy  target_offsets.npy        the same for the other side
-           store.json           counts and the SHA-256 of each file, and of itself
+    folder/text.npy            of a column of ids: those of all rows, one after the other
+           text_offsets.npy    row i is text[offsets[i] : offsets[i + 1]]
+           score.npy           of a column of numbers: one a row
+           store.json          the kind of each column, counts, the SHA-256 of each file and its own
 
 The folder is written under another name and renamed when complete: it is there whole or not at all.
-Neither writing nor reading holds the corpus in memory; only the lengths of all pairs are held
-(8 bytes a pair), because batches are planned by length.
+Neither writing nor reading holds the corpus in memory; only the lengths of all rows are held
+(4 bytes for each column of ids), because batches are planned by length.
 """
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,141 +23,179 @@ from numpy.typing import NDArray
 
 from regard import atomic
 from regard.checksums import sealed, sha256, states_its_own
+from regard.config import build
 from regard.errors import DataError
 
 Ids = NDArray[np.unsignedinteger[Any]]
 Lengths = NDArray[np.int32]
+Row = Mapping[str, Sequence[int] | float]  # by the name of the column
 
-_VERSION = 2  # 1: store.json has no checksum of its own
-_NAMES = ("source", "source_offsets", "target", "target_offsets")
+_VERSION = 3  # 2: only ids of a source and a target; 1: store.json has no checksum of its own
 _FLUSH = 1 << 16  # numbers kept before they are written
 _CHUNK = 1 << 20  # offsets looked at together
 
 
-class PairStore:
-    """Pairs of ids by number: `store[i]` gives source and target as views of the files."""
+@dataclass(frozen=True)
+class Kind:
+    """What a column holds: whole numbers below a bound, or floats where it has none.
 
-    def __init__(
-        self, folder: Path, arrays: Mapping[str, NDArray[Any]], facts: dict[str, Any]
-    ) -> None:
-        self.folder = folder
-        self.vocabulary: int = facts["vocabulary"]
-        self.sha256: dict[str, str] = facts["sha256"]
-        self._source: Ids = arrays["source"]
-        self._target: Ids = arrays["target"]
-        self._source_offsets = arrays["source_offsets"]
-        self._target_offsets = arrays["target_offsets"]
-        self.source_lengths: Lengths = _lengths(self._source_offsets, len(self._source), folder)
-        self.target_lengths: Lengths = _lengths(self._target_offsets, len(self._target), folder)
+    `ragged`: any number of them a row, else one.
+    """
+
+    below: int | None
+    ragged: bool = True
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The narrowest that holds them."""
+        if self.below is None:
+            return np.dtype("<f4")
+        widths = {1 << 8: "u1", 1 << 16: "<u2", 1 << 32: "<u4", 1 << 62: "<i8"}
+        return np.dtype(next(dtype for most, dtype in widths.items() if self.below <= most))
+
+
+FLOAT = Kind(None, ragged=False)
+_OFFSETS = Kind(1 << 62, ragged=False)
+
+
+class Column:
+    """Ids of each row: `column[i]` is a view of the file. `skip`: from which one of a row on."""
+
+    def __init__(self, values: Ids, offsets: NDArray[np.int64], below: int, skip: int = 0) -> None:
+        self.values, self.below = values, below
+        self._offsets, self._skip = offsets, skip
+        self.lengths: Lengths = _lengths(offsets, len(values)) - np.int32(skip)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, i: int) -> Ids:
+        if not 0 <= i < len(self):
+            raise IndexError(f"row {i} of {len(self)}")
+        start, end = self._offsets[i : i + 2]
+        return np.asarray(self.values[start + self._skip : end])
+
+    def heads(self) -> Ids:
+        """The first id of each row."""
+        return np.asarray(self.values[self._offsets[:-1]])
+
+    def tails(self) -> "Column":
+        """All others."""
+        return Column(self.values, self._offsets, self.below, self._skip + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """Rows by number: `store["text"][i]` are ids, `store.numbers["score"][i]` is one number."""
+
+    folder: Path
+    kinds: Mapping[str, Kind]
+    columns: Mapping[str, Column]
+    numbers: Mapping[str, NDArray[Any]]
+    sha256: Mapping[str, str]  # of each file, without .npy
 
     @classmethod
-    def open(cls, folder: Path) -> "PairStore":
+    def open(cls, folder: Path) -> "Store":
         """Map a store that `write_store` wrote; sizes and order are checked, contents by `verify`.
 
         A folder that is absent, incomplete or of another make is a DataError.
         """
         try:
             facts = json.loads((folder / "store.json").read_text(encoding="utf-8"))
-            # open_memmap reads .npy alone: no pickle and no zip, whatever the file says it is
-            arrays = {name: npy.open_memmap(folder / f"{name}.npy", mode="r") for name in _NAMES}
             if not isinstance(facts, dict):
                 raise TypeError("store.json holds no table")
-            _check_facts(facts, arrays)
+            kinds = _stated_kinds(facts)
+            # open_memmap reads .npy alone: no pickle and no zip, whatever the file says it is
+            arrays = {n: npy.open_memmap(folder / f"{n}.npy", mode="r") for n in _files(kinds)}
+            _check_counts(facts, kinds, arrays)
+            columns = {
+                name: Column(arrays[name], arrays[f"{name}_offsets"], kind.below or 0)
+                for name, kind in kinds.items()
+                if kind.ragged
+            }
         except Exception as error:  # NumPy parses a header as Python: damaged, it raises anything
             raise _unusable(folder, f"{type(error).__name__}: {error}") from error
-        return cls(folder, arrays, facts)
+        numbers = {name: arrays[name] for name, kind in kinds.items() if not kind.ragged}
+        return cls(folder, kinds, columns, numbers, facts["sha256"])
 
     def verify(self) -> None:
         """Read every file whole and compare its SHA-256; a DataError names one that differs."""
-        for name in _NAMES:
-            if sha256(self.folder / f"{name}.npy") != self.sha256[name]:
+        for name, stated in self.sha256.items():
+            if sha256(self.folder / f"{name}.npy") != stated:
                 raise _unusable(self.folder, f"{name}.npy was changed after it was written")
 
     def __len__(self) -> int:
-        return len(self.source_lengths)
+        return len(next(iter(self.columns.values())))
 
-    def __getitem__(self, i: int) -> tuple[Ids, Ids]:
-        if not 0 <= i < len(self):
-            raise IndexError(f"pair {i} of {len(self)}")
-        start, end = self._source_offsets[i : i + 2]
-        source = np.asarray(self._source[start:end])
-        start, end = self._target_offsets[i : i + 2]
-        return source, np.asarray(self._target[start:end])
-
-    @property
-    def sides(self) -> tuple[Ids, Ids]:
-        """All ids of either side in one row, as views of the files."""
-        return self._source, self._target
-
-    def __reduce__(self) -> tuple[Any, tuple[Path]]:
-        return PairStore.open, (self.folder,)  # a worker process maps the files itself
+    def __getitem__(self, name: str) -> Column:
+        return self.columns[name]
 
 
-def write_store(
-    folder: Path, pairs: Iterable[tuple[Sequence[int], Sequence[int]]], vocabulary: int
-) -> PairStore:
-    """Write pairs of ids below `vocabulary` to `folder` and open it; an older store is replaced."""
+def write_store(folder: Path, kinds: Mapping[str, Kind], rows: Iterable[Row]) -> Store:
+    """Write rows with a value for each kind to `folder` and open it; an older store is replaced."""
+    assert any(kind.ragged for kind in kinds.values()), "rows are counted by a column of ids"
     try:
         with atomic.new_folder(folder) as temporary:
             facts = {
                 "version": _VERSION,
-                "vocabulary": vocabulary,
-                "counts": _write_columns(temporary, pairs, vocabulary),
-                "sha256": {name: sha256(temporary / f"{name}.npy") for name in _NAMES},
+                "columns": {name: asdict(kind) for name, kind in kinds.items()},
+                "counts": _write_files(temporary, kinds, rows),
+                "sha256": {name: sha256(temporary / f"{name}.npy") for name in _files(kinds)},
             }
             text = json.dumps(sealed(facts), indent=1)
             (temporary / "store.json").write_text(text, encoding="utf-8")
     except OSError as error:
         place = error.filename or folder
         raise DataError(f"{place}: cannot write the corpus as ids: {error.strerror}") from error
-    return PairStore.open(folder)
+    return Store.open(folder)
 
 
-def _write_columns(
-    folder: Path, pairs: Iterable[tuple[Sequence[int], Sequence[int]]], vocabulary: int
-) -> dict[str, int]:
-    """Stream the pairs into four growing files; the length of each comes back."""
-    ids: type[np.integer[Any]] = np.uint16 if vocabulary <= 1 << 16 else np.uint32
+def _files(kinds: Mapping[str, Kind]) -> dict[str, Kind]:
+    """The files of these columns, without .npy, and what each holds."""
+    offsets = {f"{n}_offsets": _OFFSETS for n, kind in kinds.items() if kind.ragged}
+    return {**kinds, **offsets}
+
+
+def _write_files(folder: Path, kinds: Mapping[str, Kind], rows: Iterable[Row]) -> dict[str, int]:
+    """Stream the rows into growing files; the length of each comes back."""
     with ExitStack() as stack:
-
-        def column(name: str, dtype: type[np.integer[Any]], below: int) -> _Column:
-            return stack.enter_context(_Column(folder / f"{name}.npy", dtype, below))
-
-        source, target = column("source", ids, vocabulary), column("target", ids, vocabulary)
-        source_offsets = column("source_offsets", np.int64, 1 << 62)
-        target_offsets = column("target_offsets", np.int64, 1 << 62)
-        columns = (source, source_offsets, target, target_offsets)
-        source_offsets.extend([0])
-        target_offsets.extend([0])
-        for source_ids, target_ids in pairs:
-            source.extend(source_ids)
-            target.extend(target_ids)
-            source_offsets.extend([source.length])
-            target_offsets.extend([target.length])
-        for each in columns:
+        files = {
+            name: stack.enter_context(_GrowingFile(folder / f"{name}.npy", kind))
+            for name, kind in _files(kinds).items()
+        }
+        ragged = [(n, files[n], files[f"{n}_offsets"]) for n, kind in kinds.items() if kind.ragged]
+        single = [(n, files[n]) for n, kind in kinds.items() if not kind.ragged]
+        for _, _, offsets in ragged:
+            offsets.extend([0])
+        for row in rows:
+            for name, values, offsets in ragged:
+                values.extend(row[name])
+                offsets.extend([values.length])
+            for name, values in single:
+                values.extend([row[name]])
+        for each in files.values():
             each.finish()
-        return {name: each.length for name, each in zip(_NAMES, columns, strict=True)}
+        return {name: each.length for name, each in files.items()}
 
 
-class _Column:
+class _GrowingFile:
     """One .npy file that grows: its header is written again, with the final length, at the end."""
 
-    def __init__(self, path: Path, dtype: type[np.integer[Any]], below: int) -> None:
+    def __init__(self, path: Path, kind: Kind) -> None:
         self.length = 0
-        self._dtype = np.dtype(dtype).newbyteorder("<")
-        self._below = below
-        self._kept: list[int] = []
+        self._kind = kind
+        self._kept: list[Any] = []
         self._file = path.open("w+b")
         self._write_header()
         self._start = self._file.tell()
 
-    def __enter__(self) -> "_Column":
+    def __enter__(self) -> "_GrowingFile":
         return self
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def extend(self, numbers: Sequence[int]) -> None:
+    def extend(self, numbers: Any) -> None:
         self._kept.extend(numbers)
         self.length += len(numbers)
         if len(self._kept) >= _FLUSH:
@@ -170,48 +209,64 @@ class _Column:
         assert self._file.tell() == self._start  # NumPy leaves room for the digits of any length
 
     def _flush(self) -> None:
-        block = np.array(self._kept, dtype=np.int64)
-        wrong = block[(block < 0) | (block >= self._below)]
-        if wrong.size:
-            raise DataError(f"store: got id {wrong[0]}, expected ids from 0 to {self._below - 1}.")
-        self._file.write(block.astype(self._dtype).tobytes())
+        below = self._kind.below
+        block = np.array(self._kept, dtype=np.float64 if below is None else np.int64)
+        if below is not None and (wrong := block[(block < 0) | (block >= below)]).size:
+            raise DataError(f"store: got id {wrong[0]}, expected ids from 0 to {below - 1}.")
+        self._file.write(block.astype(self._kind.dtype).tobytes())
         self._kept.clear()
 
     def _write_header(self) -> None:
-        descr = npy.dtype_to_descr(self._dtype)
+        descr = npy.dtype_to_descr(self._kind.dtype)
         header = {"descr": descr, "fortran_order": False, "shape": (self.length,)}
         npy.write_array_header_1_0(self._file, header)
 
 
-def _check_facts(facts: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Raise ValueError, TypeError or KeyError unless the files are what store.json says."""
-    expected = None if facts["version"] == 1 else True
-    if states_its_own(facts) is not expected:
+def _stated_kinds(facts: dict[str, Any]) -> dict[str, Kind]:
+    """What store.json says of its columns; those of earlier versions are a source and a target."""
+    version = facts["version"]
+    if states_its_own(facts) is not (None if version == 1 else True):
         raise ValueError("store.json differs from its checksum: it was damaged or changed")
-    if facts["version"] not in (1, _VERSION):
-        raise ValueError(f"version {facts['version']}, expected {_VERSION}")
-    if not isinstance(facts["vocabulary"], int) or set(facts["sha256"]) != set(_NAMES):
-        raise ValueError("store.json lacks the vocabulary or the sums of the files")
-    for name, array in arrays.items():
-        kinds = (np.int64,) if name.endswith("offsets") else (np.uint16, np.uint32)
-        if array.dtype not in kinds or array.shape != (facts["counts"][name],):
+    if version in (1, 2):
+        return dict.fromkeys(("source", "target"), Kind(facts["vocabulary"]))
+    if version != _VERSION:
+        raise ValueError(f"version {version}, expected {_VERSION}")
+    if not all(name.isidentifier() for name in facts["columns"]):
+        raise ValueError("the name of a column is no name")
+    return {name: build(Kind, kind, name) for name, kind in facts["columns"].items()}
+
+
+def _check_counts(
+    facts: dict[str, Any], kinds: Mapping[str, Kind], arrays: Mapping[str, NDArray[Any]]
+) -> None:
+    """Raise ValueError, TypeError or KeyError unless the files are what store.json says."""
+    if set(facts["sha256"]) != set(arrays):
+        raise ValueError("store.json lacks the sums of the files")
+    for name, kind in _files(kinds).items():
+        array = arrays[name]
+        # earlier versions had no narrower one than 16 bits
+        expected = (kind.dtype, np.dtype("<u2")) if facts["version"] < 3 else (kind.dtype,)
+        if array.dtype not in expected or array.shape != (facts["counts"][name],):
             raise ValueError(f"{name}.npy is {array.dtype}{array.shape}, not as store.json counts")
-    if len(arrays["source_offsets"]) != len(arrays["target_offsets"]):
-        raise ValueError("the two sides do not hold the same number of pairs")
-    if len(arrays["source_offsets"]) < 1:
+    rows = {
+        len(arrays[f"{n}_offsets"]) - 1 if k.ragged else len(arrays[n]) for n, k in kinds.items()
+    }
+    if len(rows) != 1:
+        raise ValueError("the columns do not hold the same number of rows")
+    if min(rows) < 0:
         raise ValueError("there are no offsets")
 
 
-def _lengths(offsets: NDArray[Any], total: int, folder: Path) -> Lengths:
-    """The length of each example, after checking that offsets rise from 0 to the end."""
+def _lengths(offsets: NDArray[np.int64], total: int) -> Lengths:
+    """The length of each row, after checking that offsets rise from 0 to the end."""
     lengths = np.empty(len(offsets) - 1, dtype=np.int32)
     for start in range(0, len(lengths), _CHUNK):
         steps = np.diff(offsets[start : start + _CHUNK + 1])
         if steps.min() < 0 or steps.max() > np.iinfo(np.int32).max:
-            raise _unusable(folder, "its offsets do not rise")
+            raise ValueError("its offsets do not rise")
         lengths[start : start + _CHUNK] = steps
     if offsets[0] != 0 or offsets[-1] != total:
-        raise _unusable(folder, "its offsets do not match its ids")
+        raise ValueError("its offsets do not match its ids")
     return lengths
 
 

@@ -13,15 +13,15 @@ import torch
 
 from regard.answer.loaded import LoadedModel
 from regard.answer.pseudo_perplexity import one_masked
+from regard.data.batch import IGNORED, text_batch
 from regard.data.corpus import Limits
 from regard.data.labelled import Columns, read_labelled
 from regard.data.phrasebook.corpus import forms_of, phrasebook, words_of_sentences
 from regard.data.phrasebook.word_classes import Word
 from regard.data.report import Report
-from regard.data.text_batch import IGNORED, TextBatch, lay_out
 from regard.errors import MisuseError
-from regard.fit.encoder_job import masking_of
-from regard.prepare.texts import held_out
+from regard.fit.objectives.fill import masking_of
+from regard.prepare.encoder_data import held_out
 from regard.runs.columns import NOTHING, data_of, role_of
 from regard.runs.folder import Run
 from regard.runs.sections import DataSection
@@ -107,10 +107,10 @@ def score_fill(
         ids = tokenizer.encode(text, None, limit).ids
         for one in one_masked([ids], [len(ids)], ordinary.__contains__, masking.mask, pad, 4096):
             batch = one.to(device)
-            asked = batch.labels != IGNORED
+            asked = batch["text_labels"] != IGNORED
             logits = model.transformer.token_logits(encoded(model.transformer, batch)[asked])
-            total += float(smoothed_cross_entropy(logits, batch.labels[asked], 0.0).plain)
-            right += int((logits.argmax(dim=-1) == batch.labels[asked]).sum())
+            total += float(smoothed_cross_entropy(logits, batch["text_labels"][asked], 0.0).plain)
+            right += int((logits.argmax(dim=-1) == batch["text_labels"][asked]).sum())
             count += batch.targets
         advance(1)
     if not count:
@@ -164,8 +164,7 @@ def _logits(model: LoadedModel, holes: Sequence[_Hole], mask: int) -> torch.Tens
     tokenizer = model.tokenizer_for("fill")
     ids = [[mask if n == hole.place else i for n, i in enumerate(hole.ids)] for hole in holes]
     pad = tokenizer.roles.get("pad", 0)
-    source, real, segments = lay_out(ids, [len(row) for row in ids], pad)
-    batch = TextBatch(source, real, segments, torch.full_like(source, IGNORED))
+    batch = text_batch(ids, [len(row) for row in ids], pad)
     batch = batch.to(next(model.transformer.parameters()).device)
     x = encoded(model.transformer, batch)
     places = torch.tensor([hole.place for hole in holes], device=x.device)

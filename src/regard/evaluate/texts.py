@@ -18,8 +18,9 @@ from regard.data.corpus import Limits, Report
 from regard.data.labelled import Columns, Labelled, read_labelled
 from regard.data.tagged import read_tagged
 from regard.errors import MisuseError
+from regard.prepare.encoder_data import held_out
 from regard.prepare.tagged import tagged_phrases
-from regard.prepare.texts import held_out, refuse_unseen
+from regard.prepare.texts import refuse_unseen
 from regard.runs.columns import NOTHING, data_of, role_of
 from regard.runs.folder import Run
 from regard.runs.recipe import make_recipe
@@ -94,7 +95,7 @@ def texts_to_score(
 def _own_rows(run: Run) -> Rows:
     """What the run held out; of the phrasebook its test sentences, which no validation saw."""
     recipe = make_recipe(read_json(run.recipe), str(run.recipe))
-    if recipe.objective == "tag" and recipe.data.phrasebook:
+    if recipe.data.phrasebook:  # a tagger: classifiers have a file
         return Rows("the phrasebook's test set", [*tagged_phrases(recipe.data.phrasebook, "test")])
     return Rows("the run's validation texts", held_out(run))
 

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 from regard.bundle.engine_choice import cores, this_machine
-from regard.data.text_batch import AnyBatch
+from regard.data.batch import Batch
 from regard.draw.terminal.progress import progress_bar
 from regard.engines.autotune import layouts_for
 from regard.model.transformer import Transformer
@@ -78,7 +78,7 @@ def changed_since(info: Mapping[str, Any]) -> str:
 def choose_compute(
     model: Transformer,
     loss_of: LossOf,
-    groups: Callable[[], Iterator[Sequence[AnyBatch]]],
+    groups: Callable[[], Iterator[Sequence[Batch]]],
     train: TrainSection,
     device: torch.device,
 ) -> Pace:
@@ -111,7 +111,7 @@ class Contender:
         self,
         model: Transformer,
         loss_of: LossOf,
-        sample: Sequence[Sequence[AnyBatch]],
+        sample: Sequence[Sequence[Batch]],
         way: Compute,
         seed: int,
         clock: Clock = time.perf_counter,
@@ -178,14 +178,14 @@ def duel(best: Contender, other: Contender) -> float:
     return median(ratios)
 
 
-def _sample(groups: Callable[[], Iterator[Sequence[AnyBatch]]]) -> list[Sequence[AnyBatch]]:
+def _sample(groups: Callable[[], Iterator[Sequence[Batch]]]) -> list[Sequence[Batch]]:
     return [group for group, _ in zip(groups(), range(ROUNDS + 1), strict=False)]
 
 
 def measured(
     model: Transformer,
     loss_of: LossOf,
-    groups: Callable[[], Iterator[Sequence[AnyBatch]]],
+    groups: Callable[[], Iterator[Sequence[Batch]]],
     way: Compute,
     train: TrainSection,
 ) -> float:

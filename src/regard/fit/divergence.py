@@ -11,7 +11,7 @@ from typing import Any
 from safetensors.torch import save
 
 from regard import atomic
-from regard.data.text_batch import AnyBatch
+from regard.data.batch import Batch
 from regard.errors import DivergedError
 from regard.fit.checkpoints import Keeper
 from regard.runs.folder import Run
@@ -20,7 +20,7 @@ from regard.training.loop import Step
 from regard.training.state import Progress
 from regard.training.watch import IN_A_ROW, ROLLBACKS, SPIKES, remember
 
-Texts = Callable[[AnyBatch], list[dict[str, Any]]]  # of each example of a batch
+Texts = Callable[[Batch], list[dict[str, Any]]]  # of each example of a batch
 SHOWN = 8  # numbers of examples on the screen; the log has all
 
 
@@ -98,7 +98,7 @@ def dump(step: Step, run: Run, texts: Texts) -> None:
     tensors = {
         f"{number}.{name}": tensor.cpu().contiguous()
         for number, batch in enumerate(step.group)
-        for name, tensor in batch.tensors().items()
+        for name, tensor in batch.tensors.items()
     }
     with atomic.new_folder(run.folder / f"dump-step-{step.number:08d}") as folder:
         text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"

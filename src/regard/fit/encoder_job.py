@@ -1,55 +1,65 @@
-"""The jobs of an encoder: texts in, judged by what its head answers."""
+"""What the jobs of all encoders share: texts in batches, first weights, examples to look at."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from regard.data.batch import Batch, text_batch
 from regard.data.buckets import BatchOrder, Lengths, Numbers, PlannedBatch, plan_epoch
 from regard.data.mixture import Portion
-from regard.data.noise import Masking
 from regard.data.prefetch import ahead
-from regard.data.store import PairStore
-from regard.data.text_batch import IGNORED, AnyBatch, TextBatch, lay_out
-from regard.errors import MisuseError
-from regard.fit.encoder_validate import Judged, judge
-from regard.fit.fill_validate import Filled, found_again
-from regard.fit.job import Began
-from regard.fit.warm_start import take_layers, take_weights
+from regard.data.store import Store
+from regard.draw.counted import counted
+from regard.fit.job import Began, Validated
+from regard.fit.warm_start import WarmStart, take_weights
+from regard.model.lora import check_maps
+from regard.model.spec import Spec
 from regard.model.transformer import Transformer
-from regard.prepare.texts import TEACHER, EncoderData
-from regard.runs.folder import Run
-from regard.runs.recipe import Recipe
-from regard.runs.sections import DataSection
-from regard.text.published import PublishedTokenizer
-from regard.training.memory_limit import is_out_of_memory
-from regard.training.objectives import Classification, Distillation, Filling, Tagging
+from regard.prepare.encoder_data import EncoderData
+from regard.prepare.encoder_spec import Start, open_start
+from regard.runs.sections import Recipe
+from regard.training.memory_limit import in_less_memory
 from regard.training.worker import LossOf
 
-Found = TypeVar("Found")
-LEAST = 128  # tokens: a smaller batch would not help either
+# Rows of a store as tensors; the numbers of chance decide what is hidden, where something is.
+MakeBatch = Callable[[Store, Numbers, Sequence[int]], Batch]
+# How good a model is on batches of the held-out texts; with what budget they were made; whether the
+# loss is enough.
+Judge = Callable[[Transformer, Iterator[Batch], int, bool], Validated]
 
 
+def check(recipe: Recipe, check_start: Callable[[Start], None] = lambda start: None) -> Spec | None:
+    """Look at the model that is started from; without one there is nothing to refuse yet."""
+    if recipe.train.start_from is not None:
+        start = open_start(recipe.train.start_from)
+        check_start(start)
+        if recipe.lora.rank:
+            check_maps(start.spec, recipe.lora.rank, recipe.lora.maps)
+    return None  # how large the vocabulary and the head are is not known
+
+
+def same_words(model: Transformer, start: Path) -> WarmStart:
+    """First weights of a model that has the same tokenizer."""
+    return take_weights(model, start, same_words=True)
+
+
+@dataclass
 class EncoderJob:
     """fit/job.py says what each of these is."""
 
-    def __init__(self, run: Run, recipe: Recipe, data: EncoderData) -> None:
-        self.recipe, self.data = recipe, data
-        self.spec = data.spec
-        smoothing = recipe.train.label_smoothing
-        fills = recipe.objective == "fill"
-        self.objective: LossOf = Filling(smoothing) if fills else Classification(smoothing)
-        if recipe.objective == "tag":
-            self.objective = Tagging(smoothing)
-        if recipe.objective == "distil":
-            teacher = str((run.data / TEACHER).resolve())
-            self.objective = Distillation(teacher, **vars(recipe.distil))
-        self.masking = masking_of(data.tokenizer, recipe.data) if fills else None
-        self.begins_with = recipe.train.start_from
+    recipe: Recipe
+    data: EncoderData
+    loss_of: LossOf
+    make_batch: MakeBatch
+    judge: Judge
+    take: Callable[[Transformer, Path], WarmStart] = same_words
+    cut: bool = True  # whether batches may be cut where memory is too small for validation
+
+    def __post_init__(self) -> None:
+        self.spec, self.begins_with = self.data.spec, self.recipe.train.start_from
 
     @property
     def lengths(self) -> tuple[Lengths, Lengths]:
@@ -59,63 +69,72 @@ class EncoderJob:
     def parts(self) -> Sequence[Portion]:
         return ()
 
-    def batches(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, TextBatch]]:
+    def batches(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, Batch]]:
         train = self.recipe.train
         order = BatchOrder(*self.lengths, train.token_budget, train.seed)
-        places = order.start_at(epoch, number)
-        return ahead(self._at, places, train.loaders)
+        return ahead(self._at, order.start_at(epoch, number), train.loaders)
 
-    def _at(self, place: PlannedBatch) -> TextBatch:
+    def _at(self, place: PlannedBatch) -> Batch:
         chance = (self.recipe.train.seed, place.epoch, place.number)
-        return self._made(self.data.train, place.examples, chance)
+        return self.make_batch(self.data.train, place.examples, chance)
 
-    def batch(self, numbers: Numbers) -> TextBatch:
-        return self._made(self.data.train, numbers, (0,))
+    def batch(self, numbers: Numbers) -> Batch:
+        return self.make_batch(self.data.train, numbers, (0,))
 
-    def _made(self, store: PairStore, numbers: Numbers, chance: Sequence[int]) -> TextBatch:
-        """Rows of a store as tensors; `chance` decides what is hidden, where something is."""
-        made = make_text_batch(self.data, store, numbers)
-        if self.masking is None:
-            return made
-        source, labels = self.masking(made.source, made.real, chance)
-        return replace(made, source=source, labels=labels)
-
-    def validation(self, model: Transformer, quick: bool = False) -> Judged | Filled:
+    def validation(self, model: Transformer, quick: bool = False) -> Validated:
         """The same words are hidden each time."""
-        return within_memory(lambda budget: self._validation(model, budget, quick), self.recipe)
-
-    def _validation(self, model: Transformer, budget: int, quick: bool) -> Judged | Filled:
-        store, masking = self.data.valid, self.masking
-        plan = plan_epoch(
-            *lengths_of(store), token_budget=self.recipe.train.token_budget, seed=0, epoch=0
+        model.eval()
+        return in_less_memory(
+            lambda budget: self.judge(model, self._held_out(budget), budget, quick),
+            self.recipe.train.token_budget,
         )
-        whole = (self._made(store, numbers, (0, i)) for i, numbers in enumerate(plan))
-        batches = (part for one in whole for part in _within(one, budget))
-        if masking is None:
-            return judge(model, batches)
-        texts = 0 if quick else self.recipe.train.bleu_sentences
-        rows = [store[i] for i in range(min(len(store), texts))]
-        chosen = [(ids.tolist(), int(more[0])) for ids, more in rows]
-        return found_again(model, batches, chosen, masking, self.data.pad, budget)
+
+    def _held_out(self, budget: int) -> Iterator[Batch]:
+        store = self.data.valid
+        planned = self.recipe.train.token_budget if self.cut else budget
+        plan = plan_epoch(*lengths_of(store), token_budget=planned, seed=0, epoch=0)
+        for i, numbers in enumerate(plan):
+            batch = self.make_batch(store, numbers, (0, i))
+            rows = max(1, budget * len(batch) // batch.cells) if self.cut else len(batch)
+            yield from (batch.rows(slice(j, j + rows)) for j in range(0, len(batch), rows))
 
     def start_weights(self, model: Transformer) -> Began:
-        if self.begins_with is None:
-            return Began()
-        if self.recipe.objective == "distil":
-            return Began(warm=take_layers(model, self.begins_with))
-        return Began(warm=take_weights(model, self.begins_with, same_words=True))
+        start = self.begins_with
+        return Began() if start is None else Began(warm=self.take(model, start))
 
-    def examples(self, batch: AnyBatch) -> list[dict[str, Any]]:
-        assert isinstance(batch, TextBatch)
-        tokenizer = self.data.tokenizer
+    def examples(self, batch: Batch) -> list[dict[str, Any]]:
+        decode, names = self.data.tokenizer.decode, {"second": "pair"}
+        rest = {
+            name: tensor
+            for name, tensor in batch.tensors.items()
+            if name not in batch.real and not name.endswith(("_real", "_segments"))
+        }
         return [
             {
                 "example": batch.ids[i] if batch.ids else None,
-                "text": tokenizer.decode(batch.source[i][batch.real[i]].tolist()),
-                "labels": batch.labels[i].tolist(),
+                **{
+                    names.get(text, text): decode(batch[text][i][real[i]].tolist())
+                    for text, real in batch.real.items()
+                },
+                **{name.removeprefix("text_"): t[i].tolist() for name, t in rest.items()},
             }
-            for i in range(len(batch.source))
+            for i in range(len(batch))
         ]
+
+    def lines(self, survey: Any) -> list[str]:
+        data = self.data
+        limit, stores = data.file.limit, (data.train, data.valid)
+        full = sum(int((store["text"].lengths == limit).sum()) for store in stores)
+        labels = f", {counted(len(data.file.labels), 'label')}" if data.file.labels else ""
+        cut = f"; {full:,} fill all {limit} tokens, what is beyond was cut" if full else ""
+        return [
+            f"Data:       {counted(len(data.train), 'text')} to train on, {len(data.valid):,} held "
+            f"out for validation{labels}{cut}",
+            f"Vocabulary: {data.tokenizer.size:,} pieces",
+        ]
+
+    def remarks(self, survey: Any) -> list[str]:
+        return []
 
     def verify(self) -> None:
         self.data.train.verify()
@@ -125,68 +144,14 @@ class EncoderJob:
         """There is nothing that grows."""
 
 
-def lengths_of(store: PairStore) -> tuple[Lengths, Lengths]:
-    """As batches are planned by, which count one position more on each side: here there is none."""
-    return store.source_lengths - 1, np.full(len(store), -1, dtype=np.int32)
+def lengths_of(store: Store) -> tuple[Lengths, Lengths]:
+    """The positions that each example takes in a batch."""
+    text, second = store["text"].lengths, store.columns.get("second")
+    return text, np.zeros_like(text) if second is None else second.lengths
 
 
-def make_text_batch(data: EncoderData, store: PairStore, numbers: Numbers) -> TextBatch:
-    """Rows of a store as tensors."""
+def texts_of(store: Store, numbers: Numbers, pad: int) -> Batch:
+    """Texts of a store as tensors, without what is asked."""
     chosen = [int(i) for i in numbers]
-    rows = [store[i] for i in chosen]
-    source, real, segments = lay_out(
-        [ids for ids, _ in rows], [int(m[0]) for _, m in rows], data.pad
-    )
-    labels = torch.zeros(len(rows), dtype=torch.long)
-    if data.spec.head == "labels":
-        labels = tags_of([more[1:].tolist() for _, more in rows], source.shape[1])
-    elif data.file.labels:
-        labels = _labels([more[1:].tolist() for _, more in rows], data)
-    return TextBatch(source, real, segments, labels, tuple(chosen))
-
-
-def _labels(rows: list[list[int]], data: EncoderData) -> Tensor:
-    """The class of each text; or a 1 for each that it has."""
-    if not data.file.several:
-        return torch.tensor([row[0] for row in rows])
-    labels = torch.zeros(len(rows), len(data.file.labels))
-    for labelled, row in zip(labels, rows, strict=True):
-        labelled[torch.tensor(row, dtype=torch.long)] = 1.0
-    return labels
-
-
-def tags_of(rows: list[list[int]], width: int) -> Tensor:
-    """The tag of each place, as prepare/tagged.py counts them; IGNORED where no word begins."""
-    labels = torch.full((len(rows), width), IGNORED)
-    for row, tags in zip(labels, rows, strict=True):
-        row[: len(tags)] = torch.tensor(tags, dtype=torch.long) - 1
-    return labels.masked_fill(labels < 0, IGNORED)
-
-
-def _within(batch: TextBatch, budget: int) -> list[TextBatch]:
-    """The batch, or its rows in parts of at most so many cells."""
-    rows = max(1, budget // batch.source.shape[1])
-    count = len(batch.source)
-    return [batch.rows(slice(i, i + rows)) for i in range(0, count, rows)]
-
-
-def masking_of(tokenizer: PublishedTokenizer, data: DataSection) -> Masking:
-    """What may be hidden, and which pieces go on with a word."""
-    mask = tokenizer.mask_id
-    if mask is None:
-        raise MisuseError("fill: this tokenizer has no mask token, so no word can be hidden")
-    special = set(tokenizer.codec.special.values())
-    ordinary = [i for i, token in enumerate(tokenizer.codec.tokens) if token and i not in special]
-    return Masking(mask, np.array(ordinary), tokenizer.later, data.mask, data.whole_words)
-
-
-def within_memory(validate: Callable[[int], Found], recipe: Recipe) -> Found:
-    """In smaller batches where memory is too small: the same but for rounding."""
-    budget = recipe.train.token_budget
-    while True:
-        try:
-            return validate(budget)
-        except (MemoryError, RuntimeError) as error:
-            if budget < LEAST or not is_out_of_memory(error):
-                raise
-        budget //= 2
+    first = [int(count) for count in store.numbers["first"][chosen]]
+    return text_batch([store["text"][i] for i in chosen], first, pad, chosen)

@@ -107,8 +107,7 @@ def _grain(budget: float) -> int:
 def _most(fit: Fit) -> int:
     """Larger ones would leave too few batches in an epoch."""
     source, target = fit.job.lengths
-    tokens = int(source.sum()) + int(target.sum()) + 2 * len(source)
-    return max(GRAIN, _grain(tokens / FEWEST))
+    return max(GRAIN, _grain((int(source.sum()) + int(target.sum())) / FEWEST))
 
 
 def _estimate(fit: Fit, budget: int) -> int:

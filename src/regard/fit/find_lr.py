@@ -25,7 +25,7 @@ from regard.errors import TrainingError
 from regard.fit.request import Request
 from regard.fit.train import describe, trial
 from regard.fit.trainer import Fit
-from regard.runs.curves import UNITS
+from regard.runs.objectives import OBJECTIVES
 from regard.runs.rates import peak
 from regard.training.schedule import noam
 
@@ -63,7 +63,7 @@ def find_rate(request: Request) -> RangeTest:
     with trial(request) as fit, fit.memory_limit():
         rates, losses = _climb(fit, STEPS)
         train, d_model = fit.recipe.train, fit.model.spec.d_model
-        model, unit = describe(fit.model.spec, fit.recipe), UNITS.get(fit.recipe.objective, "")
+        model, unit = describe(fit.model.spec, fit.recipe), OBJECTIVES[fit.recipe.objective].unit
     smooth = running_mean(losses)
     chosen = best_rate(rates, smooth, *quiet_part(losses))
     setting = f"train.rate={chosen:.2g}"

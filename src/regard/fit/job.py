@@ -1,20 +1,25 @@
-"""A job: all that differs between one objective and another, as one object for fit/trainer.py.
+"""What differs between one objective and another, as one object for fit/trainer.py: a job.
 
-fit/translation.py is the job of translating, fit/encoder_job.py those of an encoder.
+Each file of fit/objectives/ makes its own (`Doers`); which one a recipe asks for is said in
+runs/objectives.py. fit/encoder_job.py is what those of an encoder share.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
+from regard.data.batch import Batch
 from regard.data.buckets import Lengths, Numbers, PlannedBatch
 from regard.data.mixture import Portion
-from regard.data.text_batch import AnyBatch
 from regard.fit.static_vectors import Coverage
 from regard.fit.warm_start import WarmStart
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
+from regard.runs.folder import Run
+from regard.runs.objectives import OBJECTIVES
+from regard.runs.sections import DataSection, Recipe
 from regard.training.worker import LossOf
 
 
@@ -55,12 +60,16 @@ class Job(Protocol):
     """What is trained, on what, and how it is judged."""
 
     spec: Spec
-    objective: LossOf
     begins_with: Path | None  # the folder that the first weights come from
 
     @property
+    def loss_of(self) -> LossOf:
+        """What is minimised."""
+        ...
+
+    @property
     def lengths(self) -> tuple[Lengths, Lengths]:
-        """Of all training examples, as data/buckets.py counts them."""
+        """Positions that each training example takes, on either side; 0 where there is none."""
         ...
 
     @property
@@ -68,11 +77,11 @@ class Job(Protocol):
         """The corpora that they belong to."""
         ...
 
-    def batches(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, AnyBatch]]:
+    def batches(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, Batch]]:
         """Batch `number` of `epoch` and all after it, without end."""
         ...
 
-    def batch(self, numbers: Numbers) -> AnyBatch:
+    def batch(self, numbers: Numbers) -> Batch:
         """One batch of these examples."""
         ...
 
@@ -84,8 +93,16 @@ class Job(Protocol):
         """Give the model its first weights, where they are not from chance."""
         ...
 
-    def examples(self, batch: AnyBatch) -> list[dict[str, Any]]:
+    def examples(self, batch: Batch) -> list[dict[str, Any]]:
         """Each example of a batch as text again, for a person who looks for what went wrong."""
+        ...
+
+    def lines(self, survey: Any) -> list[str]:
+        """What is trained on, for a person."""
+        ...
+
+    def remarks(self, survey: Any) -> list[str]:
+        """What should be looked at before the first step."""
         ...
 
     def verify(self) -> None:
@@ -95,3 +112,33 @@ class Job(Protocol):
     def forget_old(self, checkpoints: Path, best_step: int) -> None:
         """Remove what no checkpoint needs any more."""
         ...
+
+
+@runtime_checkable
+class Survey(Protocol):
+    """The data of a recipe, counted and checked."""
+
+    @property
+    def data(self) -> DataSection:
+        """With the columns that were found."""
+        ...
+
+    def lines(self) -> list[str]:
+        """What was read, for a person."""
+        ...
+
+
+@dataclass(frozen=True)
+class Doers:
+    """What a file of fit/objectives/ offers, as DOERS."""
+
+    check: Callable[[Recipe], Spec | None]  # refuse early; the spec, as far as it is known then
+    survey: Callable[[Recipe], Survey]  # count and check the data
+    prepare: Callable[[Run, Recipe, Any], object]  # fill the run's data folder with what it found
+    load: Callable[[Run, Recipe], Job]  # what was prepared
+
+
+def doers_of(recipe: Recipe) -> Doers:
+    """Those of its objective."""
+    module = OBJECTIVES[recipe.objective].module or f"regard.fit.objectives.{recipe.objective}"
+    return cast(Doers, vars(import_module(module))["DOERS"])

@@ -17,15 +17,14 @@ import numpy as np
 from regard.bundle.engine_choice import cores
 from regard.data.buckets import BatchOrder, Lengths, Numbers, padding_share
 from regard.data.mixture import Portion
-from regard.data.store import PairStore
+from regard.data.store import Store
 from regard.data.suspicion import look_at, suspicions, validation_suspicions
 from regard.errors import MisuseError
 from regard.fit.checkpoints import FEWEST
 from regard.fit.job import Job
 from regard.model.spec import Spec, parameter_count
 from regard.prepare.pairs import Corpus, Prepared
-from regard.runs.recipe import Recipe
-from regard.runs.sections import TrainSection
+from regard.runs.sections import Recipe, TrainSection
 from regard.training.compute import Compute
 from regard.training.memory_estimate import (
     Learned,
@@ -59,7 +58,7 @@ def shapes_of(
     source, target = lengths
     plan = BatchOrder(source, target, train.token_budget, train.seed, parts).plan(epoch=0)
     largest = _shape(_largest(plan, source, target, spec), source, target)
-    tokens = sum(int(source[b].sum()) + int(target[b].sum()) + 2 * len(b) for b in plan)
+    tokens = sum(int(source[b].sum()) + int(target[b].sum()) for b in plan)
     return Shapes(len(plan), tokens, padding_share(plan, source, target), largest)
 
 
@@ -77,7 +76,7 @@ def _largest(plan: list[Numbers], source: Lengths, target: Lengths, spec: Spec) 
 
 
 def _shape(batch: Numbers, source: Lengths, target: Lengths) -> Shape:
-    return Shape(len(batch), int(source[batch].max()) + 1, int(target[batch].max()) + 1)
+    return Shape(len(batch), int(source[batch].max()), int(target[batch].max()))
 
 
 def steps_within(job: Job, train: TrainSection, speed: float) -> float:
@@ -266,10 +265,10 @@ def coverage_line(data: Prepared) -> str:
     )
 
 
-def _counts(pairs: PairStore, size: int) -> Numbers:
+def _counts(pairs: Store, size: int) -> Numbers:
     """How often each id comes, on both sides."""
     counts = np.zeros(size, dtype=np.int64)
-    for ids in pairs.sides:
+    for ids in (column.values for column in pairs.columns.values()):
         for start in range(0, len(ids), CHUNK):
             counts += np.bincount(ids[start : start + CHUNK], minlength=size)
     return counts

@@ -5,11 +5,11 @@ has checkpoints behind it, all of them gone, would begin again too, write its lo
 count as finished: so it is refused.
 """
 
-from regard.bundle.encoder_file import OFFERS, objective_of
 from regard.checkpoint.files import read_json, sha256, steps_saved
 from regard.errors import CheckpointError
 from regard.runs.folder import Run, typed
 from regard.runs.log import read_log
+from regard.runs.objectives import objective_of
 
 
 def check_remains(run: Run) -> None:
@@ -58,7 +58,7 @@ def what_can_be_done(run: Run) -> str:
     again = f"train anew: `regard train {run.begun_with()}` with another --run"
     if not has_final_weights(run):
         return f"Copy the checkpoints back from where they are whole, or {again}"
-    task = OFFERS.get(objective_of(run), ("translate",))[0]
+    task = objective_of(run).offers[0]
     return (
         f'Its final weights are whole: `regard {task} {name} "…"` uses them, and a new run begins '
         f"with them by train.start_from={name}. To go on with this one, copy the checkpoints back "

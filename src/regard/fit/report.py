@@ -1,7 +1,12 @@
-"""What a step is worth saying: a record of the log now and then, the progress bar always."""
+"""What is said while steps are made: in the log now and then, by the progress bar always.
+
+That memory is too small for a batch is said once and counted; training goes on in smaller parts.
+"""
 
 from regard.draw.terminal.progress import TrainingProgress
+from regard.errors import OutOfMemoryError
 from regard.runs.log import Log
+from regard.training.data_parallel import Crew
 from regard.training.loop import Step
 
 LOG_EVERY = 10  # steps between lines of the log
@@ -34,3 +39,31 @@ class Reporter:
             learning_rate=step.learning_rate,
             tokens_per_second=self._speed,
         )
+
+
+class ShortOfMemory:
+    """Watches how often the crew had to halve a part of a batch."""
+
+    def __init__(self) -> None:
+        self._told = 0
+
+    def tell(self, crew: Crew, step: int, log: Log, bar: TrainingProgress) -> None:
+        """A record for each step in which it happened, a sentence for the first."""
+        if crew.halved == self._told:
+            return
+        if not self._told:
+            bar.say(
+                f"step {step:,}: memory is too small for a whole batch; it is computed in smaller "
+                "parts from here on, with the same gradient (a lower train.token_budget with a "
+                "higher train.accumulate avoids this)"
+            )
+        self._told = crew.halved
+        log.write("memory", step, halved=crew.halved)
+
+
+def cannot_go_on() -> OutOfMemoryError:
+    """Memory ran out where nothing can be divided: in the optimizer, or while validating."""
+    return OutOfMemoryError(
+        "out of memory: train a smaller model (model.preset), lower train.token_budget, give it "
+        "more (train.memory), or free some; what was saved stays, `regard train --resume` goes on"
+    )

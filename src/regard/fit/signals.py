@@ -10,9 +10,12 @@ A closed terminal or a job manager may send several: only Ctrl-C is impatient th
 """
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+from regard.checkpoint.files import steps_saved
+from regard.runs.folder import Run, typed
 
 POLITE = ("SIGINT", "SIGTERM", "SIGUSR1", "SIGHUP", "SIGBREAK")  # no system has them all
 
@@ -68,3 +71,16 @@ def polite_stop() -> Iterator[StopRequest]:
     finally:
         for number, handler in old.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def told_how_to_go_on(run: Run, say: Callable[[str], None]) -> Iterator[None]:
+    """Around a training: what is left is said before the second Ctrl-C ends it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        steps = steps_saved(run.checkpoints)
+        kept = f"step {steps[-1]:,} is saved" if steps else "no checkpoint was written yet"
+        say(f"Stopped at once: {kept}, what came after it is done again.")
+        say(f"Go on with: regard train --resume {typed(run.folder)}")
+        raise

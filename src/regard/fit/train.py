@@ -8,11 +8,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from regard.atomic import FULL
-from regard.bundle.encoder_file import objective_of
 from regard.bundle.named import kept_name
 from regard.bundle.open_run import open_run
 from regard.checkpoint.native import read_json, steps_saved
-from regard.config import override, read_toml, to_tables
+from regard.config import override, read_toml
 from regard.datasets.find import with_sets
 from regard.draw.counted import counted
 from regard.draw.figure.loss_curve import loss_curve_png
@@ -22,41 +21,35 @@ from regard.errors import ConfigError, MisuseError, TrainingError
 from regard.fit.autotune import changed_since
 from regard.fit.claim import Claim, claimed, claimed_free
 from regard.fit.ending import ASKED, Outcome, check_goes_on
-from regard.fit.interrupted import told_how_to_go_on
-from regard.fit.jobs import AnyJob, data_lines, first_use, job_of, prepared_job, survey_of
+from regard.fit.job import Survey, doers_of
 from regard.fit.preflight import (
     Held,
     check_fits,
-    coverage_line,
     guessed_compute,
     guessed_shape,
     report,
     shapes_of,
-    warnings,
 )
 from regard.fit.remains import check_remains
+from regard.fit.report import cannot_go_on
 from regard.fit.request import Request
-from regard.fit.short_of_memory import cannot_go_on
-from regard.fit.signals import Stopped, StopRequest, polite_stop
-from regard.fit.static_vectors import check_dimensions
+from regard.fit.signals import Stopped, StopRequest, polite_stop, told_how_to_go_on
 from regard.fit.trainer import Fit
-from regard.fit.translation import TranslationJob
 from regard.fit.warm_start import check_start, tables_of_start
-from regard.model.lora import check_maps
 from regard.model.spec import Spec, parameter_count
 from regard.prepare.default_classifier import classifier_for
-from regard.prepare.encoder_spec import check_teacher, open_start
 from regard.prepare.more_corpora import root_further
-from regard.prepare.pairs import Corpus, survey
-from regard.prepare.texts import Texts
+from regard.prepare.pairs import survey_pairs
 from regard.recipes.named import recipe_file
-from regard.runs.curves import SCORES, UNITS, judged_by_f1, points_of_log, score_key, title_of
+from regard.runs.curves import judged_by_f1, points_of_log, score_key, title_of
 from regard.runs.default_recipe import chosen_tables
 from regard.runs.folder import Run, only_one, seal, typed, write_json
 from regard.runs.log import read_log
+from regard.runs.objectives import OBJECTIVES, objective_of, score_names
 from regard.runs.rates import in_words
-from regard.runs.recipe import Recipe, make_recipe
-from regard.training.freeze import check_names, frozen_share
+from regard.runs.recipe import make_recipe
+from regard.runs.sections import Recipe
+from regard.training.freeze import frozen_share
 from regard.training.memory_limit import SPARE, is_out_of_memory, memory_limit
 
 Say = Callable[[str], None]
@@ -108,7 +101,8 @@ def _train(fit: Fit, say: Say) -> Outcome:
                     outcome = _finished(fit, outcome, stop, say)
         if outcome.signal is None:
             _draw(fit.run, say)
-            say(f"Run folder: {fit.run.folder}   Try: {first_use(fit.job, fit.run)}")
+            task = OBJECTIVES[fit.recipe.objective].offers[0]
+            say(f'Run folder: {fit.run.folder}   Try: regard {task} {fit.run.folder} "…"')
             return outcome
     saved = "" if outcome.unsaved else "; everything is saved"
     choosing = ", while the final weights were chosen" if outcome.reason != ASKED else ""
@@ -173,17 +167,21 @@ def _claimed(request: Request) -> AbstractContextManager[Claim]:
 def _started(claim: Claim, request: Request, say: Say) -> Fit:
     """A new run: the recipe made or read, the data surveyed and prepared."""
     run, folder = claim.run, claim.run.folder
-    recipe, corpus = _asked_for(request)
-    _check_early(recipe)
-    if not request.force and recipe.objective == "translate":  # before anything is read or written
-        spec = recipe.spec(recipe.tokenizer.size)
+    recipe, survey = _asked_for(request)
+    if recipe.train.start_from is not None:
+        check_start(recipe.train.start_from)
+    doers = doers_of(recipe)
+    spec = doers.check(recipe)
+    if not request.force and spec is not None:  # before anything is written
         check_fits(spec, recipe, guessed_shape(recipe.train), folder)
     say(f"Run folder: {folder}")
     if claim.taken_over:
         say("  A training was killed here before its first step; its data is prepared again.")
-    for line in corpus.lines():
+    for line in survey.lines():
         say(f"  {line}")
-    job = prepared_job(run, recipe, corpus)
+    doers.prepare(run, recipe, survey)
+    seal(run)
+    job = doers.load(run, recipe)
     if not request.force:  # now with the real lengths
         largest = shapes_of(job.lengths, job.spec, recipe.train, job.parts).largest
         check_fits(job.spec, recipe, largest, folder)
@@ -194,44 +192,23 @@ def _started(claim: Claim, request: Request, say: Say) -> Fit:
         fit.start()
         speed = fit.speed()
     claim.ready = True
-    for line in _plan(fit, job, corpus):
+    for line in _plan(fit, survey):
         say(line)
     for line in report(recipe, job, fit.compute, speed, folder, held):
         say(line)
-    if isinstance(job, TranslationJob) and isinstance(corpus, Corpus):
-        say(coverage_line(job.data))
-        for line in warnings(recipe, corpus, job.data):
-            say(f"Look at:    {line}")
+    for line in job.remarks(survey):
+        say(line)
     return fit
 
 
-def _check_early(recipe: Recipe) -> None:
-    """What can be refused before there is a folder."""
-    if recipe.train.start_from is not None:
-        check_start(recipe.train.start_from)
-    if recipe.objective != "translate":
-        if recipe.train.start_from is not None:
-            start = open_start(recipe.train.start_from)
-            if recipe.objective == "distil":
-                check_teacher(start)
-            if recipe.lora.rank:
-                check_maps(start.spec, recipe.lora.rank, recipe.lora.maps)
-        return
-    check_names(recipe.spec(4000), recipe.train.freeze)
-    if recipe.lora.rank:
-        check_maps(recipe.spec(4000), recipe.lora.rank, recipe.lora.maps)
-    if recipe.train.embeddings is not None:  # now, not after an hour of tokenizing
-        check_dimensions(recipe.train.embeddings, recipe.spec(4000).d_model)
-
-
-def _asked_for(request: Request) -> tuple[Recipe, Corpus | Texts]:
+def _asked_for(request: Request) -> tuple[Recipe, Survey]:
     """The recipe, with the columns that were found in its table, and the data."""
     read = _from_recipe if request.recipe else _from_texts if request.texts else _from_files
-    recipe, found = read(request)
-    return replace(recipe, data=found.data), found
+    recipe, survey = read(request)
+    return replace(recipe, data=survey.data), survey
 
 
-def _from_recipe(request: Request) -> tuple[Recipe, Corpus | Texts]:
+def _from_recipe(request: Request) -> tuple[Recipe, Survey]:
     assert request.recipe is not None
     file = recipe_file(request.recipe)
     if file.is_file() and file.suffix != ".toml":
@@ -244,7 +221,7 @@ def _from_recipe(request: Request) -> tuple[Recipe, Corpus | Texts]:
         tables.setdefault("train", {})["minutes"] = request.minutes
     where = str(request.recipe)
     recipe = make_recipe(_rooted(with_sets(tables, where)), where)
-    return recipe, survey_of(recipe)
+    return recipe, doers_of(recipe).survey(recipe)
 
 
 def _rooted(tables: dict[str, Any]) -> dict[str, Any]:
@@ -263,7 +240,7 @@ def _rooted(tables: dict[str, Any]) -> dict[str, Any]:
     return root_further(rooted)
 
 
-def _from_texts(request: Request) -> tuple[Recipe, Texts]:
+def _from_texts(request: Request) -> tuple[Recipe, Survey]:
     """No recipe but texts with labels."""
     assert request.texts is not None
 
@@ -273,7 +250,7 @@ def _from_texts(request: Request) -> tuple[Recipe, Texts]:
     return classifier_for(request.texts, request.minutes, make)
 
 
-def _from_files(request: Request) -> tuple[Recipe, Corpus]:
+def _from_files(request: Request) -> tuple[Recipe, Survey]:
     """No recipe: count the pairs first, then choose by their number."""
     assert request.source is not None
 
@@ -287,7 +264,7 @@ def _from_files(request: Request) -> tuple[Recipe, Corpus]:
         return make_recipe(_rooted(tables), "train")
 
     uncounted = recipe_for(pairs=0)  # its data section is the one of every size
-    corpus = survey(uncounted.data, uncounted.train.seed)
+    corpus = survey_pairs(uncounted.data, uncounted.train.seed)
     return recipe_for(corpus.report.kept), corpus
 
 
@@ -313,7 +290,7 @@ def _resumed(run: Run, request: Request, say: Say) -> Fit:
         )
     tables = override(read_json(run.recipe), request.assignments)
     recipe = make_recipe(tables, str(run.recipe))
-    job = job_of(run, recipe)
+    job = doers_of(recipe).load(run, recipe)
     job.verify()  # a byte that changed on the disk would be trained on
     if not run.checksums.exists():  # of an earlier version
         seal(run)
@@ -323,7 +300,7 @@ def _resumed(run: Run, request: Request, say: Say) -> Fit:
         minutes = fit.progress.seconds / 60 + request.minutes
         fit.recipe = replace(recipe, train=replace(recipe.train, minutes=minutes))
     check_goes_on(fit.recipe.train, fit.progress, request.assignments, run.folder)
-    write_json(run.recipe, to_tables(fit.recipe))  # a later resume has what was changed now
+    write_json(run.recipe, fit.recipe.tables())  # a later resume has what was changed now
     say(f"Resuming {run.folder} after step {fit.progress.step:,}.")
     if request.minutes is not None:
         more = f"{request.minutes:g} more minute{'s' * (request.minutes != 1)}"
@@ -331,7 +308,7 @@ def _resumed(run: Run, request: Request, say: Say) -> Fit:
     return fit
 
 
-def _plan(fit: Fit, job: AnyJob, found: Corpus | Texts) -> list[str]:
+def _plan(fit: Fit, survey: Survey) -> list[str]:
     """What was chosen, before the first step."""
     recipe, spec, began = fit.recipe, fit.model.spec, fit.began
     train = recipe.train
@@ -339,7 +316,7 @@ def _plan(fit: Fit, job: AnyJob, found: Corpus | Texts) -> list[str]:
     if train.minutes is not None:
         until.append(f"{train.minutes:g} minute{'s' * (train.minutes != 1)}")
     return [
-        *data_lines(job, recipe, found),
+        *fit.job.lines(survey),
         f"Model:      {describe(spec, recipe)}",
         *([f"Embedding:  {began.coverage.sentence()}"] if began.coverage else []),
         *([f"Start:      {'; '.join(began.warm.sentences())}"] if began.warm else []),
@@ -361,7 +338,8 @@ def _plan(fit: Fit, job: AnyJob, found: Corpus | Texts) -> list[str]:
 
 def describe(spec: Spec, recipe: Recipe) -> str:
     """A model in a line."""
-    start = recipe.train.start_from if recipe.objective != "translate" else None
+    own = OBJECTIVES[recipe.objective].model == "encoder-decoder"
+    start = None if own else recipe.train.start_from
     name = recipe.model.get("preset", "base") if start is None else start.name
     layers = (
         f"{spec.encoder_layers}+{spec.decoder_layers} layers"
@@ -390,8 +368,8 @@ def _draw(run: Run, say: Say) -> None:
             [r["learning_rate"] for r in steps],
             title=title_of(run),
             name=run.folder.name,
-            score_name=SCORES.get(score, ""),
-            unit=UNITS.get(objective_of(run), ""),
+            score_name=score_names().get(score, ""),
+            unit=objective_of(run).unit,
         )
         say(f"Loss curve: {run.loss_curve}")
     except (MissingMatplotlib, OSError) as error:

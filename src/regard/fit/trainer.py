@@ -18,7 +18,7 @@ from regard.checkpoint import native
 from regard.checkpoint.native import Checkpoint
 from regard.checkpoint.whole import newest_whole
 from regard.config import build, to_tables
-from regard.data.text_batch import AnyBatch
+from regard.data.batch import Batch
 from regard.draw.terminal.progress import TrainingProgress
 from regard.errors import CheckpointError, DamageError
 from regard.fit.autotune import choose_compute, measured
@@ -29,8 +29,7 @@ from regard.fit.final import choose_final, final_candidates, lower_is_better, wr
 from regard.fit.job import Began, Job, Validated
 from regard.fit.preflight import steps_within
 from regard.fit.remains import what_can_be_done
-from regard.fit.report import Reporter
-from regard.fit.short_of_memory import ShortOfMemory
+from regard.fit.report import Reporter, ShortOfMemory
 from regard.fit.signals import Stopped, StopRequest
 from regard.fit.warm_start import check_digest, weights_digest
 from regard.model.device import choose_device
@@ -39,7 +38,7 @@ from regard.model.transformer import Transformer
 from regard.runs import rates
 from regard.runs.folder import Run, write_json
 from regard.runs.log import Log, damage_to_log, log_checksum, records_until
-from regard.runs.recipe import Recipe
+from regard.runs.sections import Recipe
 from regard.training.compute import Compute
 from regard.training.data_parallel import Crew
 from regard.training.ema import MovingAverage
@@ -82,7 +81,7 @@ class Fit:
         self.adapt(self.began.warm.new if self.began.warm else ())
         self._choose_compute()
         expected = self._expect()
-        write_json(self.run.recipe, to_tables(self.recipe))
+        write_json(self.run.recipe, self.recipe.tables())
         write_json(self.run.spec, to_tables(self.model.spec))
         self.run.update_info(
             regard=__version__,
@@ -125,7 +124,7 @@ class Fit:
     def _choose_compute(self) -> None:
         """Measure how to compute a step, and write down what the last bits depend on."""
         train, device = self.recipe.train, self.device
-        pace = choose_compute(self.model, self.job.objective, self._groups, train, device)
+        pace = choose_compute(self.model, self.job.loss_of, self._groups, train, device)
         self.compute, self.speeds = pace.compute, pace.speeds
         self.progress = Progress()  # the self-test took batches
         self.run.update_info(**pace.record())
@@ -257,7 +256,7 @@ class Fit:
     def crew(self) -> Crew:
         """The workers for this model, computing as was chosen."""
         most, seed = self.progress.most_cells, self.recipe.train.seed
-        return Crew(self.model, self.job.objective, self.compute, seed, most, self.lora)
+        return Crew(self.model, self.job.loss_of, self.compute, seed, most, self.lora)
 
     def memory_limit(self) -> AbstractContextManager[bool]:
         """The limit for this process, such that all workers keep to the recipe's together."""
@@ -268,7 +267,7 @@ class Fit:
         known = self.speeds.get(str(self.compute))
         if known is None:
             train = self.recipe.train
-            known = measured(self.model, self.job.objective, self._groups, self.compute, train)
+            known = measured(self.model, self.job.loss_of, self._groups, self.compute, train)
             self.speeds[str(self.compute)] = known
             self.progress.epoch = self.progress.batch = 0  # it took batches
         return known
@@ -318,9 +317,9 @@ class Fit:
     def _rate(self, step: int) -> float:
         return rates.rate_at(step, self.recipe.train, self.model.spec.d_model, self.progress)
 
-    def _groups(self) -> Iterator[list[AnyBatch]]:
+    def _groups(self) -> Iterator[list[Batch]]:
         """Batches from the place where the run stands, `accumulate` of them for each step."""
-        group: list[AnyBatch] = []
+        group: list[Batch] = []
         for place, batch in self.job.batches(self.progress.epoch, self.progress.batch):
             group.append(batch)
             if len(group) == self.recipe.train.accumulate:

@@ -14,7 +14,7 @@ from typing import Any
 from regard.checkpoint.native import Checkpoint, read_json, save_checkpoint
 from regard.config import build
 from regard.errors import TrainingError
-from regard.fit.jobs import job_of
+from regard.fit.job import doers_of
 from regard.fit.preflight import largest_batch
 from regard.fit.trainer import Fit
 from regard.runs.folder import Run
@@ -32,7 +32,7 @@ def try_batch(folder: Path, budget: int, megabytes: int) -> dict[str, Any]:
     asked = replace(recipe.train, token_budget=budget, memory=megabytes)
     recipe = replace(recipe, train=asked)
     try:
-        fit = Fit(run, recipe, job_of(run, recipe))
+        fit = Fit(run, recipe, doers_of(recipe).load(run, recipe))
         fit.compute = build(Compute, run.read_info()["compute"], str(run.info))
         fit.adapt()
         with fit.memory_limit():

@@ -78,7 +78,7 @@ def take_weights(model: Transformer, folder: Path, same_words: bool = False) -> 
     """
     other = open_model(folder, "cpu")
     theirs = dict(other.transformer.named_parameters(remove_duplicate=False))
-    without = () if same_words or other.bundle.objective == "translate" else WORDS
+    without = () if same_words or other.bundle.is_own_translator else WORDS
     mine = dict(model.named_parameters())
     alike = [
         name

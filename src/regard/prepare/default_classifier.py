@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import MisuseError
-from regard.prepare.survey import survey_texts
-from regard.prepare.texts import Texts
-from regard.runs.recipe import Recipe
+from regard.prepare.texts import Texts, check_labels, survey_texts
+from regard.runs.sections import Recipe
 
 LONGEST = 128  # tokens of a text that are read, unless texts are short
 CHARACTERS = 3.5  # of a piece, about
@@ -64,7 +63,7 @@ def classifier_for(
         raise MisuseError(
             f'train: --texts trains a classifier; objective "{uncounted.objective}" takes a recipe'
         )
-    texts = survey_texts(uncounted.data, uncounted.train.seed)
+    texts = survey_texts(uncounted.data, uncounted.train.seed, check=check_labels)
     tables = chosen_text_tables(texts, minutes, uncounted.train.start_from is not None)
     tables["data"] = {**tables["data"], **data}
     recipe = make({"objective": "classify", **tables})

@@ -8,16 +8,9 @@ from regard.bundle.bundle import open_bundle
 from regard.config import build
 from regard.errors import ConfigError
 from regard.model.spec import Spec
-from regard.runs.recipe import Recipe, spec_of
+from regard.runs.objectives import OBJECTIVES
+from regard.runs.sections import Recipe, spec_of
 
-# objective → the head that it needs
-HEADS = {
-    "classify": "classes",
-    "fill": "tokens",
-    "tag": "labels",
-    "similar": "none",
-    "distil": "classes",
-}
 # family → the layer between the first token's vector and the classes
 POOLED_BY = {"bert": "tanh", "distilbert": "relu"}
 # a head that is not over words has none of this
@@ -38,7 +31,7 @@ class Start:
 def open_start(folder: Path) -> Start:
     """A published folder of an encoder, or a run that trained one."""
     bundle = open_bundle(folder)
-    if bundle.objective == "translate":
+    if bundle.is_own_translator:
         raise ConfigError(
             f"train.start_from: {folder} is a run that translates; expected an encoder: a BERT or "
             "DistilBERT folder, or a run that trained one"
@@ -52,19 +45,13 @@ def open_start(folder: Path) -> Start:
     return start
 
 
-def check_teacher(start: Start) -> None:
-    """A teacher is a classifier."""
-    if start.spec.head != "classes":
-        raise ConfigError(
-            f"train.start_from: {start.folder} has no classes to teach, its head is "
-            f"{start.spec.head!r}; expected a run that classifies or a published classifier"
-        )
-
-
-def encoder_spec(recipe: Recipe, vocabulary: int, classes: int, start: Start | None) -> Spec:
-    """The spec with the head that the objective needs; single fields as [model] says."""
-    head = HEADS[recipe.objective]
-    needed: dict[str, Any] = {"decoder_layers": 0, "head": head, "classes": classes}
+def encoder_spec(
+    recipe: Recipe, vocabulary: int, classes: int, start: Start | None, **changes: int
+) -> Spec:
+    """The spec with the head that the objective needs; single fields as `changes`, then [model],
+    say."""
+    head = OBJECTIVES[recipe.objective].head
+    needed: dict[str, Any] = {"decoder_layers": 0, "head": head, "classes": classes, **changes}
     if start is None:
         return spec_of({**recipe.model, **needed}, vocabulary)
     if head == "classes" and start.spec.pool == "none":
@@ -75,7 +62,5 @@ def encoder_spec(recipe: Recipe, vocabulary: int, classes: int, start: Start | N
     if head == "tokens":
         named = start.spec.head == "tokens"
         output = {} if named else WORDS if start.family in POOLED_BY else NO_WORDS
-    if recipe.objective == "distil":
-        needed["encoder_layers"] = (start.spec.encoder_layers + 1) // 2
     values = {**vars(start.spec), **output, **needed, **recipe.model}
     return build(Spec, values, "[model]")

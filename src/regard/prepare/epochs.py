@@ -15,12 +15,13 @@ from regard import atomic
 from regard.checkpoint.files import steps_saved
 from regard.checkpoint.native import load_state
 from regard.data.batch import Batch, make_batch
-from regard.data.buckets import BatchOrder, PlannedBatch
+from regard.data.buckets import BatchOrder, Numbers, PlannedBatch
 from regard.data.prefetch import ahead
-from regard.data.store import Ids, PairStore, write_store
+from regard.data.store import Ids, Lengths, Row, Store, write_store
 from regard.errors import ConfigError, DamageError, TrainingError
 from regard.prepare.pairs import Prepared
-from regard.runs.recipe import Recipe
+from regard.runs.sections import Recipe
+from regard.text.special import Special
 from regard.text.tokenizer import Tokenizer
 
 CHUNK = 1000  # pairs cut at once
@@ -34,13 +35,12 @@ class Epochs:
         self.recipe, self.data, self.folder = recipe, data, folder
         self._cutter = cutter(recipe, data.tokenizer)
 
-    def start_at(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, PairStore]]:
+    def start_at(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, Store]]:
         """Batch `number` of `epoch` and all after it, each with the store of its examples."""
         train = self.recipe.train
         while True:
             pairs = self.pairs_of(epoch)
-            lengths = pairs.source_lengths, pairs.target_lengths
-            order = BatchOrder(*lengths, train.token_budget, train.seed, self.data.parts)
+            order = BatchOrder(*lengths_of(pairs), train.token_budget, train.seed, self.data.parts)
             yield from ((place, pairs) for place in order.of_epoch(epoch, number))
             epoch, number = epoch + 1, 0
 
@@ -50,18 +50,17 @@ class Epochs:
         for (place, _), batch in ahead(self._batch, places, self.recipe.train.loaders):
             yield place, batch
 
-    def _batch(self, at: tuple[PlannedBatch, PairStore]) -> Batch:
+    def _batch(self, at: tuple[PlannedBatch, Store]) -> Batch:
         place, pairs = at
-        chosen = [int(i) for i in place.examples]
-        return make_batch([pairs[i] for i in chosen], self.data.tokenizer.special, chosen)
+        return pairs_batch(pairs, place.examples, self.data.tokenizer.special)
 
-    def pairs_of(self, epoch: int) -> PairStore:
+    def pairs_of(self, epoch: int) -> Store:
         """The ids of an epoch: read if they were drawn before, else drawn and written."""
         if self._cutter is None:
             return self.data.train
         folder = self.folder / f"{DRAWN}{epoch:05}"
         if folder.is_dir():
-            store = PairStore.open(folder)
+            store = Store.open(folder)
             store.verify()
             return store
         # Or its name would be made again, for somebody else's run.
@@ -70,18 +69,21 @@ class Epochs:
                 f"{self.folder}: the folder of this run was moved or deleted while it trained; "
                 "move it back, or resume it where it is"
             )
-        return write_store(folder, self._drawn(self._cutter), self.data.train.vocabulary)
+        return write_store(folder, self.data.train.kinds, self._drawn(self._cutter))
 
-    def _drawn(self, cutter: Tokenizer) -> Iterator[tuple[list[int], list[int]]]:
+    def _drawn(self, cutter: Tokenizer) -> Iterator[Row]:
         """All pairs, cut anew; one that becomes too long for a batch keeps its usual ids."""
         pairs, most = self.data.train, self.recipe.data.max_tokens
         for start in range(0, len(pairs), CHUNK):
-            usual = [pairs[i] for i in range(start, min(start + CHUNK, len(pairs)))]
-            sources = cutter.encode_batch(self._texts([source for source, _ in usual]))
-            targets = cutter.encode_batch(self._texts([target for _, target in usual]))
-            for plain, source, target in zip(usual, sources, targets, strict=True):
+            chunk = range(start, min(start + CHUNK, len(pairs)))
+            sources = cutter.encode_batch(self._texts([pairs["source"][i] for i in chunk]))
+            targets = cutter.encode_batch(self._texts([pairs["target"][i] for i in chunk]))
+            for i, source, target in zip(chunk, sources, targets, strict=True):
                 too_long = max(len(source), len(target)) > most
-                yield (plain[0].tolist(), plain[1].tolist()) if too_long else (source, target)
+                yield {
+                    "source": pairs["source"][i].tolist() if too_long else source,
+                    "target": pairs["target"][i].tolist() if too_long else target,
+                }
 
     def _texts(self, rows: list[Ids]) -> list[str]:
         """What was cut; kind bytes gives every text back as it was."""
@@ -104,6 +106,17 @@ class Epochs:
         for folder in drawn:
             if int(folder.name.removeprefix(DRAWN)) < first:
                 atomic.remove_folder(folder)
+
+
+def lengths_of(pairs: Store) -> tuple[Lengths, Lengths]:
+    """The positions that each pair takes in a batch: its tokens, and one for <s> or </s>."""
+    return pairs["source"].lengths + 1, pairs["target"].lengths + 1
+
+
+def pairs_batch(pairs: Store, numbers: Numbers, special: Special) -> Batch:
+    """These examples as tensors."""
+    chosen = [int(i) for i in numbers]
+    return make_batch([(pairs["source"][i], pairs["target"][i]) for i in chosen], special, chosen)
 
 
 def cutter(recipe: Recipe, tokenizer: Tokenizer) -> Tokenizer | None:

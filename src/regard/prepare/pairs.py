@@ -17,7 +17,7 @@ from regard.config import build
 from regard.data.corpus import Limits, Pair, Report, read_pairs, split_for_validation
 from regard.data.mixture import Portion
 from regard.data.phrasebook.corpus import NOTES, Entry, phrasebook
-from regard.data.store import PairStore, write_store
+from regard.data.store import Kind, Row, Store, write_store
 from regard.data.suspicion import Different
 from regard.draw.counted import counted
 from regard.draw.terminal.progress import progress_bar
@@ -25,8 +25,7 @@ from regard.errors import DataError
 from regard.prepare.more_corpora import Further, Unseen, survey_further
 from regard.runs.columns import sides_of, with_columns
 from regard.runs.folder import Run, read_texts
-from regard.runs.recipe import Recipe
-from regard.runs.sections import DataSection
+from regard.runs.sections import DataSection, Recipe
 from regard.text.tokenizer import Tokenizer
 
 CHUNK = 1000  # pairs encoded at once
@@ -42,8 +41,8 @@ class Prepared:
     """What training needs of the data."""
 
     tokenizer: Tokenizer
-    train: PairStore
-    valid: PairStore
+    train: Store
+    valid: Store
     valid_texts: list[tuple[str, str]]
     parts: tuple[Portion, ...] = ()  # the corpora that `train` is made of
 
@@ -92,7 +91,16 @@ def held_out_share(data: DataSection, pairs: int) -> float:
     return min(0.1 if pairs >= 100 else 0.2, data.validation / max(1, pairs))
 
 
-def survey(data: DataSection, seed: int) -> Corpus:
+def refuse_few(place: str, count: int, what: str, key: str) -> None:
+    """Of so many none can be held out; `key` would give some to validate on."""
+    if count < FEWEST:
+        raise DataError(
+            f"{place}: {counted(count, what)}: too few to hold some out for validation, {FEWEST} "
+            f"are the least; add more, or give some to validate on ({key})"
+        )
+
+
+def survey_pairs(data: DataSection, seed: int) -> Corpus:
     """Count and check the corpus; refuse one that is more than half bad."""
     report = Report()
     with progress_bar("making the phrasebook" if data.phrasebook else "reading", None) as bar:
@@ -111,11 +119,8 @@ def survey(data: DataSection, seed: int) -> Corpus:
                 files, sides = (data.valid_source, data.valid_target), sides_of(data, own=False)
                 for _ in read_pairs(*files, Report(), _limits(data), sides):
                     bar.advance()
-        if not data.phrasebook and not data.valid_source and report.kept < FEWEST:
-            raise DataError(
-                f"corpus: {counted(report.kept, 'pair')}: too few to hold some out for validation, "
-                f"{FEWEST} are the least; add more, or give some to validate on (data.valid_source)"
-            )
+        if not data.phrasebook and not data.valid_source:
+            refuse_few("corpus", report.kept, "pair", "data.valid_source")
         data = with_columns(data, report)
         sides = sides_of(data, own=False)
         further = [survey_further(more, _limits(data), sides, bar.advance) for more in data.more]
@@ -130,21 +135,22 @@ def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> Prepared:
     valid = list(corpus.valid())
     with progress_bar("encoding", None) as bar:
 
-        def encoded(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[list[int], list[int]]]:
+        def encoded(pairs: Iterable[tuple[str, str]]) -> Iterator[Row]:
             return _encoded(tokenizer, iter(pairs), most, bar.advance)
 
         parts: list[Portion] = []
-        write_store(run.data / "train", _in_parts(corpus, valid, encoded, parts), tokenizer.size)
-        store = write_store(run.data / "valid", encoded(valid), tokenizer.size)
+        sides = dict.fromkeys(("source", "target"), Kind(tokenizer.size))
+        write_store(run.data / "train", sides, _in_parts(corpus, valid, encoded, parts))
+        store = write_store(run.data / "valid", sides, encoded(valid))
     for name, pairs in {"train": parts[0].pairs, "valid": len(store)}.items():
         if not pairs:
             raise _none_left(name, corpus, valid, most)
-    _write_rows(run.data / PARTS, map(asdict, parts))
-    _write_rows(run.data / "valid.jsonl", ({"source": s, "target": t} for s, t in valid))
+    write_rows(run.data / PARTS, map(asdict, parts))
+    write_rows(run.data / "valid.jsonl", ({"source": s, "target": t} for s, t in valid))
     if recipe.data.phrasebook:
         book = phrasebook(recipe.data.phrasebook)
-        _write_rows(run.data / "test.jsonl", (asdict(e) for e in book if e.split == "test"))
-        _write_rows(run.data / "notes.jsonl", (asdict(e) for e in book if NOTES in e.slices))
+        write_rows(run.data / "test.jsonl", (asdict(e) for e in book if e.split == "test"))
+        write_rows(run.data / "notes.jsonl", (asdict(e) for e in book if NOTES in e.slices))
         write_words(run.data, (source for source, _ in corpus.train()))
     return load_prepared(run)
 
@@ -185,8 +191,8 @@ def load_prepared(run: Run) -> Prepared:
     rows = read_texts(run.data / "valid.jsonl")
     return Prepared(
         Tokenizer.load(run.tokenizer),
-        PairStore.open(run.data / "train"),
-        PairStore.open(run.data / "valid"),
+        Store.open(run.data / "train"),
+        Store.open(run.data / "valid"),
         [(row["source"], row["target"]) for row in rows],
         _parts_of(run),
     )
@@ -231,9 +237,9 @@ def _sentences(pairs: Iterable[tuple[str, str]], advance: Callable[[int], None])
 def _in_parts(
     corpus: Corpus,
     valid: list[tuple[str, str]],
-    encoded: Callable[[Iterable[tuple[str, str]]], Iterator[tuple[list[int], list[int]]]],
+    encoded: Callable[[Iterable[tuple[str, str]]], Iterator[Row]],
     parts: list[Portion],
-) -> Iterator[tuple[list[int], list[int]]]:
+) -> Iterator[Row]:
     """The ids of all corpora in a row; `parts` is told where each one ends."""
     unseen = Unseen(valid)
     name: str = corpus.data.phrasebook or "data"
@@ -253,17 +259,18 @@ def _encoded(
     pairs: Iterator[tuple[str, str]],
     most: int,
     advance: Callable[[int], None],
-) -> Iterator[tuple[list[int], list[int]]]:
+) -> Iterator[Row]:
     """Ids of both sides; pairs with more than `most` tokens on a side are left out."""
     while chunk := list(islice(pairs, CHUNK)):
         sources = tokenizer.encode_batch([source for source, _ in chunk])
         targets = tokenizer.encode_batch([target for _, target in chunk])
         for source, target in zip(sources, targets, strict=True):
             if max(len(source), len(target)) <= most:
-                yield source, target
+                yield {"source": source, "target": target}
         advance(len(chunk))
 
 
-def _write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """A file of JSON, one row a line."""
     lines = (json.dumps(row, ensure_ascii=False) for row in rows)
     atomic.write_text(path, "".join(f"{line}\n" for line in lines))

@@ -11,6 +11,7 @@ from pathlib import Path
 from regard.data.corpus import Limits, Report
 from regard.data.labelled import Labelled
 from regard.data.phrasebook.corpus import phrasebook, words_of_sentences
+from regard.data.store import Row
 from regard.data.tagged import read_tagged
 from regard.runs.sections import DataSection
 from regard.text.published import PublishedTokenizer
@@ -31,13 +32,13 @@ def tagged_phrases(language: str, split: str) -> Iterator[Labelled]:
         yield Labelled(" ".join(word.text for word in words), None, tags, line)
 
 
-def tagged_ids(
+def tagged_row(
     tokenizer: PublishedTokenizer, row: Labelled, limit: int, places: dict[str, int]
-) -> tuple[list[int], list[int]]:
-    """Ids; and how many there are, followed by the tag of each piece."""
+) -> Row:
+    """Ids, and the tag of each."""
     whole, begins = tokenizer.encode_words(row.text.split(" "), limit)
     tags = [0] * len(whole.ids)
     for place, tag in zip(begins, row.labels, strict=True):
         if place is not None:
             tags[place] = places[tag] + 1
-    return list(whole.ids), [len(whole.ids), *tags]
+    return {"text": list(whole.ids), "first": len(whole.ids), "tags": tags}

@@ -12,6 +12,7 @@ from regard.errors import DamageError, DataError, RegardError
 from regard.model.spec import Spec, parameter_count
 from regard.runs.folder import Run
 from regard.runs.log import damage_to_log, read_log
+from regard.runs.objectives import objective_of, score_names
 
 What = Literal["loss", "score", "bleu", "rate"]
 NAMES: dict[What, str] = {
@@ -19,26 +20,6 @@ NAMES: dict[What, str] = {
     "score": "score of validation",
     "bleu": "BLEU of validation (greedy)",
     "rate": "learning rate",
-}
-
-# The score of a validation, by its key in the log. A classifier's log has accuracy and F1; it is
-# judged by F1 where several labels may hold.
-SCORES = {"bleu": "BLEU", "accuracy": "accuracy", "f1": "F1", "spearman": "Spearman"}
-# What the loss of an objective is measured in; those that add up several things have none.
-UNITS = {
-    "translate": "nats per token",
-    "classify": "nats per text",
-    "fill": "nats per hidden token",
-    "tag": "nats per word",
-}
-# What is learned, as the first words of a title.
-LEARNED = {
-    "translate": "Translation",
-    "classify": "Classification",
-    "fill": "Filling holes",
-    "tag": "Tagging",
-    "similar": "Similarity",
-    "distil": "Distillation",
 }
 
 
@@ -70,7 +51,9 @@ def read_curves(runs: Sequence[Run], what: What) -> list[Curve]:
             "rate": (points_of_log(steps, "learning_rate"), []),
         }
         kind = "score" if what == "bleu" else what
-        found = Curve(name, *points[kind], title, SCORES.get(key, "") if kind == "score" else what)
+        found = Curve(
+            name, *points[kind], title, score_names().get(key, "") if kind == "score" else what
+        )
         if not found.steps and not found.checks:
             raise DataError(f"{run.folder}: its log holds no {what} to draw")
         curves.append(found)
@@ -139,8 +122,8 @@ def title_of(run: Run) -> str:
     try:
         recipe, spec = read_json(run.recipe), build(Spec, read_json(run.spec), str(run.spec))
         data = data_in_words(recipe["data"])
-        learned = LEARNED[recipe.get("objective", "translate")]
-        return f"{learned}: {data}, {parameter_count(spec) / 1e6:.2f} million parameters"
+        size = f"{parameter_count(spec) / 1e6:.2f} million parameters"
+        return f"{objective_of(run).learned}: {data}, {size}"
     except (RegardError, KeyError, TypeError, AttributeError):
         return f"Training of {run.folder.name}"
 
@@ -162,8 +145,11 @@ def judged_by_f1(run: Run) -> bool:
 
 
 def score_key(checks: Sequence[dict[str, Any]], several_labels: bool = False) -> str:
-    """The key of what these validations are judged by; empty if they have no score."""
-    keys = [key for key in SCORES if any(r.get(key) is not None for r in checks)]
+    """The key of what these validations are judged by; empty if they have no score.
+
+    A classifier's log has accuracy and F1; it is judged by F1 where several labels may hold.
+    """
+    keys = [key for key in score_names() if any(r.get(key) is not None for r in checks)]
     return "f1" if several_labels and "f1" in keys else next(iter(keys), "")
 
 

@@ -15,9 +15,10 @@ from regard.checkpoint.files import read_json
 from regard.config import build
 from regard.errors import CheckpointError, MisuseError, RegardError
 from regard.model.spec import Spec, parameter_count
-from regard.runs.curves import SCORES, data_in_words, points_of_log, score_key
+from regard.runs.curves import data_in_words, points_of_log, score_key
 from regard.runs.folder import PREPARING, Run
 from regard.runs.log import broken_lines, damage_to_log, read_log
+from regard.runs.objectives import score_names
 from regard.runs.sections import STEPS
 
 FOUND_BY = ("run.json", "recipe.json")  # either may be gone
@@ -149,7 +150,7 @@ def _of_log(run: Run, row: Row) -> Row:
         step=max(row.step, last),
         loss=min(losses, default=None),
         score=max(scores, default=None),
-        score_name=SCORES.get(key, ""),
+        score_name=score_names().get(key, ""),
     )
     if broken := broken_lines(run.log):
         are = "line is no record" if broken == 1 else "lines are no records"

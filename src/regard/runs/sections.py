@@ -1,13 +1,16 @@
-"""The sections of a recipe: every key with its default, and what a section refuses by itself."""
+"""A recipe and its sections: every key with its default, and what a section refuses by itself."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from regard.careful import shown
+from regard.config import to_tables
+from regard.decode.hypothesis import Search
 from regard.errors import ConfigError
-from regard.model.spec import BOUNDS
+from regard.model.presets import preset
+from regard.model.spec import BOUNDS, Spec
 
 # What a key may hold: far above every use, and far below what a typo would exhaust a machine with.
 # The least of some is not 0 but anything above it (_above_zero).
@@ -249,3 +252,40 @@ class LoraSection:
         _above_zero("alpha", self.alpha)
         if not self.maps:
             raise ConfigError('maps: got none, expected one or more, e.g. ["query", "value"]')
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A whole experiment."""
+
+    data: DataSection
+    tokenizer: TokenizerSection = field(default_factory=TokenizerSection)
+    model: Mapping[str, Any] = field(default_factory=dict)  # preset, and fields of Spec
+    train: TrainSection = field(default_factory=TrainSection)
+    decode: Search = field(default_factory=Search)  # how the trained model is asked by default
+    objective: str = "translate"  # one of runs/objectives.py
+    own: Any = None  # the section that is named after the objective, where it has one
+    lora: LoraSection = field(default_factory=LoraSection)
+
+    def spec(self, vocabulary: int) -> Spec:
+        """The model's spec, once the tokenizer has said how large the vocabulary is."""
+        return spec_of(self.model, vocabulary)
+
+    def tables(self) -> dict[str, Any]:
+        """As a file has it."""
+        tables = to_tables(self)
+        own = tables.pop("own")
+        return tables if own is None else {**tables, self.objective: own}
+
+
+def spec_of(model: Mapping[str, Any], vocabulary: int, where: str = "[model]") -> Spec:
+    """`preset` and the fields that differ from it, as a spec."""
+    changes = dict(model)
+    name = changes.pop("preset", "base")
+    name = name if isinstance(name, str) else shown(name)
+    if "vocabulary" in changes:
+        raise ConfigError(f"{where}: vocabulary follows from tokenizer.size; set it there")
+    try:
+        return preset(name, vocabulary, **changes)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None

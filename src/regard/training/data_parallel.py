@@ -18,18 +18,17 @@ from collections.abc import Sequence
 
 import torch
 
-from regard.data.text_batch import AnyBatch
+from regard.data.batch import Batch
 from regard.errors import MisuseError
 from regard.model.lora import Lora
 from regard.model.transformer import Transformer
 from regard.processor.survives import insist_on
 from regard.training.compute import Compute
 from regard.training.memory import give_freed_memory_back, keep_freed_memory
-from regard.training.objectives import is_known
 from regard.training.parts import parts_of, too_large
 from regard.training.shared import SharedTensors, can_share
 from regard.training.worker import Done, LossOf, Share, Sums, Worker, trained
-from regard.training.worker_process import Colleague, use_shared
+from regard.training.worker_process import Colleague, is_known, use_shared
 
 
 class Crew:
@@ -80,7 +79,7 @@ class Crew:
             for _ in range(self.compute.workers - 1)
         ]
 
-    def gradients(self, step: int, group: Sequence[AnyBatch]) -> Sums:
+    def gradients(self, step: int, group: Sequence[Batch]) -> Sums:
         """The gradient of the mean loss per target token over the group, and that loss."""
         targets = sum(batch.targets for batch in group)
         workers = self.compute.workers
@@ -109,7 +108,7 @@ class Crew:
         """What failed for want of memory, in halves, by us alone."""
         while done.failed:
             part = done.failed.pop()
-            if len(part.batch.source) == 1:
+            if len(part.batch) == 1:
                 raise too_large(part)
             self.halved += 1
             self.most = min(part.cells - 1, self.most or part.cells)

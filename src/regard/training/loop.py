@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from regard.data.text_batch import AnyBatch
+from regard.data.batch import Batch
 from regard.training.watch import Objection, objection
 from regard.training.worker import Sums
 
@@ -30,7 +30,7 @@ class Step:
     tokens: int  # real source and target tokens
     padding: float  # share of the batch that was padding
     seconds: float
-    group: Sequence[AnyBatch]  # what it was computed from
+    group: Sequence[Batch]  # what it was computed from
     objection: Objection | None = None  # set: the weights were left as they are
 
 
@@ -41,8 +41,8 @@ def _finite(loss: float, gradient_norm: float) -> Objection | None:
 def training_steps(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
-    batches: Iterator[Sequence[AnyBatch]],
-    gradients: Callable[[int, Sequence[AnyBatch]], Sums],
+    batches: Iterator[Sequence[Batch]],
+    gradients: Callable[[int, Sequence[Batch]], Sums],
     rate_at: Callable[[int], float],
     clip: float,
     first_step: int = 1,

@@ -9,13 +9,17 @@ has the same one: colleagues (training/worker_process.py) are told nothing.
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 MEGABYTE = 1_000_000
 SPARE = 80 * MEGABYTE  # for what is imported and kept besides steps
 PROGRAM = 300 * MEGABYTE  # Python and torch (measured)
+LEAST = 128  # tokens: a smaller batch would not help either
 KEPT_FREE = 0.05  # share of the free memory that is left to others
 _WORDS = (  # of errors that are plain RuntimeErrors
     "can't allocate memory",
@@ -108,6 +112,17 @@ def memory_limit(megabytes: int | None, spare: int = 0, processes: int = 1) -> I
         yield True
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+def in_less_memory(compute: Callable[[int], Result], token_budget: int) -> Result:
+    """What `compute` makes of the budget; of half of it where memory is too small, and so on."""
+    while True:
+        try:
+            return compute(token_budget)
+        except (MemoryError, RuntimeError) as error:
+            if token_budget < LEAST or not is_out_of_memory(error):
+                raise
+        token_budget //= 2
 
 
 def _fields(path: Path) -> dict[str, int]:

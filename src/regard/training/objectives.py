@@ -7,20 +7,18 @@
     similar     how far the cosine of two texts is from their score; or -log p of the right partner
     distil      classify, and answer and see as a teacher does
 
-Each is data, so that it can be told to another process (training/worker_process.py).
+Each is data, so that it can be told to another process (training/worker_process.py); one that only
+one objective needs may as well be in its own file (fit/objectives/).
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.data.batch import Batch
-from regard.data.pair_batch import PairBatch
-from regard.data.text_batch import IGNORED, AnyBatch, TextBatch
+from regard.data.batch import IGNORED, Batch
 from regard.model.kernels import fast_kernels
 from regard.model.pool import POOL
 from regard.model.transformer import Transformer
@@ -47,8 +45,10 @@ class Classification:
 
     smoothing: float = 0.0
 
-    def __call__(self, model: Transformer, batch: TextBatch) -> Loss:
-        return classification_loss(model.answer(encoded(model, batch)), batch, self.smoothing)
+    def __call__(self, model: Transformer, batch: Batch) -> Loss:
+        return classification_loss(
+            model.answer(encoded(model, batch)), batch["labels"], self.smoothing
+        )
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,10 @@ class Filling:
 
     smoothing: float = 0.0
 
-    def __call__(self, model: Transformer, batch: TextBatch) -> Loss:
-        asked = batch.labels != IGNORED
+    def __call__(self, model: Transformer, batch: Batch) -> Loss:
+        asked = batch["text_labels"] != IGNORED
         x = encoded(model, batch)[asked]
-        return _words_loss(model, x, batch.labels[asked], self.smoothing)
+        return _words_loss(model, x, batch["text_labels"][asked], self.smoothing)
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,10 @@ class Tagging:
 
     smoothing: float = 0.0
 
-    def __call__(self, model: Transformer, batch: TextBatch) -> Loss:
-        asked = batch.labels != IGNORED
+    def __call__(self, model: Transformer, batch: Batch) -> Loss:
+        asked = batch["text_labels"] != IGNORED
         logits = model.answer(encoded(model, batch)[asked][None])[0]
-        return smoothed_cross_entropy(logits, batch.labels[asked], self.smoothing)
+        return smoothed_cross_entropy(logits, batch["text_labels"][asked], self.smoothing)
 
 
 @dataclass(frozen=True)
@@ -88,18 +88,20 @@ class Similarity:
     negatives: bool = False
     scale: float = 20.0
 
-    def __call__(self, model: Transformer, batch: PairBatch) -> Loss:
+    def __call__(self, model: Transformer, batch: Batch) -> Loss:
         cosines = self.cosines(model, batch)
         if self.negatives:
             truth = torch.arange(len(cosines), device=cosines.device)
             return smoothed_cross_entropy(self.scale * cosines, truth, 0.0)
-        apart = (cosines.diagonal() - batch.scores.to(cosines.dtype)).square().sum()
+        apart = (cosines.diagonal() - batch["score"].to(cosines.dtype)).square().sum()
         return Loss(apart, apart.detach())
 
-    def cosines(self, model: Transformer, batch: PairBatch) -> Float[Tensor, "B B"]:
+    def cosines(self, model: Transformer, batch: Batch) -> Float[Tensor, "B B"]:
         """Of each first text with each second text."""
-        first = POOL[self.pool](model.encode(batch.source, batch.real), batch.real)
-        second = POOL[self.pool](model.encode(batch.second, batch.second_real), batch.second_real)
+        first, second = (
+            POOL[self.pool](model.encode(batch[text], real), real)
+            for text, real in (("text", batch["text_real"]), ("second", batch["second_real"]))
+        )
         wide = torch.float32 if first.dtype == torch.bfloat16 else first.dtype
         u, v = (F.normalize(vectors.to(wide), dim=-1) for vectors in (first, second))
         return u @ v.T
@@ -120,16 +122,16 @@ class Distillation:
     soft: float = 1.0
     hidden: float = 1.0
 
-    def __call__(self, model: Transformer, batch: TextBatch) -> Loss:
+    def __call__(self, model: Transformer, batch: Batch) -> Loss:
         x = encoded(model, batch)
         with torch.no_grad():
             teacher = load_teacher(self.teacher, x.dtype, str(x.device))
             theirs = encoded(teacher, batch)
             wanted = teacher.answer(theirs)
         logits = model.answer(x)
-        hard = classification_loss(logits, batch, 0.0)
+        hard = classification_loss(logits, batch["labels"], 0.0)
         soft = soft_loss(logits, wanted, self.temperature)
-        apart = hidden_loss(x, theirs, batch.real)
+        apart = hidden_loss(x, theirs, batch["text_real"])
         whole = self.labels * hard.smoothed + self.soft * soft + self.hidden * apart
         return Loss(whole, hard.plain)
 
@@ -153,50 +155,20 @@ def hidden_loss(
     return ((apart * real).sum(dim=1) / real.sum(dim=1)).sum()
 
 
-# The objective of a recipe → what it computes, on batches of which kind.
-OBJECTIVES: dict[str, tuple[type[Any], type[AnyBatch]]] = {
-    "translate": (Translation, Batch),
-    "classify": (Classification, TextBatch),
-    "fill": (Filling, TextBatch),
-    "tag": (Tagging, TextBatch),
-    "similar": (Similarity, PairBatch),
-    "distil": (Distillation, TextBatch),
-}
-
-
-def is_known(objective: object) -> bool:
-    """Whether it can be told to another process."""
-    return type(objective) in [kind for kind, _ in OBJECTIVES.values()]
-
-
-def packed(objective: Any) -> dict[str, Any]:
-    """Its name and fields."""
-    name = next(name for name, (kind, _) in OBJECTIVES.items() if type(objective) is kind)
-    return {"name": name, "fields": asdict(objective)}
-
-
-def unpacked(told: dict[str, Any]) -> Any:
-    """The inverse of `packed`."""
-    return OBJECTIVES[told["name"]][0](**told["fields"])
-
-
-def batch_of(objective: Any) -> type[AnyBatch]:
-    """The kind of batch that it is for."""
-    return next(batch for kind, batch in OBJECTIVES.values() if type(objective) is kind)
-
-
-def encoded(model: Transformer, batch: TextBatch) -> Float[Tensor, "B S D"]:
+def encoded(model: Transformer, batch: Batch) -> Float[Tensor, "B S D"]:
     """The encoder's vectors; models without a table for segments get none."""
-    segments = batch.segments if model.spec.segments else None
-    return model.encode(batch.source, batch.real, segments=segments)
+    segments = batch["text_segments"] if model.spec.segments else None
+    return model.encode(batch["text"], batch["text_real"], segments=segments)
 
 
-def classification_loss(logits: Float[Tensor, "B C"], batch: TextBatch, epsilon: float) -> Loss:
+def classification_loss(
+    logits: Float[Tensor, "B C"], labels: Shaped[Tensor, "B *_"], epsilon: float
+) -> Loss:
     """The loss of logits, summed over the texts."""
-    if not batch.labels.is_floating_point():
-        return smoothed_cross_entropy(logits, batch.labels, epsilon)
+    if not labels.is_floating_point():
+        return smoothed_cross_entropy(logits, labels, epsilon)
     wide = logits.float() if logits.dtype == torch.bfloat16 else logits
-    labels = batch.labels.to(wide.dtype)
+    labels = labels.to(wide.dtype)
     plain = F.binary_cross_entropy_with_logits(wide, labels, reduction="sum") / wide.shape[1]
     return Loss(plain, plain.detach())
 
@@ -206,9 +178,9 @@ def translation_loss(model: Transformer, batch: Batch, epsilon: float) -> Loss:
 
     Only real positions reach the output layer, so padding costs nothing there.
     """
-    memory = model.encode(batch.source, batch.source_real)
-    x = model.decode(batch.target_in, memory, batch.source_real)
-    x, truth = x[batch.target_real], batch.target_out[batch.target_real]
+    memory = model.encode(batch["source"], batch["source_real"])
+    x = model.decode(batch["target_in"], memory, batch["source_real"])
+    x, truth = x[batch["target_real"]], batch["target_out"][batch["target_real"]]
     return _words_loss(model, x, truth, epsilon)
 
 

@@ -9,7 +9,7 @@ rows it holds; it also keeps the part's width, so that the masks of its rows are
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from regard.data.text_batch import AnyBatch
+from regard.data.batch import Batch
 from regard.errors import OutOfMemoryError
 
 
@@ -18,7 +18,7 @@ class Part:
     """`batch` is the rows from `start` on of a part that has `rows` of them."""
 
     number: int
-    batch: AnyBatch
+    batch: Batch
     rows: int
     start: int = 0
 
@@ -29,13 +29,13 @@ class Part:
 
     def halves(self) -> list["Part"]:
         """The upper and the lower rows, as wide as before."""
-        count = len(self.batch.source)
+        count = len(self.batch)
         assert count > 1, "one row cannot be halved"
         return [self._rows(slice(0, count // 2)), self._rows(slice(count // 2, count))]
 
     def within(self, cells: int | None) -> list["Part"]:
         """Halves, and halves of halves, until each has at most so many cells, or one row."""
-        if cells is None or self.cells <= cells or len(self.batch.source) == 1:
+        if cells is None or self.cells <= cells or len(self.batch) == 1:
             return [self]
         return [small for half in self.halves() for small in half.within(cells)]
 
@@ -43,10 +43,10 @@ class Part:
         return replace(self, batch=self.batch.rows(rows), start=self.start + rows.start)
 
 
-def parts_of(group: Sequence[AnyBatch], workers: int) -> list[Part]:
+def parts_of(group: Sequence[Batch], workers: int) -> list[Part]:
     """Each batch divided among the workers; numbered through."""
     batches = [part for batch in group for part in batch.split(workers)]
-    return [Part(number, batch, len(batch.source)) for number, batch in enumerate(batches)]
+    return [Part(number, batch, len(batch)) for number, batch in enumerate(batches)]
 
 
 def too_large(part: Part) -> OutOfMemoryError:

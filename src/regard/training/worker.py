@@ -4,13 +4,13 @@ import copy
 import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import Parameter
 
+from regard.data.batch import Batch
 from regard.model.dropout import drawing_from, rows_of
 from regard.model.kernels import plain_kernels
 from regard.model.transformer import Transformer
@@ -20,7 +20,7 @@ from regard.training.label_smoothing import Loss
 from regard.training.memory_limit import is_out_of_memory
 from regard.training.parts import Part
 
-LossOf = Callable[[Transformer, Any], Loss]  # of a batch of the kind that it is for
+LossOf = Callable[[Transformer, Batch], Loss]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, is_dataclass
+from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -26,13 +27,12 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from regard.config import build, to_tables
-from regard.data.text_batch import AnyBatch
+from regard.data.batch import Batch
 from regard.errors import TrainingError
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.training.compute import Compute
 from regard.training.memory import keep_freed_memory
-from regard.training.objectives import batch_of, packed, unpacked
 from regard.training.parts import Part
 from regard.training.shared import SharedTensors
 from regard.training.worker import Done, LossOf, Share, Sums, Worker, trained
@@ -46,7 +46,7 @@ class Colleague:
     def __init__(
         self,
         model: Transformer,
-        objective: LossOf,
+        loss_of: LossOf,
         compute: Compute,
         seed: int,
         weights: SharedTensors,
@@ -66,7 +66,7 @@ class Colleague:
             "spec": to_tables(model.spec),
             "frozen": [not weight.requires_grad for weight in model.parameters()],
             "double": weights.tensors[0].dtype == torch.float64,
-            "objective": packed(objective),
+            "loss": packed(loss_of),
             "compute": asdict(compute),
             "seed": seed,
         }
@@ -77,7 +77,7 @@ class Colleague:
         tensors = {"step": torch.tensor([share.step, share.targets])}
         for i, part in enumerate(share.parts):
             tensors[f"{i}"] = torch.tensor([part.number, part.rows, part.start])
-            named = part.batch.tensors().items()
+            named = part.batch.tensors.items()
             tensors |= {f"{i}.{name}": tensor.contiguous() for name, tensor in named}
         try:
             self._line.send_bytes(save(tensors))
@@ -142,23 +142,19 @@ def serve(weights: int, gradients: int, line: int) -> None:
         for weight, frozen in zip(model.parameters(), about["frozen"], strict=True):
             weight.requires_grad_(not frozen)
         found = SharedTensors(trained(model), gradients).tensors
-        objective = unpacked(about["objective"])
-        worker = Worker(model, objective, compute, about["seed"])
+        worker = Worker(model, unpacked(about["loss"]), compute, about["seed"])
         while True:
-            talk.send_bytes(_answered(worker, batch_of(objective), talk.recv_bytes(), found))
+            talk.send_bytes(_answered(worker, talk.recv_bytes(), found))
     except (EOFError, ConnectionResetError, BrokenPipeError):
         return
 
 
-def _answered(
-    worker: Worker, kind: type[AnyBatch], question: bytes, into: Sequence[Tensor]
-) -> bytes:
+def _answered(worker: Worker, question: bytes, into: Sequence[Tensor]) -> bytes:
     try:
         tensors = load(question)
         step, targets = tensors.pop("step").tolist()
-        names = [field.name for field in fields(kind) if field.name != "ids"]
-        count = len(tensors) // (1 + len(names))
-        parts = [_part(tensors, i, kind, names) for i in range(count)]
+        count = sum("." not in name for name in tensors)
+        parts = [_part(tensors, i) for i in range(count)]
         done = worker.gradients(Share(step, targets, parts))
         missing = []
         for i, (gradient, place) in enumerate(zip(done.gradients, into, strict=True)):
@@ -176,10 +172,31 @@ def _answered(
         return json.dumps({"error": traceback.format_exc()}).encode()
 
 
-def _part(tensors: dict[str, Tensor], i: int, kind: type[AnyBatch], names: Sequence[str]) -> Part:
+def _part(tensors: dict[str, Tensor], i: int) -> Part:
     number, rows, start = tensors[f"{i}"].tolist()
-    batch = kind(**{name: tensors[f"{i}.{name}"] for name in names}, ids=())
-    return Part(number, batch, rows, start)
+    named = {n.removeprefix(f"{i}."): t for n, t in tensors.items() if n.startswith(f"{i}.")}
+    return Part(number, Batch(named), rows, start)
+
+
+def is_known(loss_of: LossOf) -> bool:
+    """Whether it can be told to another process: data, of a class that a module has."""
+    kind = type(loss_of)
+    if not is_dataclass(loss_of) or kind.__module__ == "__main__":  # theirs is another
+        return False
+    return vars(import_module(kind.__module__)).get(kind.__name__) is kind
+
+
+def packed(loss_of: Any) -> dict[str, Any]:
+    """Where its class is, and its fields."""
+    kind = type(loss_of)
+    return {"module": kind.__module__, "name": kind.__name__, "fields": asdict(loss_of)}
+
+
+def unpacked(told: dict[str, Any]) -> LossOf:
+    """The inverse of `packed`."""
+    kind = vars(import_module(told["module"]))[told["name"]]
+    loss_of: LossOf = kind(**told["fields"])
+    return loss_of
 
 
 def use_shared(model: Transformer, tensors: Sequence[Tensor]) -> None:

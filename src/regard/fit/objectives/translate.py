@@ -1,0 +1,203 @@
+"""Translate: pairs of sentences, an encoder and a decoder, judged by loss and BLEU."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from sacrebleu.metrics.bleu import BLEU
+
+from regard.answer.translate import Translator
+from regard.bundle.codec import own_codec
+from regard.data.batch import Batch
+from regard.data.buckets import Lengths, Numbers, PlannedBatch, plan_epoch
+from regard.data.mixture import Portion
+from regard.data.store import Store
+from regard.decode.engine import Layout
+from regard.decode.engines.torch import TorchEngine
+from regard.decode.hypothesis import Search
+from regard.draw.counted import counted
+from regard.fit.job import Began, Doers
+from regard.fit.preflight import coverage_line, warnings
+from regard.fit.static_vectors import check_dimensions, start_from
+from regard.fit.warm_start import take_weights
+from regard.model.lora import check_maps
+from regard.model.spec import Spec
+from regard.model.transformer import Transformer
+from regard.prepare.epochs import Epochs, lengths_of, pairs_batch
+from regard.prepare.more_corpora import parts_lines
+from regard.prepare.pairs import Corpus, Prepared, load_prepared, prepare, survey_pairs
+from regard.runs.folder import Run
+from regard.runs.sections import Recipe
+from regard.text.special import Special
+from regard.text.tokenizer import Tokenizer
+from regard.training.freeze import check_names
+from regard.training.memory_limit import in_less_memory
+from regard.training.objectives import Translation, translation_loss
+from regard.training.worker import LossOf
+
+
+def check(recipe: Recipe) -> Spec:
+    """What a typo would cost: seen now, not after an hour of tokenizing."""
+    spec = recipe.spec(4000)
+    check_names(spec, recipe.train.freeze)
+    if recipe.lora.rank:
+        check_maps(spec, recipe.lora.rank, recipe.lora.maps)
+    if recipe.train.embeddings is not None:
+        check_dimensions(recipe.train.embeddings, spec.d_model)
+    return recipe.spec(recipe.tokenizer.size)
+
+
+def survey(recipe: Recipe) -> Corpus:
+    """Pairs of sentences."""
+    return survey_pairs(recipe.data, recipe.train.seed)
+
+
+@dataclass(frozen=True)
+class Validation:
+    """`loss` in nats per target token, without label smoothing."""
+
+    loss: float
+    bleu: float | None
+
+    @property
+    def perplexity(self) -> float:
+        """e^loss: among how many tokens the model hesitates."""
+        return math.exp(min(self.loss, 700.0))
+
+    @property
+    def numbers(self) -> dict[str, float | None]:
+        """For the log, beside the loss."""
+        return {"perplexity": self.perplexity, "bleu": self.bleu}
+
+    @property
+    def score(self) -> float | None:
+        """What translations are judged by."""
+        return self.bleu
+
+    def sentence(self) -> str:
+        bleu = "" if self.bleu is None else f" · BLEU {self.bleu:.1f} (greedy)"
+        return f"validation loss {self.loss:.4f} · perplexity {self.perplexity:.2f}{bleu}"
+
+
+class TranslationJob:
+    """fit/job.py says what each of these is."""
+
+    def __init__(self, run: Run, recipe: Recipe, data: Prepared) -> None:
+        self.recipe, self.data = recipe, data
+        self.spec = recipe.spec(data.tokenizer.size)
+        self.loss_of: LossOf = Translation(recipe.train.label_smoothing)
+        self.begins_with = recipe.train.start_from
+        self._epochs = Epochs(recipe, data, run.data)
+
+    @property
+    def lengths(self) -> tuple[Lengths, Lengths]:
+        return lengths_of(self.data.train)
+
+    @property
+    def parts(self) -> Sequence[Portion]:
+        return self.data.parts
+
+    def batches(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, Batch]]:
+        return self._epochs.batches(epoch, number)
+
+    def batch(self, numbers: Numbers) -> Batch:
+        return pairs_batch(self.data.train, numbers, self.data.tokenizer.special)
+
+    def validation(self, model: Transformer, quick: bool = False) -> Validation:
+        train = self.recipe.train
+        sentences = 0 if quick else train.bleu_sentences
+        return validate(model, self.data, train.token_budget, sentences)
+
+    def start_weights(self, model: Transformer) -> Began:
+        vectors, other = self.recipe.train.embeddings, self.recipe.train.start_from
+        return Began(
+            None if vectors is None else start_from(model, self.data.tokenizer, vectors),
+            None if other is None else take_weights(model, other),
+        )
+
+    def examples(self, batch: Batch) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = []
+        tokenizer = self.data.tokenizer
+        for i in range(len(batch)):
+            source = batch["source"][i][batch["source_real"][i]].tolist()[:-1]  # without </s>
+            target = batch["target_out"][i][batch["target_real"][i]].tolist()[:-1]
+            rows.append(
+                {
+                    "example": batch.ids[i] if batch.ids else None,
+                    "source": tokenizer.decode(source),
+                    "target": tokenizer.decode(target),
+                }
+            )
+        return rows
+
+    def lines(self, survey: Corpus) -> list[str]:
+        data, section = self.data, self.recipe.data
+        origin = f"phrasebook {section.phrasebook}" if section.phrasebook else "your files"
+        held = 0 if section.phrasebook or section.valid_source else len(data.valid_texts)
+        too_long = survey.report.kept - held - data.parts[0].pairs
+        left_out = f" ({too_long:,} over {section.max_tokens} tokens left out)"
+        return [
+            f"Data:       {counted(len(data.train), 'pair')} to train on"
+            f"{left_out if too_long > 0 else ''}, "
+            f"{len(data.valid_texts):,} held out for validation ({origin})",
+            *(f"            {line}" for line in parts_lines(data.parts, survey.further)),
+            f"Vocabulary: {self.spec.vocabulary:,} pieces ({data.tokenizer.kind}), shared by both "
+            "sides",
+        ]
+
+    def remarks(self, survey: Corpus) -> list[str]:
+        suspicious = warnings(self.recipe, survey, self.data)
+        return [coverage_line(self.data), *(f"Look at:    {line}" for line in suspicious)]
+
+    def verify(self) -> None:
+        self.data.train.verify()
+        self.data.valid.verify()
+
+    def forget_old(self, checkpoints: Path, best_step: int) -> None:
+        self._epochs.forget_old(checkpoints, best_step)
+
+
+def validate(model: Transformer, data: Prepared, token_budget: int, sentences: int) -> Validation:
+    """Loss on every pair; BLEU of greedy outputs on the first `sentences` of them (0: none)."""
+    model.eval()
+    special = data.tokenizer.special
+    loss = in_less_memory(
+        lambda budget: mean_loss(model, data.valid, special, budget), token_budget
+    )
+    chosen = data.valid_texts[:sentences]
+    if not chosen:
+        return Validation(loss, None)
+    outputs = greedy_texts(model, data.tokenizer, [source for source, _ in chosen])
+    references = [target for _, target in chosen]
+    return Validation(loss, BLEU(force=True).corpus_score(outputs, [references]).score)
+
+
+def greedy_texts(model: Transformer, tokenizer: Tokenizer, texts: Sequence[str]) -> list[str]:
+    """The quick translation that validation uses, each text as it is."""
+    codec = own_codec(tokenizer)
+    engine = TorchEngine(model, codec.frame, layout=Layout(workers=torch.get_num_threads()))
+    translator = Translator(codec, Search(beam=1), None, lambda search, prefixed: engine)
+    try:
+        return [best[0].text for best in translator.translations(texts, split=False)]
+    finally:
+        engine.close()
+
+
+@torch.inference_mode()
+def mean_loss(model: Transformer, pairs: Store, special: Special, token_budget: int) -> float:
+    """-log p of the target, mean per token."""
+    device = next(model.parameters()).device
+    total, tokens = 0.0, 0
+    for numbers in plan_epoch(*lengths_of(pairs), token_budget=token_budget, seed=0, epoch=0):
+        batch = pairs_batch(pairs, numbers, special).to(device)
+        total += float(translation_loss(model, batch, epsilon=0.0).plain)
+        tokens += batch.targets
+    return total / tokens
+
+
+DOERS = Doers(
+    check, survey, prepare, lambda run, recipe: TranslationJob(run, recipe, load_prepared(run))
+)

@@ -1,0 +1,178 @@
+"""Texts → run folder: the tokenizer, the spec, ids and what is asked, the held-out texts.
+
+Reads the file in passes (count and check, learn the vocabulary, encode) and never holds it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.bundle.encoder_file import EncoderFile, read_encoder_file
+from regard.checkpoint.around import copy_around
+from regard.checkpoint.files import read_json
+from regard.config import build, to_tables
+from regard.data.labelled import Labelled
+from regard.data.store import Kind, Row, Store, write_store
+from regard.draw.terminal.progress import progress_bar
+from regard.errors import CheckpointError, DataError
+from regard.model.spec import Spec
+from regard.prepare.encoder_spec import Start, encoder_spec, open_start
+from regard.prepare.pairs import write_rows
+from regard.prepare.texts import Texts
+from regard.runs.folder import Run, read_texts, write_json
+from regard.runs.sections import Recipe
+from regard.text.encoder_tokenizer import save_for_encoder
+from regard.text.published import PublishedTokenizer, load_tokenizer
+from regard.text.tokenizer import Tokenizer
+
+Encode = Callable[[PublishedTokenizer, Labelled, int], Row]  # of at most so many tokens
+
+
+@dataclass(frozen=True)
+class EncoderData:
+    """What training needs of the data; `text` of a store is ids with special tokens, of which
+    `first` are of the first text."""
+
+    spec: Spec
+    file: EncoderFile
+    tokenizer: PublishedTokenizer
+    train: Store
+    valid: Store
+
+    @property
+    def pad(self) -> int:
+        """The id that fills up rows."""
+        return self.tokenizer.roles.get("pad", 0)
+
+
+def text_row(tokenizer: PublishedTokenizer, row: Labelled, limit: int) -> dict[str, Any]:
+    """The columns that every text has; two texts are one row of ids."""
+    whole = tokenizer.encode(row.text, row.pair, limit)
+    first = len(whole.segments) - sum(map(bool, whole.segments))
+    return {"text": list(whole.ids), "first": first}
+
+
+def prepare_texts(
+    run: Run,
+    recipe: Recipe,
+    texts: Texts,
+    columns: Mapping[str, Kind | None],
+    encode: Encode = text_row,
+    labels: tuple[str, ...] = (),
+    kind: str = "",
+    **changes: int,
+) -> None:
+    """Fill the run's data folder.
+
+    `columns` are those beside `text` and `first` (None: ids of the vocabulary too), `encode` gives
+    a row of all; `kind` is that of bundle/encoder_file.py; `changes` go to the spec.
+    """
+    start = None if recipe.train.start_from is None else open_start(recipe.train.start_from)
+    tokenizer = _tokenizer_for(run, recipe, texts, start)
+    vocabulary = _rows_needed(tokenizer, start)
+    spec = encoder_spec(recipe, vocabulary, len(labels), start, **changes)
+    limits = (recipe.data.max_tokens, spec.position_limit, tokenizer.max_length)
+    limit = min(most for most in limits if most is not None)
+    EncoderFile(start.family if start else "regard", limit, labels, kind).write(run.folder)
+    write_json(run.spec, to_tables(spec))
+    valid = list(texts.valid())
+    ids = Kind(spec.vocabulary)
+    kinds = {"text": ids, "first": Kind(max(limit + 1, spec.vocabulary), ragged=False)}
+    kinds |= {name: own or ids for name, own in columns.items()}
+    with progress_bar("encoding", None) as bar:
+
+        def encoded(rows: Iterable[Labelled]) -> Iterator[Row]:
+            for row in rows:
+                yield encode(tokenizer, row, limit)
+                bar.advance(1)
+
+        for name, rows in {"train": texts.train(), "valid": iter(valid)}.items():
+            if not len(write_store(run.data / name, kinds, encoded(rows))):
+                raise DataError(
+                    f"texts: no {name} row is left; give rows to validate on as valid_texts"
+                )
+    held = ({"text": row.text, "pair": row.pair, "labels": row.labels} for row in valid)
+    write_rows(run.data / "valid.jsonl", held)
+
+
+def _tokenizer_for(
+    run: Run, recipe: Recipe, texts: Texts, start: Start | None
+) -> PublishedTokenizer:
+    """That of the model that training starts from, or one that is learned from the texts."""
+    if start is not None:
+        copy_around(start.folder, run.folder)
+    else:
+        with progress_bar("vocabulary", texts.report.kept) as bar:
+            lines = _sentences(texts.train(), bar.advance)
+            learned = Tokenizer.train(lines, recipe.tokenizer.kind, recipe.tokenizer.size)
+        save_for_encoder(learned, run.folder)
+    tokenizer = load_tokenizer(run.folder)
+    if tokenizer is None:
+        assert start is not None
+        raise CheckpointError(f"{start.folder}: has no tokenizer files, so text cannot become ids")
+    return tokenizer
+
+
+def _rows_needed(tokenizer: PublishedTokenizer, start: Start | None) -> int:
+    """Rows of the embedding; a published one may have more than its tokenizer has tokens."""
+    if start is not None and tokenizer.size > start.spec.vocabulary:
+        raise CheckpointError(
+            f"{start.folder}: the tokenizer knows {tokenizer.size} tokens, the weights "
+            f"{start.spec.vocabulary}; its files belong to another model"
+        )
+    return tokenizer.size if start is None else start.spec.vocabulary
+
+
+def _sentences(rows: Iterable[Labelled], advance: Callable[[int], None]) -> Iterator[str]:
+    for row in rows:
+        yield row.text
+        if row.pair is not None:
+            yield row.pair
+        advance(1)
+
+
+def load_texts(run: Run) -> EncoderData:
+    """What `prepare_texts` left in the run folder."""
+    run.check_data()
+    tokenizer = load_tokenizer(run.folder)
+    if tokenizer is None:
+        raise CheckpointError(f"{run.folder}: the files of its tokenizer are gone; copy it again")
+    return EncoderData(
+        build(Spec, read_json(run.spec), str(run.spec)),
+        read_encoder_file(run.folder),
+        tokenizer,
+        _open(run.data / "train"),
+        _open(run.data / "valid"),
+    )
+
+
+def _open(folder: Path) -> Store:
+    """A store; earlier versions had two columns of ids and no names for what they held."""
+    store = Store.open(folder)
+    if "text" in store.columns:
+        return store
+    text, other = store["source"], store["target"]
+    scores = folder.with_name(f"{folder.name}-scores.npy")
+    if not scores.is_file():
+        rest = other.tails()
+        columns = {"text": text, "labels": rest, "tags": rest}
+        return replace(store, columns=columns, numbers={"first": other.heads()})
+    try:
+        score = np.load(scores, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{scores}: cannot be read: {error}; copy the run again") from None
+    if len(score) != len(store):
+        raise CheckpointError(f"{folder}: pairs and scores differ in number; copy the run again")
+    return replace(store, columns={"text": text, "second": other}, numbers={"score": score})
+
+
+def held_out(run: Run) -> list[Labelled]:
+    """The rows that a run validates on."""
+    rows: list[dict[str, Any]] = read_texts(run.whole("valid.jsonl"))
+    return [
+        Labelled(row["text"], row["pair"], tuple(row["labels"]), line)
+        for line, row in enumerate(rows, start=1)
+    ]

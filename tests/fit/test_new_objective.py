@@ -1,0 +1,192 @@
+"""A new objective is one file and one row: here "count", which says how many words a text has.
+
+The file is written next to the test and imported by name, as those of fit/objectives/ are, also by
+the process of a second worker.
+"""
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import regard
+from halting import digest, go, go_with_halts
+from regard.checkpoint.files import read_json
+from regard.errors import ConfigError
+from regard.fit.train import Request
+from regard.runs.curves import score_key, title_of
+from regard.runs.folder import Run
+from regard.runs.listing import list_runs
+from regard.runs.log import read_log
+from regard.runs.objectives import OBJECTIVES, Objective, score_names
+from regard.runs.recipe import make_recipe
+from regard.training.shared import can_share
+
+FILE = '''
+"""Count: how many words a text has, as one number; judged by how far off it is."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+
+from regard.data.store import FLOAT
+from regard.fit.encoder_job import EncoderJob, check, texts_of
+from regard.fit.job import Doers
+from regard.prepare.encoder_data import load_texts, prepare_texts, text_row
+from regard.prepare.texts import read_rows, survey_texts
+from regard.training.label_smoothing import Loss
+from regard.training.objectives import encoded
+
+
+@dataclass(frozen=True)
+class Counting:
+    """(sum over the tokens of their first number - words)²."""
+
+    weight: float = 1.0
+
+    def off(self, model, batch):
+        guessed = (encoded(model, batch)[..., 0] * batch["text_real"]).sum(dim=1)
+        return guessed - batch["words"].to(guessed.dtype)
+
+    def __call__(self, model, batch):
+        loss = self.weight * self.off(model, batch).square().sum()
+        return Loss(loss, loss.detach())
+
+
+@dataclass(frozen=True)
+class Counted:
+    loss: float
+    error: float
+
+    @property
+    def numbers(self):
+        return {"mean_error": self.error}
+
+    @property
+    def score(self):
+        return -self.error
+
+    def sentence(self):
+        return f"validation loss {self.loss:.4f} · {self.error:.2f} words off"
+
+
+def survey(recipe):
+    read = partial(read_rows, labelled=False)
+    return survey_texts(recipe.data, recipe.train.seed, "text", read)
+
+
+def prepare(run, recipe, texts):
+    def encode(tokenizer, row, limit):
+        words = len(row.text.split()) * 1.0
+        return {**text_row(tokenizer, row, limit), "words": words}
+
+    prepare_texts(run, recipe, texts, {"words": FLOAT}, encode)
+
+
+def load(run, recipe):
+    data, counting = load_texts(run), Counting(recipe.own.weight)
+
+    def make_batch(store, numbers, chance: Sequence[int]):
+        words = torch.from_numpy(store.numbers["words"][numbers])
+        return texts_of(store, numbers, data.pad).having(words=words)
+
+    @torch.inference_mode()
+    def judge(model, batches: Iterator, budget, quick):
+        off = torch.cat([counting.off(model, batch) for batch in batches])
+        return Counted(float(off.square().mean()), float(off.abs().mean()))
+
+    return EncoderJob(recipe, data, counting, make_batch, judge)
+
+
+DOERS = Doers(check, survey, prepare, load)
+'''
+
+
+@dataclass(frozen=True)
+class CountSection:
+    """Of objective "count"."""
+
+    weight: float = 1.0
+
+
+ROW = Objective(
+    "count",
+    learned="Counting words",
+    offers=("embed",),
+    module="count_words",
+    head="none",
+    unit="words²",
+    scores={"mean_error": "words off"},
+    section=CountSection,
+    refuses={"data.pair": "count reads one text; leave pair out"},
+)
+
+
+@pytest.fixture(autouse=True)
+def objective(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Add the file and the row."""
+    (tmp_path / "count_words.py").write_text(FILE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(OBJECTIVES, "count", ROW)
+
+
+def ask(folder: Path, *changes: str) -> Request:
+    chance = random.Random(1)
+    words = ["cat", "dog", "bird", "house", "tree", "sea"]
+    texts = [" ".join(chance.choices(words, k=chance.randint(1, 9))) for _ in range(300)]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "t.txt").write_text("".join(f"{text}\n" for text in texts))
+    (folder / "r.toml").write_text(
+        f'objective = "count"\n[data]\ntexts = "{folder}/t.txt"\nvalidation = 30\n'
+        '[tokenizer]\nkind = "words"\nsize = 50\n'
+        '[model]\npreset = "tiny"\nd_model = 32\nencoder_layers = 1\nheads = 2\n'
+        'ffn_size = 64\ndropout = 0.0\nnorm_order = "pre"\n'
+        '[train]\nsteps = 60\ntoken_budget = 400\nschedule = "constant"\nrate = 0.01\n'
+        "warmup = 5\nvalidate_every = 20\nthreads = 1\nworkers = 1\n"
+        'precision = "fp32"\n[count]\nweight = 0.5\n'
+    )
+    return Request(recipe=folder / "r.toml", assignments=changes, folder=folder / "run")
+
+
+@pytest.mark.end_to_end
+def test_it_trains_is_judged_and_is_known_everywhere(tmp_path: Path) -> None:
+    said = go(ask(tmp_path / "a"))
+    run = Run(tmp_path / "a/run")
+    assert any(line.endswith(f'Try: regard embed {run.folder} "…"') for line in said)
+    checks = [r for r in read_log(run.log) if r["kind"] == "validation"]
+    assert checks[-1]["mean_error"] < 1  # who says 5 of every text is 2.2 off
+    assert read_json(run.recipe)["count"] == {"weight": 0.5}
+    assert title_of(run).startswith("Counting words: t.txt, ")
+    assert score_key(checks) == "mean_error" and score_names()["mean_error"] == "words off"
+    assert list_runs(run.folder)[0].score_name == "words off"
+    model = regard.load(run.folder, device="cpu")
+    assert model.tasks == ("embed",) and model.embed(["cat dog"]).shape == (1, 32)
+
+
+@pytest.mark.end_to_end
+@pytest.mark.skipif(not can_share(), reason="several workers are for Linux")
+def test_another_process_finds_its_loss(tmp_path: Path) -> None:
+    go(ask(tmp_path / "a", "train.steps=3", "train.workers=2"))
+    assert read_log(tmp_path / "a/run/log.jsonl")[-1]["step"] == 3
+
+
+@pytest.mark.end_to_end
+def test_resume_is_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = ("train.steps=20", "train.validate_every=10")
+    go(ask(tmp_path / "straight", *keys))
+    go_with_halts(ask(tmp_path / "halted", *keys), [1, 13], monkeypatch)
+    assert digest(tmp_path / "halted/run") == digest(tmp_path / "straight/run")
+
+
+def test_its_recipe_is_checked() -> None:
+    base = {"objective": "count", "data": {"texts": "t.txt"}}
+    assert make_recipe(base, "r").own == CountSection()
+    with pytest.raises(ConfigError, match=r"\[data\]: pair: count reads one text"):
+        make_recipe({**base, "data": {"texts": "t.txt", "pair": "x"}}, "r")
+    with pytest.raises(ConfigError, match=r"\[count\].*unknown key .wait.*weight"):
+        make_recipe({**base, "count": {"wait": 2.0}}, "r")
+    with pytest.raises(ConfigError, match="count needs texts"):
+        make_recipe({"objective": "count", "data": {"phrasebook": "de"}}, "r")
