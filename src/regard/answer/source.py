@@ -11,7 +11,6 @@ from regard.answer.load import load_encoder, load_run
 from regard.answer.published import Published
 from regard.bundle.encoder_file import objective_of, read_encoder_file
 from regard.bundle.named import folder_of
-from regard.careful import read_json
 from regard.checkpoint.families.family import Family
 from regard.checkpoint.families.llama import LLAMA
 from regard.checkpoint.files import is_published
@@ -22,6 +21,7 @@ from regard.errors import MisuseError
 from regard.model.device import choose_device
 from regard.model.transformer import Transformer
 from regard.runs.folder import Run
+from regard.untrusted import read_json
 
 
 @dataclass(frozen=True)

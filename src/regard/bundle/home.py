@@ -162,7 +162,7 @@ def home_of_run(
 def _validation_pairs(run: Run) -> Probe:
     """Evenly from all over the held-out pairs: their beginning may be all of one kind."""
     file = run.whole("valid.jsonl")
-    rows = read_texts(file) if file.is_file() else []
+    rows = read_texts(file, source=str, target=str) if file.exists() else []
     if not rows:
         return [(text, None) for text in SENTENCES]
     step = max(1, len(rows) // PROBES)

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from regard.bundle.encoder_file import NAME as ENCODER
 from regard.bundle.encoder_file import read_encoder_file
-from regard.careful import read_json
 from regard.errors import CheckpointError, MisuseError
+from regard.untrusted import read_json
 
 MAX_BYTES = 4 * 1024 * 1024
 

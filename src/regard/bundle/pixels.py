@@ -13,9 +13,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.careful import member, read_json
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.model.spec import Spec
+from regard.untrusted import member, read_json
 
 if TYPE_CHECKING:
     from PIL.Image import Image

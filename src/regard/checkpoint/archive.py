@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from regard.careful import file_size, shown
 from regard.errors import CheckpointError
+from regard.untrusted import file_size, shown
 
 MAX_MEMBERS = 20_000
 MAX_DIRECTORY = 2 * 1024 * 1024

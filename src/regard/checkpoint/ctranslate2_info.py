@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from regard import atomic
-from regard.careful import read_json, read_small_file, strict_json
 from regard.checksums import add_checksums, check, read_checksums
 from regard.errors import CheckpointError, MisuseError
+from regard.untrusted import read_json, read_small_file, strict_json
 
 INFO, WEIGHTS, CONFIG = "regard.json", "model.bin", "config.json"
 PIECES, SHORTLIST = "shared_vocabulary.json", "vmap.txt"

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regard.careful import member, read_json
 from regard.checkpoint.converted import check_converted, is_converted
 from regard.checkpoint.headers.held import Contents, Finding, Held, Level, shown
 from regard.checkpoint.headers.look import look
@@ -20,6 +19,7 @@ from regard.config import build
 from regard.draw.counted import counted
 from regard.errors import CheckpointError, MisuseError, RegardError
 from regard.model.spec import Spec
+from regard.untrusted import member, read_json
 
 # A tensor that only this family has → the family; the first that is found decides.
 SIGNS = {

@@ -21,8 +21,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from regard.careful import file_size, shown, strict_json
 from regard.errors import CheckpointError
+from regard.untrusted import file_size, shown, strict_json
 
 MAX_HEADER = 4 * 1024 * 1024  # 30,000 tensors
 MAX_NAME = 512

@@ -16,10 +16,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.careful import shown
 from regard.checkpoint.archive import Archive, open_archive
 from regard.checkpoint.guard import MAX_AXES, MAX_NAME, Header, Stored, check_unchanged
 from regard.errors import CheckpointError
+from regard.untrusted import shown
 
 MAX_PICKLE = 1024 * 1024  # of instructions: enough for 5000 tensors in one file
 MAX_STEPS = 300_000  # a tensor takes about 30

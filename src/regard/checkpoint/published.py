@@ -18,7 +18,6 @@ from safetensors.torch import save
 from torch import Tensor
 
 from regard import atomic
-from regard.careful import member, read_json, shown
 from regard.checkpoint.converted import is_converted, load_converted
 from regard.checkpoint.ctranslate2_info import refuse_ctranslate2
 from regard.checkpoint.families import bert, distilbert, gpt2, llama, marian, t5, vit
@@ -30,6 +29,7 @@ from regard.checkpoint.shards import Weights, find_weights
 from regard.errors import CheckpointError, ConfigError, MisuseError, nearest
 from regard.model.spec import Spec, parameter_count
 from regard.model.transformer import Transformer
+from regard.untrusted import member, read_json, shown
 
 ENCODERS = (bert.BERT, distilbert.DISTILBERT, vit.VIT)
 DECODERS = (gpt2.GPT2, llama.LLAMA)

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from torch import Tensor
 
-from regard.careful import member, read_json, shown
 from regard.checkpoint import guard, pickled
 from regard.checkpoint.guard import Header, Stored
 from regard.errors import CheckpointError
+from regard.untrusted import member, read_json, shown
 
 SAFE = ("model.safetensors",)
 PICKLED = ("pytorch_model.bin", "model.pt")

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from regard import atomic
 from regard.checksums import sealed, sha256, states_its_own
 from regard.errors import DataError
+from regard.untrusted import file_size, read_json
 
 Ids = NDArray[np.unsignedinteger[Any]]
 Lengths = NDArray[np.int32]
@@ -30,6 +31,7 @@ Lengths = NDArray[np.int32]
 _VERSION = 2  # 1: store.json has no checksum of its own
 _NAMES = ("source", "source_offsets", "target", "target_offsets")
 _FLUSH = 1 << 16  # numbers kept before they are written
+_MAX_FACTS = 1 << 16  # bytes of store.json
 _CHUNK = 1 << 20  # offsets looked at together
 
 
@@ -56,11 +58,11 @@ class PairStore:
         A folder that is absent, incomplete or of another make is a DataError.
         """
         try:
-            facts = json.loads((folder / "store.json").read_text(encoding="utf-8"))
+            facts = read_json(folder / "store.json", _MAX_FACTS)
+            for name in _NAMES:
+                file_size(folder / f"{name}.npy")
             # open_memmap reads .npy alone: no pickle and no zip, whatever the file says it is
             arrays = {name: npy.open_memmap(folder / f"{name}.npy", mode="r") for name in _NAMES}
-            if not isinstance(facts, dict):
-                raise TypeError("store.json holds no table")
             _check_facts(facts, arrays)
         except Exception as error:  # NumPy parses a header as Python: damaged, it raises anything
             raise _unusable(folder, f"{type(error).__name__}: {error}") from error

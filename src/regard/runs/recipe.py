@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from regard.careful import shown
 from regard.config import build
 from regard.decode.hypothesis import Search
 from regard.errors import ConfigError, nearest
@@ -22,6 +21,7 @@ from regard.runs.sections import (
     TokenizerSection,
     TrainSection,
 )
+from regard.untrusted import shown
 
 
 @dataclass(frozen=True)

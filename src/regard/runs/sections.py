@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from regard.careful import shown
 from regard.errors import ConfigError
 from regard.model.spec import BOUNDS
+from regard.untrusted import shown
 
 # What a key may hold: far above every use, and far below what a typo would exhaust a machine with.
 # The least of some is not 0 but anything above it (_above_zero).
