@@ -1,6 +1,7 @@
 """`regard …` in a process that is forked from this one: it starts at once, and can be killed."""
 
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -22,6 +23,8 @@ class Done:
     code: int
     out: str
     err: str
+    seconds: float = 0.0
+    memory: int = 0  # bytes, at most
 
     @property
     def is_clean(self) -> bool:
@@ -60,6 +63,7 @@ class Child:
         sys.stdout.flush()
         sys.stderr.flush()
         self._status: int | None = None
+        self._memory, self._begun = 0, time.monotonic()
         self.pid = os.fork()
         if self.pid == 0:
             _become(arguments, self._folder, before)
@@ -75,28 +79,28 @@ class Child:
         if self._status is None:
             os.kill(self.pid, signal.SIGCONT)
 
-    def wait(self) -> Done:
+    def wait(self, limit: float = LIMIT) -> Done:
         """Its end; one that hangs is killed."""
-        end = time.monotonic() + LIMIT
         while self._status is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if not pid and time.monotonic() > end:
+            pid, status, used = os.wait4(self.pid, os.WNOHANG)
+            if not pid and time.monotonic() > self._begun + limit:
                 os.kill(self.pid, signal.SIGABRT)
-                pid, status = os.waitpid(self.pid, 0)
+                pid, status, used = os.wait4(self.pid, 0)
             if pid:
-                self._status = status
+                self._status, self._memory = status, 1024 * used.ru_maxrss
             time.sleep(0.005)
-        status = self._status
         out, err = (
             (self._folder / name).read_text(encoding="utf-8", errors="replace")
             for name in ("out", "err")
         )
-        return Done(os.waitstatus_to_exitcode(status), out, err)
+        shutil.rmtree(self._folder)
+        code = os.waitstatus_to_exitcode(self._status)
+        return Done(code, out, err, time.monotonic() - self._begun, self._memory)
 
 
-def run(*arguments: str, before: Callable[[], None] | None = None) -> Done:
+def run(*arguments: str, before: Callable[[], None] | None = None, limit: float = LIMIT) -> Done:
     """A command from beginning to end; `before` is called in its process."""
-    return Child(arguments, before).wait()
+    return Child(arguments, before).wait(limit)
 
 
 def _become(arguments: Sequence[str], folder: Path, before: Callable[[], None] | None) -> None:
