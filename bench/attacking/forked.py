@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 LIMIT = 180.0  # seconds; what takes longer hangs
 MOST = 160  # characters of a command's last words
@@ -66,7 +67,12 @@ class Child:
         self._memory, self._begun = 0, time.monotonic()
         self.pid = os.fork()
         if self.pid == 0:
-            _become(arguments, self._folder, before)
+            become(arguments, lambda: self._prepare(before))
+
+    def _prepare(self, before: Callable[[], None] | None) -> None:
+        print_to(self._folder / "out", self._folder / "err")
+        if before is not None:
+            before()
 
     def wait_for_halt(self) -> bool:
         """Until it has stopped itself; False if it ended first."""
@@ -103,27 +109,31 @@ def run(*arguments: str, before: Callable[[], None] | None = None, limit: float 
     return Child(arguments, before).wait(limit)
 
 
-def _become(arguments: Sequence[str], folder: Path, before: Callable[[], None] | None) -> None:
-    """Be that command, and never come back."""
+def become(arguments: Sequence[str], prepare: Callable[[], object]) -> NoReturn:
+    """Be that command, after this preparation, and never come back."""
     code = 99
     try:
-        for number, name in ((1, "out"), (2, "err")):
-            os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT, 0o600), number)
-        sys.stdout = open(1, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
-        sys.stderr = open(2, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
-        if before is not None:
-            before()
+        prepare()
         sys.argv = ["regard", *arguments]
         from regard.cli.main import main
 
         main()
         code = 0
     except SystemExit as error:
-        code = error.code if isinstance(error.code, int) else 0
+        code = error.code if isinstance(error.code, int) else 0 if error.code is None else 1
     except BaseException:
-        traceback.print_exc()
+        with suppress(Exception):
+            traceback.print_exc()
     finally:
-        with suppress(OSError):
-            sys.stdout.flush()
-            sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):
+                stream.flush()
         os._exit(code)
+
+
+def print_to(out: Path, err: Path) -> None:
+    """The two streams of this process go into files."""
+    for number, path in ((1, out), (2, err)):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), number)
+    sys.stdout = open(1, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115

@@ -57,17 +57,29 @@ class Target:
         shutil.copytree(self.whole, self.folder, symlinks=True)
 
 
-def targets(tiny: Tiny, kind: str) -> Target:
-    """What there is to damage of a kind."""
+# of a published folder: the family → what reads it
+ASKED = {
+    "bert": (["fill", "", "the [MASK] sat on the mat.", "--json"], ["embed", "", "the cat"]),
+    "gpt2": (["complete", "", "the cat", "--json"],),
+    "marian": (["translate", "", "the cat sat", "--engine", "torch", "--json"],),
+    "t5": (["generate", "", "the cat sat", "--json"],),
+}
+
+
+def targets(tiny: Tiny, kind: str, seed: int) -> Target:
+    """What there is to damage of a kind; other seeds have other models."""
     folder = tiny.place / "damaged" / kind
-    name = str(folder)
+    name, parent = str(folder), str(folder.parent)
+    looks = [["doctor", name], ["doctor", name, "--json"]]
     if kind == "run":
-        insist(run("verify", str(tiny.straight), "--write"))
-        ask = ["translate", name, TEXT, "--engine", "torch", "--json"]
-        others = [["doctor", name], ["runs", str(folder.parent)], ["plot", name], ["verify", name]]
-        others += [["runs", name, "--json"], ["doctor", name, "--json"], ["evaluate", name]]
-        others += [["train", "--resume", name], ["explain", name, TEXT]]
-        return Target(tiny.straight, folder, [ask, *others])
+        whole = tiny.straight if seed % 2 else tiny.classifier
+        answer = ["translate", "--engine", "torch"] if seed % 2 else ["classify"]
+        ask = [answer[0], name, TEXT, *answer[1:], "--json"]
+        shows = [["runs", parent], ["runs", name, "--json"], ["plot", name], ["evaluate", name]]
+        if seed % 2:
+            insist(run("verify", str(whole), "--write"))
+            shows += [["verify", name], ["explain", name, TEXT]]
+        return Target(whole, folder, [ask, *looks, *shows, ["train", "--resume", name]])
     if kind == "engine":
         asks = [["translate", name, TEXT, *by_library(p), "--json"] for p in ("fp32", "int8")]
         engine = str(folder / "engines/ctranslate2-int8")
@@ -80,22 +92,19 @@ def targets(tiny: Tiny, kind: str) -> Target:
         ]
         texts = str(tiny.place / "texts")
         update = ["index", texts, "--output", name, "--model", str(tiny.classifier)]
-        return Target(tiny.index, folder, [*asks, update, [*update, "--rebuild"], ["doctor", name]])
+        return Target(tiny.index, folder, [*asks, update, [*update, "--rebuild"], *looks])
     import folders
 
+    family = list(ASKED)[seed % len(ASKED)]
     whole = tiny.place / kind
-
-    folders.bert(whole, "MaskedLM")
+    if family == "bert":
+        folders.bert(whole, "MaskedLM")
+    else:
+        {"gpt2": folders.gpt2, "marian": folders.marian, "t5": folders.t5}[family](whole)
     insist(run("verify", str(whole), "--write"))
-    commands = [
-        ["fill", name, "the [MASK] sat on the mat.", "--json"],
-        ["embed", name, "the cat", "--json"],
-        ["doctor", name],
-        ["doctor", name, "--json"],
-        ["verify", name],
-        ["convert", name, str(folder.parent / "out"), "--to", "native"],
-    ]
-    return Target(whole, folder, commands, has_checksums=False)
+    asks = [[word or name for word in ask] for ask in ASKED[family]]
+    convert = ["convert", name, str(folder.parent / "out"), "--to", "native"]
+    return Target(whole, folder, [*asks, *looks, ["verify", name], convert], has_checksums=False)
 
 
 def outside(tiny: Tiny) -> dict[str, tuple[int, int]]:
@@ -151,7 +160,7 @@ def cases(target: Target, chance: random.Random) -> Iterator[tuple[Change, list[
 def fuzz(kind: str, place: Path, seed: int, count: int, minutes: float) -> dict[str, int]:
     """So many cases, or for so long; how they ended. What went wrong is told on the way."""
     tiny = Tiny(place)
-    target = targets(tiny, kind)
+    target = targets(tiny, kind, seed)
     target.folder.parent.mkdir(exist_ok=True)
     ends: Counter[str] = Counter()
     for command in target.commands:

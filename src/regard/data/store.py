@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from regard import atomic
 from regard.checksums import sealed, sha256, states_its_own
-from regard.errors import DataError
-from regard.untrusted import file_size, read_json
+from regard.data.arrays import mapped
+from regard.errors import CheckpointError, DataError
+from regard.untrusted import read_json
 
 Ids = NDArray[np.unsignedinteger[Any]]
 Lengths = NDArray[np.int32]
@@ -59,12 +60,9 @@ class PairStore:
         """
         try:
             facts = read_json(folder / "store.json", _MAX_FACTS)
-            for name in _NAMES:
-                file_size(folder / f"{name}.npy")
-            # open_memmap reads .npy alone: no pickle and no zip, whatever the file says it is
-            arrays = {name: npy.open_memmap(folder / f"{name}.npy", mode="r") for name in _NAMES}
+            arrays = {name: mapped(folder / f"{name}.npy") for name in _NAMES}
             _check_facts(facts, arrays)
-        except Exception as error:  # NumPy parses a header as Python: damaged, it raises anything
+        except (CheckpointError, KeyError, TypeError, ValueError) as error:
             raise _unusable(folder, f"{type(error).__name__}: {error}") from error
         return cls(folder, arrays, facts)
 

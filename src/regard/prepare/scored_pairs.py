@@ -13,6 +13,7 @@ from regard import atomic
 from regard.bundle.encoder_file import EncoderFile, read_encoder_file
 from regard.checkpoint.files import read_json
 from regard.config import build, to_tables
+from regard.data.arrays import mapped
 from regard.data.corpus import Report
 from regard.data.labelled import Labelled
 from regard.data.store import PairStore, write_store
@@ -147,8 +148,5 @@ def load_pairs(run: Run) -> SimilarData:
 
 
 def _scores(path: Path) -> Scores:
-    try:
-        found: Scores = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: cannot be read: {error}; copy the run again") from None
-    return found
+    scores: Scores = np.array(mapped(path))
+    return scores

@@ -106,9 +106,13 @@ def _is_whole(values: dict[str, Any]) -> bool:
     return (
         all(isinstance(name, str) and OURS.fullmatch(name) for name in names)
         and all(type(number) is int and number >= 0 for number in numbers)
-        and all(list(map(type, about)) == [int, str] for about in values["files"].values())
+        and all(_is_about(about) for about in values["files"].values())
         and all(isinstance(suffix, str) for suffix in values["suffixes"])
     )
+
+
+def _is_about(value: Any) -> bool:
+    return isinstance(value, list) and [type(part) for part in value] == [int, str]
 
 
 def damaged(path: Path) -> DamageError:

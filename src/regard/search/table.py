@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from regard.data.arrays import mapped
 from regard.data.passages import Passage
 from regard.errors import CheckpointError
 from regard.untrusted import opened, read_small_file, shown, strict_json
@@ -31,7 +32,7 @@ class Table:
 
     def __init__(self, folder: Path, count: int) -> None:
         try:
-            self.rows = np.load(folder / PASSAGES, mmap_mode="r", allow_pickle=False)
+            self.rows = mapped(folder / PASSAGES)
             self.entries = _read_entries(folder / FILES)
             with opened(folder / TEXTS) as file:
                 self._texts = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
