@@ -1,6 +1,7 @@
 """`regard …` in a process that is forked from this one: it starts at once, and can be killed."""
 
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -10,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 LIMIT = 180.0  # seconds; what takes longer hangs
 MOST = 160  # characters of a command's last words
@@ -22,6 +24,8 @@ class Done:
     code: int
     out: str
     err: str
+    seconds: float = 0.0
+    memory: int = 0  # bytes, at most
 
     @property
     def is_clean(self) -> bool:
@@ -60,9 +64,15 @@ class Child:
         sys.stdout.flush()
         sys.stderr.flush()
         self._status: int | None = None
+        self._memory, self._begun = 0, time.monotonic()
         self.pid = os.fork()
         if self.pid == 0:
-            _become(arguments, self._folder, before)
+            become(arguments, lambda: self._prepare(before))
+
+    def _prepare(self, before: Callable[[], None] | None) -> None:
+        print_to(self._folder / "out", self._folder / "err")
+        if before is not None:
+            before()
 
     def wait_for_halt(self) -> bool:
         """Until it has stopped itself; False if it ended first."""
@@ -75,51 +85,55 @@ class Child:
         if self._status is None:
             os.kill(self.pid, signal.SIGCONT)
 
-    def wait(self) -> Done:
+    def wait(self, limit: float = LIMIT) -> Done:
         """Its end; one that hangs is killed."""
-        end = time.monotonic() + LIMIT
         while self._status is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if not pid and time.monotonic() > end:
+            pid, status, used = os.wait4(self.pid, os.WNOHANG)
+            if not pid and time.monotonic() > self._begun + limit:
                 os.kill(self.pid, signal.SIGABRT)
-                pid, status = os.waitpid(self.pid, 0)
+                pid, status, used = os.wait4(self.pid, 0)
             if pid:
-                self._status = status
+                self._status, self._memory = status, 1024 * used.ru_maxrss
             time.sleep(0.005)
-        status = self._status
         out, err = (
             (self._folder / name).read_text(encoding="utf-8", errors="replace")
             for name in ("out", "err")
         )
-        return Done(os.waitstatus_to_exitcode(status), out, err)
+        shutil.rmtree(self._folder)
+        code = os.waitstatus_to_exitcode(self._status)
+        return Done(code, out, err, time.monotonic() - self._begun, self._memory)
 
 
-def run(*arguments: str, before: Callable[[], None] | None = None) -> Done:
+def run(*arguments: str, before: Callable[[], None] | None = None, limit: float = LIMIT) -> Done:
     """A command from beginning to end; `before` is called in its process."""
-    return Child(arguments, before).wait()
+    return Child(arguments, before).wait(limit)
 
 
-def _become(arguments: Sequence[str], folder: Path, before: Callable[[], None] | None) -> None:
-    """Be that command, and never come back."""
+def become(arguments: Sequence[str], prepare: Callable[[], object]) -> NoReturn:
+    """Be that command, after this preparation, and never come back."""
     code = 99
     try:
-        for number, name in ((1, "out"), (2, "err")):
-            os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT, 0o600), number)
-        sys.stdout = open(1, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
-        sys.stderr = open(2, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
-        if before is not None:
-            before()
+        prepare()
         sys.argv = ["regard", *arguments]
         from regard.cli.main import main
 
         main()
         code = 0
     except SystemExit as error:
-        code = error.code if isinstance(error.code, int) else 0
+        code = error.code if isinstance(error.code, int) else 0 if error.code is None else 1
     except BaseException:
-        traceback.print_exc()
+        with suppress(Exception):
+            traceback.print_exc()
     finally:
-        with suppress(OSError):
-            sys.stdout.flush()
-            sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):
+                stream.flush()
         os._exit(code)
+
+
+def print_to(out: Path, err: Path) -> None:
+    """The two streams of this process go into files."""
+    for number, path in ((1, out), (2, err)):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), number)
+    sys.stdout = open(1, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115

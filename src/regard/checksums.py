@@ -24,9 +24,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from regard import atomic
-from regard.careful import file_size, read_json, shown
 from regard.errors import CheckpointError, DamageError
 from regard.places import cache_folder
+from regard.untrusted import file_size, opened, read_json, shown
 
 NAME = "checksums.json"
 OWN = "checksum"
@@ -41,7 +41,7 @@ COPY = "copy it again from where it is whole"
 
 def sha256(path: Path) -> str:
     """The checksum of a file."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

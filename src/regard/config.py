@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from regard.careful import shown
 from regard.errors import ConfigError, nearest
+from regard.untrusted import shown
 
 MAX_TOML = 1 << 24  # bytes
 T = TypeVar("T")

@@ -179,7 +179,7 @@ def test_a_zip_that_unpacks_to_much_more_is_unsafe(tmp_path: Path) -> None:
 def test_a_tensor_larger_than_its_storage_is_unsafe(tmp_path: Path) -> None:
     torch.save({"w": torch.zeros(1).expand(2**33)}, tmp_path / "w.pt")
     told = [finding.text for finding in look(tmp_path / "w.pt").findings]
-    assert any("claims 8,589,934,592 numbers and stores 1" in line for line in told)
+    assert "tensor 'w': shape (8589934592,) does not fit its storage of 1 numbers" in told
 
 
 @pytest.mark.parametrize("family", small_models.MODELS)

@@ -9,13 +9,13 @@ import os
 import subprocess
 import sys
 import tempfile
-import traceback
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+BENCH = str(Path(__file__).parents[2] / "bench")
 STREAMS = ("stdin", "stdout", "stderr")
 
 
@@ -36,7 +36,9 @@ class Shell:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "100", "TERM": "xterm-256color"},
+            env=os.environ
+            | {"OMP_NUM_THREADS": "1", "COLUMNS": "100", "TERM": "xterm-256color"}
+            | {"PYTHONPATH": BENCH},
         )
 
     def __call__(
@@ -122,38 +124,27 @@ def _in_a_terminal(order: dict[str, Any]) -> int:
 
 
 def _run(order: dict[str, Any]) -> None:
-    code = 99
-    try:
-        os.chdir(order["cwd"])
-        os.environ.update(order["environment"])
-        for number, name in enumerate(STREAMS):
-            if number in order["closed"]:
-                os.close(number)
-                setattr(sys, name, None)
-            else:
-                mode = "r" if number == 0 else "w"
-                stream = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
-                setattr(sys, name, stream)
-        if order["largest_file"]:
-            import resource
+    from attacking.forked import become
 
-            limits = (order["largest_file"],) * 2
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        sys.argv = ["regard", *order["words"]]
-        from regard.cli.main import main
+    become(order["words"], lambda: _prepare(order))
 
-        main()
-        code = 0
-    except SystemExit as error:
-        code = error.code if isinstance(error.code, int) else 0 if error.code is None else 1
-    except BaseException:
-        with suppress(Exception):
-            traceback.print_exc()
-    finally:
-        for name in STREAMS[1:]:
-            with suppress(Exception):
-                getattr(sys, name).flush()
-        os._exit(code)
+
+def _prepare(order: dict[str, Any]) -> None:
+    os.chdir(order["cwd"])
+    os.environ.update(order["environment"])
+    for number, name in enumerate(STREAMS):
+        if number in order["closed"]:
+            os.close(number)
+            setattr(sys, name, None)
+        else:
+            mode = "r" if number == 0 else "w"
+            stream = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
+    if order["largest_file"]:
+        import resource
+
+        limits = (order["largest_file"],) * 2
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 if __name__ == "__main__":

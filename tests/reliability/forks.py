@@ -17,13 +17,13 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+BENCH = str(Path(__file__).parents[2] / "bench")
 PIECES = 8  # in which a watched file is written
 
 
@@ -115,7 +115,7 @@ class Trainings:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": BENCH},
         )
 
     def start(self, *arguments: str, **faults: Any) -> Child:
@@ -170,31 +170,19 @@ def serve() -> None:
 
 
 def _train(order: dict[str, Any]) -> None:
-    code = 99
-    try:
-        handle = os.open(order["output"], os.O_WRONLY | os.O_CREAT, 0o600)
-        os.dup2(handle, 1)
-        os.dup2(handle, 2)
-        os.close(0)
-        sys.stdout = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115
-        sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        faulthandler.dump_traceback_later(100, file=2)  # where a training hangs that should not
-        _install(Faults(**order["faults"]))
-        sys.argv = ["regard", "train", *order["arguments"]]
-        from regard.cli.main import main
+    from attacking.forked import become
 
-        main()
-        code = 0
-    except SystemExit as error:
-        code = error.code if isinstance(error.code, int) else 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        with suppress(OSError):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(code)
+    become(["train", *order["arguments"]], lambda: _prepare(order))
+
+
+def _prepare(order: dict[str, Any]) -> None:
+    from attacking.forked import print_to
+
+    print_to(order["output"], order["output"])
+    os.close(0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    faulthandler.dump_traceback_later(100, file=2)  # where a training hangs that should not
+    _install(Faults(**order["faults"]))
 
 
 def _install(faults: Faults) -> None:

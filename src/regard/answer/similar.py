@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from regard.careful import shown
 from regard.data.columns import Chosen
 from regard.data.problem import Problem
 from regard.data.role import Role
 from regard.data.table import FORMATS, Table, is_table
 from regard.errors import DataError, MisuseError
+from regard.untrusted import shown
 
 Embed = Callable[[list[str]], np.ndarray]
 LONGEST_CELL = 1_000_000  # characters; as long as a text may be

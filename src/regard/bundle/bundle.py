@@ -24,7 +24,6 @@ from regard.bundle.open_run import open_run
 from regard.bundle.pixels import Preparation, read_preparation
 from regard.bundle.pooling import Pooling, read_pooling
 from regard.bundle.probe import Pair, probe_of
-from regard.careful import read_json as read_untrusted
 from regard.checkpoint.ctranslate2_info import refuse_ctranslate2
 from regard.checkpoint.files import (
     folder_name,
@@ -42,6 +41,7 @@ from regard.runs.objectives import Objective, objective_of
 from regard.runs.recipe import make_recipe
 from regard.text.published import PublishedTokenizer, load_tokenizer
 from regard.text.tokenizer import Tokenizer
+from regard.untrusted import read_json as read_untrusted
 
 MAX_CONFIG = 4 * 1024 * 1024
 AnyTokenizer = Tokenizer | PublishedTokenizer

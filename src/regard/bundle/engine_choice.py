@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from regard import atomic, lock
-from regard.careful import read_json
 from regard.checkpoint import files
 from regard.checksums import sealed, states_its_own, unsealed
 from regard.decode.engine import Layout
 from regard.errors import CheckpointError
 from regard.processor.machine import cpu_name
+from regard.untrusted import read_json
 from regard.version import __version__
 
 ENGINES, CHOICE = "engines", "choice.json"

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.careful import member, read_json
 from regard.decode.hypothesis import Search
 from regard.decode.rules import Rules
 from regard.errors import CheckpointError
+from regard.untrusted import member, read_json
 
 MAX_BYTES = 4 * 1024 * 1024
 SPECIAL = ("pad", "bos", "eos", "decoder_start", "forced_bos", "forced_eos")

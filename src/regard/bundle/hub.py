@@ -5,12 +5,12 @@ from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
-from regard.careful import member, read_json
 from regard.checkpoint.converted import is_converted
 from regard.checkpoint.published import MAX_CONFIG, TOKENIZERS
 from regard.checkpoint.shards import holds_weights
 from regard.errors import CheckpointError, MisuseError
 from regard.printable import Careful
+from regard.untrusted import member, read_json
 
 # What a model needs to run, and no more: no pickled weights, no code, no other framework's files.
 PATTERNS = [

@@ -7,8 +7,8 @@ from typing import Any
 
 from regard.bundle.encoder_file import NAME as ENCODER
 from regard.bundle.encoder_file import read_encoder_file
-from regard.careful import read_json
 from regard.errors import CheckpointError
+from regard.untrusted import read_json
 
 MAX_BYTES = 4 * 1024 * 1024
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.careful import member, read_json
 from regard.errors import CheckpointError
 from regard.model.spec import Spec
+from regard.untrusted import member, read_json
 
 MAX_BYTES = 1024 * 1024
 METHODS = range(6)  # Pillow's numbers of its ways to resize; 2 is bilinear

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.careful import member, read_json, read_small_file, shown, strict_json
 from regard.errors import CheckpointError
+from regard.untrusted import member, read_json, read_small_file, shown, strict_json
 
 MAX_BYTES = 4 * 1024 * 1024
 MODES = ("mean", "cls", "max")  # those that model/pool.py computes

@@ -24,7 +24,7 @@ SENTENCES = (
 def probe_of(run: Run | None) -> list[Pair]:
     """Evenly from all over the held-out pairs: their beginning may be all of one kind."""
     file = None if run is None else run.whole("valid.jsonl")
-    rows = read_texts(file) if file is not None and file.is_file() else []
+    rows = read_texts(file, source=str, target=str) if file and file.exists() else []
     if not rows:
         return [(text, None) for text in SENTENCES]
     step = max(1, len(rows) // PROBES)

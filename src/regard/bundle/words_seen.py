@@ -11,9 +11,12 @@ from pathlib import Path
 
 from regard import atomic
 from regard.checksums import check
+from regard.errors import DataError
 from regard.text.words import split_words
+from regard.untrusted import read_small_file
 
 FILE = "words.txt"
+MAX_WORDS = 1 << 28  # bytes
 MOST_NAMED = 5
 ADVICE = "A model for your own text: regard train --source yours.en --target yours.de --minutes 30"
 
@@ -36,7 +39,8 @@ class WordsSeen:
         if not file.is_file():
             return None
         check(data.parent, [f"{data.name}/{FILE}"])
-        return cls(file.read_text(encoding="utf-8").split("\n"))
+        words = read_small_file(file, MAX_WORDS, DataError).decode("utf-8", "replace")
+        return cls(words.split("\n"))
 
     def new_in(self, text: str) -> list[str]:
         """The words of a text that were never trained on."""

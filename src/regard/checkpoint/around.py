@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from regard import atomic
-from regard.careful import member
+from regard.untrusted import member
 
 # Files that are copied as they are: text in and out, settings, how sentences become one vector.
 COPIED = re.compile(

@@ -18,7 +18,6 @@ import torch
 from safetensors.torch import save
 
 from regard import atomic
-from regard.careful import member, read_json, shown
 from regard.checkpoint.files import is_converted as is_converted
 from regard.checkpoint.guard import compare, read_header, read_tensors
 from regard.checksums import add_checksums, check, is_whole, note_once, read_checksums, sha256
@@ -26,6 +25,7 @@ from regard.config import build, to_tables
 from regard.errors import CheckpointError, ConfigError, DamageError
 from regard.model.spec import Spec, parameter_count
 from regard.model.transformer import Transformer
+from regard.untrusted import member, read_json, shown
 
 INFO, SPEC, WEIGHTS = "regard.json", "spec.json", "weights.safetensors"
 FORMAT = 1

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from regard import atomic
-from regard.careful import read_json, read_small_file, strict_json
 from regard.checksums import add_checksums, check, read_checksums
 from regard.errors import CheckpointError, MisuseError
+from regard.untrusted import read_json, read_small_file, shown, strict_json
 
 INFO, WEIGHTS, CONFIG = "regard.json", "model.bin", "config.json"
 PIECES, SHORTLIST = "shared_vocabulary.json", "vmap.txt"
@@ -104,6 +104,16 @@ def read_info(folder: Path) -> Info:
     if not fits or not all(type(i) is int for i in value["never"]):
         raise CheckpointError(f"{path}: not what regard writes there; convert the model again")
     return Info(**value)
+
+
+def check_config(folder: Path) -> None:
+    """The library reads its config when it first translates, and then says no file's name."""
+    for key, value in read_json(folder / CONFIG, MAX_INFO).items():
+        number = key.endswith("_epsilon") and type(value) in (int, float)
+        if not number and type(value) is not (str if key.endswith("_token") else bool):
+            raise CheckpointError(
+                f"{folder / CONFIG}: {shown(key)} is {shown(value)}; convert the model again"
+            )
 
 
 def has_shortlist(folder: Path) -> bool:

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regard.careful import member, read_json
 from regard.checkpoint.converted import check_converted, is_converted
-from regard.checkpoint.headers.held import Contents, Finding, Held, Level, shown
+from regard.checkpoint.headers.contents import Contents, Finding, Level, Stored, told
 from regard.checkpoint.headers.look import look
 from regard.checkpoint.native import read_json as read_own_json
 from regard.checkpoint.published import FAMILIES, MAX_CONFIG, TOKENIZERS, check_published
@@ -20,6 +19,7 @@ from regard.config import build
 from regard.draw.counted import counted
 from regard.errors import CheckpointError, MisuseError, RegardError
 from regard.model.spec import Spec
+from regard.untrusted import member, read_json
 
 # A tensor that only this family has → the family; the first that is found decides.
 SIGNS = {
@@ -71,7 +71,7 @@ class Diagnosis:
         self.findings.append(Finding(level, text))
 
     @property
-    def tensors(self) -> list[Held]:
+    def tensors(self) -> list[Stored]:
         return [held for contents in self.files.values() for held in contents.tensors]
 
     @property
@@ -158,7 +158,7 @@ def _examine_folder(folder: Path) -> Diagnosis:
         found.family = next((guess for guess in guesses if guess), None)
         for name, contents in found.files.items():
             if contents.kind == "llama2.c":  # a single file that says enough about itself
-                found.why_not += f", but {shown(name)} needs none"
+                found.why_not += f", but {told(name)} needs none"
                 found.how = f"regard convert {folder / name} OUT --to native"
                 break
     return found
@@ -168,17 +168,17 @@ def _look_at(found: Diagnosis, folder: Path, name: str) -> None:
     """One entry of the folder: weights are looked into, code and stray links are named."""
     path = folder / name
     if name.endswith(".py"):
-        found.find("unsafe", f"{shown(name)}: a program; regard never runs code of a folder")
+        found.find("unsafe", f"{told(name)}: a program; regard never runs code of a folder")
     if not name.endswith(WEIGHTS) or name.startswith("tok") or path.is_dir():
         return
     try:
         member(folder, name)
     except CheckpointError as error:
-        found.find("unsafe", shown(str(error)))
+        found.find("unsafe", told(str(error)))
         return
     contents = look(path)
     for finding in contents.findings:
-        found.find(finding.level, f"{shown(name)}: {finding.text}")
+        found.find(finding.level, f"{told(name)}: {finding.text}")
     if name in NOT_MODELS:
         found.find("note", f"{name}: left over from training, not part of the model")
         return
@@ -192,12 +192,12 @@ def _examine_run(found: Diagnosis) -> None:
         info = read_own_json(found.path / "run.json")
         build(Spec, read_own_json(found.path / "spec.json"), str(found.path / "spec.json"))
     except RegardError as error:
-        found.find("broken", shown(str(error)))
+        found.find("broken", told(str(error)))
         found.why_not = "its files are not whole; copy the run again"
         return
     if read_checksums(found.path) is None:
         found.find("note", "no checksums.json: made by an earlier version, damage may go unnoticed")
-    found.writer = {key: shown(str(info[key])) for key in ("state", "versions") if key in info}
+    found.writer = {key: told(str(info[key])) for key in ("state", "versions") if key in info}
     found.files.pop("loss.png", None)
     found.runs, found.how = True, f'regard translate {found.path} "How are you?"'
 
@@ -206,11 +206,11 @@ def _examine_converted(found: Diagnosis) -> None:
     found.kind = "folder of regard convert"
     try:
         info = read_own_json(found.path / "regard.json")
-        found.writer = {"regard": shown(str(info.get("regard")))}
-        found.family = shown(str(info.get("family")))
+        found.writer = {"regard": told(str(info.get("regard")))}
+        found.family = told(str(info.get("family")))
         spec, _ = check_converted(found.path)
     except RegardError as error:
-        found.find("broken", shown(str(error)))
+        found.find("broken", told(str(error)))
         found.why_not = "its files are not whole, or not of one model; convert or copy it again"
         return
     _advise_folder(found, spec)
@@ -222,7 +222,7 @@ def _examine_published(found: Diagnosis) -> None:
     try:
         config = read_json(member(found.path, "config.json"), MAX_CONFIG)
     except RegardError as error:
-        found.find("broken", shown(str(error)))
+        found.find("broken", told(str(error)))
         found.why_not = "its config.json cannot be read"
         return
     _read_writer(found, config)
@@ -243,12 +243,12 @@ def _read_writer(found: Diagnosis, config: dict[str, Any]) -> None:
     """Who wrote the config, and what it asks for that is never done."""
     family = config.get("model_type")
     if isinstance(family, str):
-        found.family = shown(family)
+        found.family = told(family)
         if family not in FAMILIES:
-            found.find("note", f"model_type {shown(family)!r} is none of {', '.join(FAMILIES)}")
+            found.find("note", f"model_type {told(family)!r} is none of {', '.join(FAMILIES)}")
     for key in ("transformers_version", "architectures", "dtype", "torch_dtype"):
         if config.get(key):
-            found.writer[key] = shown(str(config[key]).strip("[]'"))
+            found.writer[key] = told(str(config[key]).strip("[]'"))
     for contents in found.files.values():
         found.writer |= contents.writer
     for key in CODE:
@@ -290,10 +290,10 @@ def lines(found: Diagnosis, most: int = 12) -> Iterator[str]:
     count = f"{counted(len(found.tensors), 'tensor')}, {counted(found.parameters, 'number')}"
     yield f"weights     {count}, {', '.join(found.dtypes) or 'none'}"
     for name, contents in found.files.items():
-        yield f"  {shown(name)}: {contents.kind}, {counted(len(contents.tensors), 'tensor')}"
+        yield f"  {told(name)}: {contents.kind}, {counted(len(contents.tensors), 'tensor')}"
     for held in found.tensors[:most]:
         shape = " × ".join(str(size) for size in held.shape) or "one number"
-        yield f"    {held.name}  {held.dtype}  {shape}"
+        yield f"    {told(held.name)}  {held.dtype}  {shape}"
     if len(found.tensors) > most:
         yield f"    … {len(found.tensors) - most:,} more (--all)"
     for finding in found.findings:

@@ -12,7 +12,8 @@ A folder appears under its name only when it is complete (atomic.py).
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,10 @@ from regard.checkpoint.files import sha256 as sha256
 from regard.checkpoint.files import steps_saved as steps_saved
 from regard.checkpoint.guard import read_tensors
 from regard.errors import CheckpointError, DamageError
+from regard.untrusted import opened, strict_json
 
 MANIFEST = "manifest.json"
+MAX_MANIFEST = 1 << 16  # bytes
 OWN = "manifest"  # the key of the manifest's own checksum
 FORMAT = 1  # of the folder; a change that older code cannot read raises it
 
@@ -92,27 +95,20 @@ def verify(path: Path, only: str = "") -> None:
         if only not in ("", name):
             continue
         file = path / Path(name).name
-        try:
-            found = sha256(file)
-        except PermissionError:
-            raise CheckpointError(f"{file}: may not be read; change its permissions") from None
-        except OSError as error:
-            raise DamageError(f"{file}: cannot be read: {error.strerror}") from None
-        if found != digest:
+        with _naming(file):
+            is_same = sha256(file) == digest
+        if not is_same:
             raise DamageError(f"{file}: differs from its checksum: the file was damaged or changed")
 
 
 def _manifest(file: Path) -> dict[str, str]:
     """The checksums that a manifest states, if its bytes are those that were written."""
+    with _naming(file), opened(file) as stream:
+        text = stream.read(MAX_MANIFEST)
     try:
-        text = file.read_bytes()
-        manifest = json.loads(text)
-    except PermissionError:
-        raise CheckpointError(f"{file}: may not be read; change its permissions") from None
-    except OSError as error:
-        raise DamageError(f"{file}: cannot be read: {error.strerror}") from None
-    except ValueError:
-        raise DamageError(f"{file}: is no JSON any more: the file was damaged") from None
+        manifest = strict_json(text, str(file))
+    except CheckpointError as error:
+        raise DamageError(f"{error}: the file was damaged") from None
     if not isinstance(manifest, dict) or text != _json(manifest):
         raise DamageError(f"{file}: is not as it was written: the file was damaged or changed")
     own = manifest.pop(OWN, None)  # the first runs have none
@@ -129,6 +125,17 @@ def _manifest(file: Path) -> dict[str, str]:
             "use the version of regard that run.json names"
         )
     return stated
+
+
+@contextmanager
+def _naming(file: Path) -> Iterator[None]:
+    """Errors of the system become ours; one that the user can mend is no damage."""
+    try:
+        yield
+    except PermissionError:
+        raise CheckpointError(f"{file}: may not be read; change its permissions") from None
+    except OSError as error:
+        raise DamageError(f"{file}: cannot be read: {error.strerror}") from None
 
 
 def average_weights(

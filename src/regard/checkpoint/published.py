@@ -18,18 +18,19 @@ from safetensors.torch import save
 from torch import Tensor
 
 from regard import atomic
-from regard.careful import member, read_json, shown
 from regard.checkpoint.converted import is_converted, load_converted
 from regard.checkpoint.ctranslate2_info import refuse_ctranslate2
 from regard.checkpoint.families import bert, distilbert, gpt2, llama, marian, t5, vit
 from regard.checkpoint.families.config import Config, refuse_code
 from regard.checkpoint.families.family import Family
-from regard.checkpoint.guard import Stored, check_finite
+from regard.checkpoint.guard import DTYPES, check_finite
+from regard.checkpoint.headers.contents import Stored
 from regard.checkpoint.names import Row, rename, rename_back
 from regard.checkpoint.shards import Weights, find_weights
 from regard.errors import CheckpointError, ConfigError, MisuseError, nearest
 from regard.model.spec import Spec, parameter_count
 from regard.model.transformer import Transformer
+from regard.untrusted import member, read_json, shown
 
 ENCODERS = (bert.BERT, distilbert.DISTILBERT, vit.VIT)
 DECODERS = (gpt2.GPT2, llama.LLAMA)
@@ -195,8 +196,9 @@ def _compare(
             raise CheckpointError(
                 f"{folder}: {row.theirs} has shape {found.shape}, the config asks for {wanted}"
             )
-        if not found.dtype.is_floating_point:
-            raise CheckpointError(f"{folder}: {row.theirs} is {found.dtype}, expected real numbers")
+        dtype = DTYPES[found.dtype]
+        if not dtype.is_floating_point:
+            raise CheckpointError(f"{folder}: {row.theirs} is {dtype}, expected real numbers")
     used = {row.theirs for row in rows}
     left = [n for n in stored if n not in used and not _is_dropped(n, family)]
     if left:

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from torch import Tensor
 
-from regard.careful import member, read_json, shown
 from regard.checkpoint import guard, pickled
-from regard.checkpoint.guard import Header, Stored
+from regard.checkpoint.headers.contents import Header
 from regard.errors import CheckpointError
+from regard.untrusted import member, read_json, shown
 
 SAFE = ("model.safetensors",)
 PICKLED = ("pytorch_model.bin", "model.pt")
@@ -107,7 +107,7 @@ def _headers(folder: Path, single: str, listed: bool, is_pickled: bool) -> dict[
     return headers
 
 
-def _header(path: Path, is_pickled: bool) -> dict[str, Stored]:
+def _header(path: Path, is_pickled: bool) -> Header:
     return pickled.read_header(path) if is_pickled else guard.read_header(path)
 
 

@@ -30,8 +30,10 @@ from regard.errors import CheckpointError, MisuseError
 from regard.model.transformer import Transformer
 from regard.runs.folder import Run, seal, write_json
 from regard.text.special import Special
+from regard.untrusted import read_json as read_any_json
 from regard.version import __version__
 
+MAX_TOKENIZER = 1 << 28  # bytes of a tokenizer.json
 To = Literal["hf", "native", "ctranslate2"]
 # Keys of a config that no spec knows: labels, special ids, how text is made.
 KEPT = re.compile(
@@ -181,7 +183,7 @@ def _write_run(source: Source, folder: Path, to: To) -> Transformer:
 
 def _write_tokenizer(file: Path, folder: Path) -> None:
     """Our tokenizer.json with the end token added to every text, as the model was trained."""
-    values = json.loads(file.read_text(encoding="utf-8"))
+    values = read_any_json(file, MAX_TOKENIZER, MAX_TOKENIZER)
     end = {"SpecialToken": {"id": "</s>", "type_id": 0}}
     first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
     values["post_processor"] = {

@@ -11,9 +11,7 @@ by their suffix.
 """
 
 import codecs
-import errno
 import os
-import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +19,7 @@ from pathlib import Path
 
 from regard.errors import DataError, MisuseError
 from regard.text.sentences import split_sentences
+from regard.untrusted import opened
 
 SUFFIXES = (".txt", ".text", ".md", ".markdown", ".rst", ".adoc", ".org", ".tex")
 MAX_FILE = 1 << 28  # bytes; a longer file is counted as too long, since it is read as a whole
@@ -114,20 +113,9 @@ def survey(folder: Path, suffixes: Sequence[str] = SUFFIXES, without: Path | Non
 
 
 def content(path: Path) -> bytes:
-    """The bytes of a file that was there a moment ago; an OSError if it is none any more.
-
-    It is opened without waiting, for a pipe of that name would wait for ever.
-    """
-    with open(path, "rb", opener=_at_once) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "not a file any more", str(path))
+    """The bytes of a file that was there a moment ago; an OSError if it is none any more."""
+    with opened(path, follow=False) as file:
         return file.read()
-
-
-def _at_once(path: str, flags: int) -> int:
-    """No waiting, no following of links: Windows has neither word for it."""
-    more = [vars(os).get(name, 0) for name in ("O_NONBLOCK", "O_NOFOLLOW")]
-    return os.open(path, flags | more[0] | more[1])
 
 
 def cut(data: bytes, count: Callable[[str], int], budget: int) -> Cut:

@@ -24,7 +24,9 @@ from numpy.typing import NDArray
 from regard import atomic
 from regard.checksums import sealed, sha256, states_its_own
 from regard.config import build
-from regard.errors import DataError
+from regard.data.arrays import mapped
+from regard.errors import DataError, RegardError
+from regard.untrusted import read_json
 
 Ids = NDArray[np.unsignedinteger[Any]]
 Lengths = NDArray[np.int32]
@@ -32,6 +34,7 @@ Row = Mapping[str, Sequence[int] | float]  # by the name of the column
 
 _VERSION = 3  # 2: only ids of a source and a target; 1: store.json has no checksum of its own
 _FLUSH = 1 << 16  # numbers kept before they are written
+_MAX_FACTS = 1 << 16  # bytes of store.json
 _CHUNK = 1 << 20  # offsets looked at together
 
 
@@ -101,19 +104,16 @@ class Store:
         A folder that is absent, incomplete or of another make is a DataError.
         """
         try:
-            facts = json.loads((folder / "store.json").read_text(encoding="utf-8"))
-            if not isinstance(facts, dict):
-                raise TypeError("store.json holds no table")
+            facts = read_json(folder / "store.json", _MAX_FACTS)
             kinds = _stated_kinds(facts)
-            # open_memmap reads .npy alone: no pickle and no zip, whatever the file says it is
-            arrays = {n: npy.open_memmap(folder / f"{n}.npy", mode="r") for n in _files(kinds)}
+            arrays = {n: mapped(folder / f"{n}.npy") for n in _files(kinds)}
             _check_counts(facts, kinds, arrays)
             columns = {
                 name: Column(arrays[name], arrays[f"{name}_offsets"], kind.below or 0)
                 for name, kind in kinds.items()
                 if kind.ragged
             }
-        except Exception as error:  # NumPy parses a header as Python: damaged, it raises anything
+        except (RegardError, AttributeError, KeyError, TypeError, ValueError) as error:
             raise _unusable(folder, f"{type(error).__name__}: {error}") from error
         numbers = {name: arrays[name] for name, kind in kinds.items() if not kind.ragged}
         return cls(folder, kinds, columns, numbers, facts["sha256"])

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from regard.careful import shown
 from regard.data.corpus import plain
 from regard.data.languages import NAMES, guess
 from regard.draw.counted import counted
 from regard.errors import DataError
+from regard.untrusted import shown
 
 LOOKED_AT = 200_000  # pairs, the first ones: enough to see what is wrong with a corpus
 SAME_SIDES = 0.05  # share of pairs above which it is said

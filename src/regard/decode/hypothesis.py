@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from regard.careful import shown
 from regard.errors import ConfigError
+from regard.untrusted import shown
 
 LengthNorm = Literal["paper", "power"]
 Stop = Literal["exact", "first-k", "likely"]

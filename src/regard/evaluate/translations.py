@@ -158,7 +158,7 @@ def pairs_to_score(
         return Pairs("the phrasebook's test set", sources, references, entries)
     if slices:
         raise MisuseError(f"evaluate: {run.folder} was not trained on the phrasebook: no slices")
-    rows = read_texts(run.whole("valid.jsonl"))
+    rows = read_texts(run.whole("valid.jsonl"), source=str, target=str)
     return Pairs(
         "the run's validation pairs", [r["source"] for r in rows], [r["target"] for r in rows], []
     )

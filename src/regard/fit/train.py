@@ -355,7 +355,10 @@ def describe(spec: Spec, recipe: Recipe) -> str:
 def _draw(run: Run, say: Say) -> None:
     """The loss curve, where matplotlib is installed."""
     records = read_log(run.log)
-    steps = [r for r in records if r["kind"] == "train"]
+    keys = ("plain_loss", "learning_rate")  # a record without them was not written by regard
+    steps = [
+        r for r in records if r["kind"] == "train" and all(points_of_log([r], k) for k in keys)
+    ]
     checks = [r for r in records if r["kind"] == "validation"]
     score = score_key(checks, judged_by_f1(run))
     try:
@@ -363,7 +366,7 @@ def _draw(run: Run, say: Say) -> None:
             run.loss_curve,
             [r["step"] for r in steps],
             [r["plain_loss"] for r in steps],
-            [(r["step"], r["loss"]) for r in checks],
+            points_of_log(checks, "loss"),
             points_of_log(checks, score),
             [r["learning_rate"] for r in steps],
             title=title_of(run),

@@ -7,10 +7,10 @@ label smoothing ε) differ only in training, and ε is a key of the recipe, not 
 
 from typing import Any
 
-from regard.careful import shown
 from regard.config import build
 from regard.errors import ConfigError, nearest
 from regard.model.spec import Spec
+from regard.untrusted import shown
 
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {"d_model": 128, "encoder_layers": 4, "decoder_layers": 4, "heads": 4, "ffn_size": 256},

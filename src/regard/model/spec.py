@@ -11,8 +11,8 @@ A default is written here and nowhere else; the defaults are the paper's base mo
 from dataclasses import dataclass
 from typing import Literal
 
-from regard.careful import shown
 from regard.errors import ConfigError
+from regard.untrusted import shown
 
 # What a file may ask for before anything is allocated: far above every published model of the
 # family, far below what would exhaust a machine by a typo.

@@ -171,7 +171,9 @@ def _open(folder: Path) -> Store:
 
 def held_out(run: Run) -> list[Labelled]:
     """The rows that a run validates on."""
-    rows: list[dict[str, Any]] = read_texts(run.whole("valid.jsonl"))
+    rows: list[dict[str, Any]] = read_texts(
+        run.whole("valid.jsonl"), text=str, pair=str | None, labels=list
+    )
     return [
         Labelled(row["text"], row["pair"], tuple(row["labels"]), line)
         for line, row in enumerate(rows, start=1)

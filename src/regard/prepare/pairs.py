@@ -188,7 +188,7 @@ def _vocabulary(recipe: Recipe, corpus: Corpus) -> Tokenizer:
 def load_prepared(run: Run) -> Prepared:
     """What `prepare` left in the run folder."""
     run.check_data()
-    rows = read_texts(run.data / "valid.jsonl")
+    rows = read_texts(run.data / "valid.jsonl", source=str, target=str)
     return Prepared(
         Tokenizer.load(run.tokenizer),
         Store.open(run.data / "train"),

@@ -155,7 +155,7 @@ def score_key(checks: Sequence[dict[str, Any]], several_labels: bool = False) ->
 
 def points_of_log(records: Sequence[dict[str, Any]], key: str) -> list[Point]:
     """(step, value) of the records that have it."""
-    return [(r["step"], r[key]) for r in records if r.get(key) is not None]
+    return [(r["step"], r[key]) for r in records if type(r.get(key)) in (int, float)]
 
 
 def _names(folders: Sequence[Path]) -> list[str]:

@@ -15,7 +15,6 @@ Objects like run.json state their own checksum (checksums.py); data/train and ch
 those of their files; model.json has that of the weights, and run.json, in the end, that of the log.
 """
 
-import json
 import os
 import shlex
 import subprocess
@@ -31,11 +30,13 @@ from regard.checkpoint.files import json_text, read_json
 from regard.checksums import NAME as CHECKSUMS
 from regard.checksums import check, read_checksums, sealed, sha256, write_checksums
 from regard.errors import CheckpointError, DataError, MisuseError
+from regard.untrusted import read_small_file, strict_json
 
 # What states its own checksum.
 SEALED = ("run.json", "recipe.json", "spec.json", "model.json", "encoder.json")
 DATA = "data/"
 LOCK = ".lock"
+MAX_TEXTS = 1 << 30  # bytes of a file of validation or test rows
 PREPARING = "preparing"  # the state of a run before its first step (fit/claim.py)
 
 
@@ -182,10 +183,18 @@ def typed(folder: Path) -> str:
     return subprocess.list2cmdline([name]) if os.name == "nt" else shlex.quote(name)
 
 
-def read_texts(path: Path) -> list[dict[str, Any]]:
-    """The rows of a validation or test file of a run."""
-    try:
-        with path.open(encoding="utf-8", newline="\n") as file:  # only "\n" ends a row
-            return [json.loads(line) for line in file]
-    except FileNotFoundError:
-        raise DataError(f"{path}: this run has no such set") from None
+def read_texts(path: Path, **kinds: Any) -> list[dict[str, Any]]:
+    """The rows of a validation or test file of a run; `kinds`: key → the type of its value."""
+    if not path.exists():
+        raise DataError(f"{path}: this run has no such set")
+    # only "\n" ends a row
+    lines = read_small_file(path, MAX_TEXTS, DataError).removesuffix(b"\n").split(b"\n")
+    rows = []
+    for number, line in enumerate(lines if lines != [b""] else [], start=1):
+        row = strict_json(line, f"{path}, line {number}", refusal=DataError)
+        if not isinstance(row, dict) or not all(
+            isinstance(row.get(key), kind) for key, kind in kinds.items()
+        ):
+            raise DataError(f"{path}, line {number}: expected an object with {', '.join(kinds)}")
+        rows.append(row)
+    return rows

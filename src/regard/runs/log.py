@@ -12,7 +12,9 @@ from typing import Any
 
 from regard import atomic
 from regard.draw.counted import counted
+from regard.untrusted import read_small_file
 
+MAX_LOG = 1 << 30  # bytes
 WRITER = "_AsyncWriterThread"  # of TensorBoard
 
 
@@ -159,8 +161,8 @@ def broken_lines(path: Path) -> int:
 def _lines(path: Path) -> list[str]:
     if not path.exists():
         return []
-    text = path.read_text(encoding="utf-8", errors="replace")
-    return [line for line in text.split("\n") if line]
+    text = read_small_file(path, MAX_LOG).decode("utf-8", errors="replace")
+    return [line for line in text.replace("\r\n", "\n").split("\n") if line]
 
 
 def records_until(path: Path, step: int, records: int = 0) -> list[dict[str, Any]]:
@@ -205,4 +207,6 @@ def _read(line: str) -> dict[str, Any] | None:
         return None
     if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
         return None
-    return record if type(record.get("step")) is int else None
+    has_step = type(record.get("step")) is int
+    short = all(type(n) is not int or abs(n) < 1 << 63 for n in record.values())
+    return record if has_step and short else None

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from regard.careful import shown
 from regard.checkpoint.files import read_json
 from regard.errors import CheckpointError, ConfigError
 from regard.runs.folder import Run
 from regard.runs.sections import DistilSection, Recipe, SimilarSection, spec_of
+from regard.untrusted import shown
 
 
 def check_pairs(recipe: Recipe, where: str) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from regard.careful import shown
 from regard.config import build
 from regard.decode.hypothesis import Search
 from regard.errors import ConfigError, nearest
@@ -21,6 +20,7 @@ from regard.runs.sections import (
     TokenizerSection,
     TrainSection,
 )
+from regard.untrusted import shown
 
 # Those of every recipe; an objective may have one more, of its own name.
 _SECTIONS: dict[str, Any] = {

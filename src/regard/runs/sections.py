@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from regard.careful import shown
 from regard.config import to_tables
 from regard.decode.hypothesis import Search
 from regard.errors import ConfigError
 from regard.model.presets import preset
 from regard.model.spec import BOUNDS, Spec
+from regard.untrusted import shown
 
 # What a key may hold: far above every use, and far below what a typo would exhaust a machine with.
 # The least of some is not 0 but anything above it (_above_zero).

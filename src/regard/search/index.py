@@ -39,6 +39,7 @@ from regard.search.store import (
 from regard.search.table import FILES, PASSAGES, TEXTS, Entry, Table
 from regard.search.vectors import Vectors, unit, write_vectors
 from regard.search.words import write_words
+from regard.untrusted import opened
 
 MOST_TOKENS = 128  # of a passage, where the model could take more: about a paragraph
 CHUNK = 512  # passages that are embedded, and kept against a kill, at once
@@ -266,11 +267,12 @@ def _kept(pending: Path, key: str, shape: tuple[int, int]) -> NDArray[np.float32
     """What was kept, if it is whole; else it is made again."""
     for path in pending.glob(f"{key[:32]}-*.npy"):
         try:
-            data = path.read_bytes()
+            with opened(path) as file:
+                data = file.read()
             if not path.stem.endswith(sha256(data).hexdigest()):
                 continue
             kept: NDArray[np.float32] = np.load(io.BytesIO(data), allow_pickle=False)
-        except (OSError, ValueError):
+        except Exception:  # NumPy parses a header as Python: damaged, it raises anything
             continue
         if kept.shape == shape and kept.dtype == np.float32:
             return kept

@@ -26,9 +26,9 @@ from typing import Any, get_origin
 
 from regard import atomic, lock
 from regard.atomic import is_left_of
-from regard.careful import read_json, shown
 from regard.checksums import is_whole, sealed, sha256, states_its_own, unsealed
 from regard.errors import CheckpointError, DamageError, MisuseError
+from regard.untrusted import opened, read_json, shown
 
 KIND = "regard index"
 FORMAT = f"{KIND} 1"
@@ -102,7 +102,17 @@ def _is_whole(values: dict[str, Any]) -> bool:
     ):
         return False
     names = [*values["written"], *filter(None, [values["generation"]])]
-    return all(isinstance(name, str) and OURS.fullmatch(name) for name in names)
+    numbers = [values[name] for name in ("width", "tokens", "passages")]
+    return (
+        all(isinstance(name, str) and OURS.fullmatch(name) for name in names)
+        and all(type(number) is int and number >= 0 for number in numbers)
+        and all(_is_about(about) for about in values["files"].values())
+        and all(isinstance(suffix, str) for suffix in values["suffixes"])
+    )
+
+
+def _is_about(value: Any) -> bool:
+    return isinstance(value, list) and [type(part) for part in value] == [int, str]
 
 
 def damaged(path: Path) -> DamageError:
@@ -204,7 +214,7 @@ def _look(index: Path, rebuild: bool) -> Found:
             found = Found(manifest, manifest.written)
         except CheckpointError:
             # Of a damaged one, the names can still be read; of somebody else's manifest, none.
-            with (index / MANIFEST).open("rb") as file:
+            with opened(index / MANIFEST) as file:
                 content = file.read(MAX_MANIFEST).decode("utf-8", "replace")
             if not rebuild or KIND not in content:
                 raise

@@ -1,17 +1,18 @@
 """The passages of an index: row → file, lines and text; memory-mapped, not read as a whole."""
 
-import json
 import mmap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from regard.data.arrays import mapped
 from regard.data.passages import Passage
 from regard.errors import CheckpointError
+from regard.untrusted import opened, read_small_file, shown, strict_json
 
+MAX_FILES = 1 << 28  # bytes of the list of files
 PASSAGES, TEXTS, FILES = "passages.npy", "texts.txt", "files.json"
 
 
@@ -31,10 +32,9 @@ class Table:
 
     def __init__(self, folder: Path, count: int) -> None:
         try:
-            self.rows = np.load(folder / PASSAGES, mmap_mode="r", allow_pickle=False)
-            listed: list[dict[str, Any]] = json.loads((folder / FILES).read_text(encoding="utf-8"))
-            self.entries = [Entry(**entry) for entry in listed]
-            with (folder / TEXTS).open("rb") as file:
+            self.rows = mapped(folder / PASSAGES)
+            self.entries = _read_entries(folder / FILES)
+            with opened(folder / TEXTS) as file:
                 self._texts = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError, TypeError) as error:
             raise CheckpointError(f"{folder}: cannot be read: {str(error)[:200]}") from None
@@ -43,10 +43,14 @@ class Table:
                 f"{folder / PASSAGES}: has shape {self.rows.shape}, expected {(count, 5)}"
             )
 
+        ends = (len(self.entries), *[np.iinfo(np.int64).max] * 2, *[len(self._texts) + 1] * 2)
+        if self.rows.dtype != np.int64 or not ((self.rows >= 0) & (self.rows < ends)).all():
+            raise CheckpointError(f"{folder / PASSAGES}: names texts or files that are not there")
+
     def passage(self, row: int) -> tuple[str, Passage]:
         """The name of the file and the passage of a row."""
         number, first, last, start, end = self.rows[row].tolist()
-        text = self._texts[start:end].decode("utf-8")
+        text = self._texts[start:end].decode("utf-8", "replace")
         return self.entries[number].name, Passage(text, first, last)
 
     def placed(self) -> Iterator[tuple[Entry, int]]:
@@ -55,3 +59,13 @@ class Table:
         for entry in self.entries:
             yield entry, row
             row += entry.passages
+
+
+def _read_entries(path: Path) -> list[Entry]:
+    """The files that an index lists, each of its type."""
+    listed = strict_json(read_small_file(path, MAX_FILES), str(path), MAX_FILES)
+    kinds = {field.name: field.type for field in fields(Entry)} | {"bad_lines": list}
+    for entry in listed if isinstance(listed, list) else [None]:
+        if not isinstance(entry, dict) or {k: type(v) for k, v in entry.items()} != kinds:
+            raise CheckpointError(f"{path}: lists {shown(entry)}, which is no file of an index")
+    return [Entry(**entry) for entry in listed]

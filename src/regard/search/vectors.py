@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.data.arrays import mapped
 from regard.errors import CheckpointError, MisuseError
 from regard.search.words import best
 
@@ -83,12 +84,7 @@ class Vectors:
     """The semantic side of an index that lies in `folder`."""
 
     def __init__(self, folder: Path, count: int, width: int) -> None:
-        try:
-            self.matrix = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise CheckpointError(
-                f"{folder / VECTORS}: cannot be read: {str(error)[:200]}"
-            ) from None
+        self.matrix: NDArray[np.float16] = mapped(folder / VECTORS)
         if self.matrix.shape != (count, width) or self.matrix.dtype != np.float16:
             raise CheckpointError(
                 f"{folder / VECTORS}: holds {self.matrix.dtype} {self.matrix.shape}, "

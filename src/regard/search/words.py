@@ -82,12 +82,13 @@ class Words:
                 self._index = bm25s().BM25.load(
                     folder / FOLDER, mmap=True, allow_pickle=False, show_progress=False
                 )
-            except (OSError, ValueError, TypeError, KeyError) as error:
+                fits = _fits(self._index, passages)
+            except Exception as error:  # whatever the library makes of what it finds there
                 raise CheckpointError(
-                    f"{folder / FOLDER}: cannot be read: {str(error)[:200]}; "
-                    "make the index again with `regard index … --rebuild`"
+                    f"{folder / FOLDER}: cannot be read: {type(error).__name__}: "
+                    f"{str(error)[:200]}; make the index again with `regard index … --rebuild`"
                 ) from None
-            if self._index.scores["num_docs"] != passages:
+            if not fits:
                 raise CheckpointError(f"{folder / FOLDER}: is not of these passages")
 
     def nearest(self, query: str, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -103,6 +104,25 @@ class Words:
             return nothing
         scores = np.asarray(self._index.get_scores_from_ids(ids), dtype=np.float32)
         return best(scores, k, above=0.0)
+
+
+def _fits(index: Any, passages: int) -> bool:
+    """Whether the matrix has a row for each passage, a column for each word, and no other place."""
+    data, rows, ends = (index.scores[name] for name in ("data", "indices", "indptr"))
+    words = index.vocab_dict
+    return bool(
+        index.scores["num_docs"] == passages
+        and data.shape == rows.shape == (ends[-1],)
+        and data.dtype.kind == "f"
+        and rows.dtype.kind == ends.dtype.kind == "i"
+        and ends[0] == 0
+        and (np.diff(ends) >= 0).all()
+        and rows.min(initial=0) >= 0
+        and rows.max(initial=0) < max(1, passages)
+        and isinstance(words, dict)
+        # "" is the library's own, for a text without words
+        and all(type(i) is int and 0 <= i < len(ends) - 1 for word, i in words.items() if word)
+    )
 
 
 def best(

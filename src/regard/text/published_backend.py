@@ -19,7 +19,6 @@ from tokenizers import (
     processors,
 )
 
-from regard.careful import read_small_file, strict_json
 from regard.text.codec import Encoded, Places, share
 from regard.text.published_files import (
     MAX_FILE,
@@ -33,6 +32,7 @@ from regard.text.published_files import (
     read_vocabulary,
 )
 from regard.text.published_patterns import check_tokenizer_file
+from regard.untrusted import read_small_file, strict_json
 
 MAX_ADDED_SPECIALS = 16
 BERT_TEXTS = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"}

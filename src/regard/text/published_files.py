@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.careful import member, read_json, read_small_file, strict_json
 from regard.errors import DataError
+from regard.untrusted import member, read_json, read_small_file, strict_json
 
 # Several times what the largest published tokenizers have.
 MAX_FILE = 64 * 1024 * 1024

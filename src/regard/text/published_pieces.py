@@ -16,7 +16,6 @@ from pathlib import Path
 
 from sentencepiece import SentencePieceProcessor
 
-from regard.careful import read_small_file
 from regard.text.codec import Encoded, share
 from regard.text.pieces import SPACE_MARK
 from regard.text.published_files import (
@@ -27,6 +26,7 @@ from regard.text.published_files import (
     broken,
     read_vocabulary,
 )
+from regard.untrusted import read_small_file
 
 PIECE_TEXTS = {"pad": "<pad>", "bos": "<s>", "eos": "</s>", "unk": "<unk>"}
 SENTINELS = 100  # how many <extra_id_…> follow a spiece.model that says nothing of them

@@ -22,11 +22,13 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer as Backend
 
 from regard import atomic
-from regard.errors import DataError, MisuseError, nearest
+from regard.errors import CheckpointError, DataError, MisuseError, nearest
 from regard.text.kinds import KINDS
 from regard.text.pieces import SPACE_MARK, group_words, label
 from regard.text.special import TEXTS, Special
+from regard.untrusted import read_small_file
 
+MAX_FILE = 1 << 28  # bytes of a tokenizer.json
 Ids = Iterable[int] | NDArray[np.integer[Any]]
 
 
@@ -75,8 +77,8 @@ class Tokenizer:
     def load(cls, path: Path) -> "Tokenizer":
         """Read a file that `save` wrote; anything else is a DataError that says what is wrong."""
         try:
-            backend = Backend.from_str(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
+            backend = Backend.from_str(read_small_file(path, MAX_FILE).decode("utf-8"))
+        except (CheckpointError, UnicodeDecodeError) as error:
             raise _unusable(path, f"cannot be read: {error}") from error
         except Exception as error:  # the library raises bare Exceptions
             raise _unusable(path, f"is not a tokenizer file: {error}") from error

@@ -1,1 +1,1 @@
-"""Headers of weight files of every common kind, read without running anything in them."""
+"""Headers of weight files of every common kind: one reader each, which runs nothing in them."""

@@ -1,13 +1,13 @@
 """NumPy's .npy and .npz: a short text header in front of each array, read as text."""
 
+import os
 import re
 import struct
-import zipfile
 from pathlib import Path
-from typing import IO
 
 from regard.checkpoint.headers.archive import open_archive
-from regard.checkpoint.headers.held import Contents, shown
+from regard.checkpoint.headers.contents import Contents
+from regard.untrusted import opened, shown
 
 MAGIC = b"\x93NUMPY"
 MAX_TEXT_HEADER = 10_000
@@ -19,61 +19,57 @@ HEADER = re.compile(
 
 def look_npy(path: Path) -> Contents:
     """The one array of a .npy file."""
-    found = Contents("npy (NumPy array)")
-    with path.open("rb") as file:
-        _take(found, path.stem, file, path.stat().st_size)
-    return found
+    contents = Contents("npy (NumPy array)", path)
+    with opened(path) as file:
+        start, size = file.read(12 + MAX_TEXT_HEADER), os.fstat(file.fileno()).st_size
+    _take(contents, path.stem, start, size)
+    return contents
 
 
 def look_npz(path: Path) -> Contents:
     """The arrays of a .npz file, which is a zip archive of .npy files."""
-    found = Contents("npz (NumPy arrays)")
-    archive = open_archive(path, found)
-    if archive is None:
-        return found
-    with archive:
-        for member in archive.infolist():
-            if not member.filename.endswith(".npy"):
-                found.find("note", f"member {shown(member.filename)!r} is no array")
+    contents = Contents("npz (NumPy arrays)", path)
+    with open_archive(path, contents) as archive:
+        if archive is None:
+            return contents
+        for name, member in archive.members.items():
+            if not name.endswith(".npy"):
+                contents.find("note", f"member {shown(name)} is no array")
                 continue
-            try:
-                with archive.open(member) as file:
-                    _take(found, member.filename.removesuffix(".npy"), file, member.file_size)
-            except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
-                found.find("broken", f"member {shown(member.filename)!r} cannot be opened")
-    return found
+            start = archive.start(name, 12 + MAX_TEXT_HEADER)
+            if start is not None:
+                _take(contents, name.removesuffix(".npy"), start, member.file_size)
+    return contents
 
 
-def _take(found: Contents, name: str, file: IO[bytes], size: int) -> None:
+def _take(contents: Contents, name: str, start: bytes, size: int) -> None:
     """Read one header and compare it with the bytes that follow."""
-    start = file.read(12)
     wide = start[6:7] > b"\1"  # version 2 on: a longer length field
     if not start.startswith(MAGIC) or len(start) < 12:
-        found.find("broken", f"{shown(name)!r} is not a whole NumPy array")
+        contents.find("broken", f"{shown(name)} is not a whole NumPy array")
         return
     length = struct.unpack("<I", start[8:12])[0] if wide else struct.unpack("<H", start[8:10])[0]
     if length > MAX_TEXT_HEADER:
-        found.find("unsafe", f"{shown(name)!r}: its header claims {length:,} bytes")
+        contents.find("unsafe", f"{shown(name)}: its header claims {length:,} bytes")
         return
-    text = ((b"" if wide else start[10:]) + file.read(max(0, length - (0 if wide else 2)))).decode(
-        "latin-1"
-    )
+    first = 12 if wide else 10
+    text = start[first : first + length].decode("latin-1")
     match = HEADER.fullmatch(text)
     if match is None:
-        found.find("broken", f"{shown(name)!r}: its header is not one that NumPy writes")
+        contents.find("broken", f"{shown(name)}: its header is not one that NumPy writes")
         return
     numbers = re.findall(r"[0-9]+", match["shape"])
     descr = match["descr"].strip("'")
     if len(numbers) > 64 or any(len(number) > 18 for number in numbers):
-        found.find("broken", f"{shown(name)!r}: its shape is not one that a file can have")
+        contents.find("broken", f"{shown(name)}: its shape is not one that a file can have")
         return
-    if not found.hold(name, descr, tuple(int(number) for number in numbers)):
+    if not contents.hold(name, descr, tuple(int(number) for number in numbers)):
         return
     if descr.startswith("[") or not descr[-1:].isdigit():
         if "O" in descr:
-            found.find("unsafe", f"{shown(name)!r} holds Python objects: reading it runs a pickle")
+            contents.find("unsafe", f"{shown(name)} holds Python objects: reading it runs a pickle")
         return
     bytes_each = int(re.findall(r"[0-9]+", descr)[-1]) * (4 if "U" in descr else 1)
-    room = size - length - (12 if wide else 10)
-    if found.tensors[-1].count * bytes_each != room:
-        found.find("broken", f"{shown(name)!r}: {room:,} bytes do not fit its shape")
+    room = size - length - first
+    if contents.tensors[-1].count * bytes_each != room:
+        contents.find("broken", f"{shown(name)}: {room:,} bytes do not fit its shape")

@@ -4,9 +4,11 @@ import struct
 from pathlib import Path
 from typing import BinaryIO
 
-from regard.checkpoint.headers.held import MAX_HEADER, MAX_TENSORS, Contents, shown
+from regard.checkpoint.headers.contents import MAX_TENSORS, Contents, told
+from regard.untrusted import opened, shown
 
 MAGIC = b"GGUF"
+MAX_HEADER = 16 * 1024 * 1024  # bytes of a text in it
 FIXED = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q",
          11: "<q", 12: "<d"}  # fmt: skip
 TEXT, ARRAY = 8, 9
@@ -48,7 +50,7 @@ class _Reader:
         if self._steps > 1_000_000:
             raise _Broken("its header holds more than a million values")
         if kind == TEXT:
-            return shown(self.text())
+            return told(self.text())
         if kind in FIXED:
             return str(self.number(FIXED[kind]))
         if kind != ARRAY or depth > 1:
@@ -67,20 +69,20 @@ class _Reader:
 
 def look_gguf(path: Path) -> Contents:
     """Metadata and tensors of the header."""
-    found = Contents("gguf (llama.cpp)")
-    with path.open("rb") as file:
+    contents = Contents("gguf (llama.cpp)", path)
+    with opened(path) as file:
         reader = _Reader(file, path.stat().st_size)
         try:
-            _take(found, file, reader)
+            _take(contents, file, reader)
         except _Broken as problem:
-            found.find("broken", str(problem))
-    return found
+            contents.find("broken", str(problem))
+    return contents
 
 
-def _take(found: Contents, file: BinaryIO, reader: _Reader) -> None:
+def _take(contents: Contents, file: BinaryIO, reader: _Reader) -> None:
     file.seek(4)
     version = reader.number("<I")
-    found.writer["format"] = f"GGUF {version}"
+    contents.writer["format"] = f"GGUF {version}"
     if version not in (2, 3):
         raise _Broken(f"GGUF version {version}; 2 and 3 are known")
     tensors, pairs = reader.number("<Q"), reader.number("<Q")
@@ -89,16 +91,16 @@ def _take(found: Contents, file: BinaryIO, reader: _Reader) -> None:
     for _ in range(pairs):
         key = reader.text()
         value = reader.value(reader.number("<I"))
-        if key.startswith("general.") and len(found.writer) < 50:
-            found.writer[shown(key)] = value
+        if key.startswith("general.") and len(contents.writer) < 50:
+            contents.writer[told(key)] = value
     for _ in range(tensors):
         name, rank = reader.text(), reader.number("<I")
         if rank > 8:
-            raise _Broken(f"{shown(name)!r} claims {rank} axes")
+            raise _Broken(f"{shown(name)} claims {rank} axes")
         shape = tuple(reader.number("<Q") for _ in range(rank))[::-1]  # the fastest axis is first
         kind = reader.number("<I")
         reader.number("<Q")
         if max(shape, default=0) >= 2**63:
-            raise _Broken(f"{shown(name)!r} claims an axis of {max(shape):,}")
-        if not found.hold(name, KINDS.get(kind, f"kind {kind}"), shape):
+            raise _Broken(f"{shown(name)} claims an axis of {max(shape):,}")
+        if not contents.hold(name, KINDS.get(kind, f"kind {kind}"), shape):
             return

@@ -1,17 +1,17 @@
 """One file → what it holds, by its first bytes (never by its name alone)."""
 
-import zipfile
 from pathlib import Path
 
 from regard.checkpoint.headers.archive import open_archive
 from regard.checkpoint.headers.arrays import MAGIC as NUMPY
 from regard.checkpoint.headers.arrays import look_npy, look_npz
+from regard.checkpoint.headers.contents import Contents
 from regard.checkpoint.headers.gguf import MAGIC as GGUF
 from regard.checkpoint.headers.gguf import look_gguf
-from regard.checkpoint.headers.held import Contents
 from regard.checkpoint.headers.llama2c import look_llama2c
 from regard.checkpoint.headers.pickled import look_pickle, look_torch_zip
 from regard.checkpoint.headers.safetensors import look_safetensors
+from regard.untrusted import opened
 
 # Kinds that are recognised and not looked into.
 OTHERS = {
@@ -27,17 +27,13 @@ OTHERS = {
 def look(path: Path) -> Contents:
     """The contents of a file of weights; what is wrong with it stands in its findings."""
     try:
-        if not path.is_file():
-            found = Contents("nothing")
-            found.find("broken", "not a file" if path.exists() else "there is no such file")
-            return found
-        with path.open("rb") as file:
+        with opened(path) as file:
             start = file.read(16)
         return _look(path, start)
     except OSError as error:
-        found = Contents("unreadable")
-        found.find("broken", f"cannot be read: {error.strerror}")
-        return found
+        contents = Contents("unreadable" if path.is_file() else "nothing", path)
+        contents.find("broken", f"cannot be read: {error.strerror}")
+        return contents
 
 
 def _look(path: Path, start: bytes) -> Contents:
@@ -52,36 +48,32 @@ def _look(path: Path, start: bytes) -> Contents:
     other = next((kind for magic, kind in OTHERS.items() if start.startswith(magic)), None)
     if other is None:
         llama = look_llama2c(path)
-        if llama is not None:
+        if not llama.findings:
             return llama
         if start[:1] == b"\x80" or path.suffix in (".pt", ".pth", ".pkl", ".pickle", ".ckpt"):
             return look_pickle(path)
-    found = Contents(other or "unknown")
+    contents = Contents(other or "unknown", path)
     if not start:
-        found.find("broken", "the file is empty")
+        contents.find("broken", "the file is empty")
     elif other == "a Git LFS pointer":
-        found.find("missing", "only a pointer to the weights; fetch them with `git lfs pull`")
+        contents.find("missing", "only a pointer to the weights; fetch them with `git lfs pull`")
     elif other is None:
-        found.find("broken", "none of safetensors, torch.save, npz, gguf, llama2.c by its bytes")
+        contents.find("broken", "none of safetensors, torch.save, npz, gguf, llama2.c by its bytes")
     else:
-        found.find("note", f"{other}: regard does not look into it")
-    return found
+        contents.find("note", f"{other}: regard does not look into it")
+    return contents
 
 
 def _look_zip(path: Path) -> Contents:
     """torch.save or NumPy, by the names of the members."""
-    probe = Contents("zip archive")
-    archive = open_archive(path, probe)
-    if archive is None:
-        return look_npz(path) if path.suffix == ".npz" else look_torch_zip(path)
-    try:
-        with archive:
-            names = archive.namelist()
-    except (zipfile.BadZipFile, OSError):
-        return probe
+    probe = Contents("zip archive", path)
+    with open_archive(path, probe) as archive:
+        names = list(archive.members) if archive else []
     if any(name.split("/")[-1] == "data.pkl" for name in names):
         return look_torch_zip(path)
     if path.suffix == ".npz" or (names and all(name.endswith(".npy") for name in names)):
         return look_npz(path)
+    if archive is None:
+        return look_torch_zip(path)
     probe.find("note", f"a zip archive of {len(names)} members, none of them weights")
     return probe

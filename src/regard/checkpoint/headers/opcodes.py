@@ -1,8 +1,10 @@
-"""What a pickle would do, without doing it: its steps are followed on paper.
+"""What a pickle would do, without doing it: its instructions are followed on paper.
 
-A pickle is a small program for a stack machine. `follow` walks through the steps that `pickletools`
-lists and keeps, where the machine would call something, a note of the call: nothing is imported,
-called or unpacked. Dictionaries stay lists of pairs, so that not even a hash is computed.
+A pickle is a small program for a stack machine. `follow` walks through the instructions that
+`pickletools` lists and keeps, where the machine would call something, a note of the call: nothing
+is imported, called or unpacked. Dictionaries stay lists of pairs, so that not even a hash is
+computed. A loader goes no further than those instructions and names that torch.save writes for a
+dictionary of tensors; the doctor follows the others too, and says what they ask for.
 """
 
 import io
@@ -11,19 +13,41 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-MAX_STEPS = 150_000  # a model of 3,000 tensors takes about 100,000
+from regard.checkpoint.headers.contents import Contents
+from regard.untrusted import shown
+
+MAX_STEPS = 300_000  # a tensor takes about 30
+ONLY = "only a dictionary of plain tensors is read"
+# What a pickle may name: the storages of tensors, and what is called to make them.
+STORAGES = {
+    "torch.DoubleStorage": "F64", "torch.FloatStorage": "F32", "torch.HalfStorage": "F16",
+    "torch.BFloat16Storage": "BF16", "torch.LongStorage": "I64", "torch.IntStorage": "I32",
+    "torch.ByteStorage": "U8", "torch.BoolStorage": "BOOL",
+}  # fmt: skip
+CALLED = (
+    "collections.OrderedDict",
+    "torch._utils._rebuild_tensor_v2",
+    "torch._utils._rebuild_parameter",
+)
+# What harmless files name, too, and regard does not read.
+UNREAD = (
+    "torch.Size", "torch.storage.UntypedStorage", "torch._utils._rebuild_tensor",
+    "torch.ShortStorage", "torch.CharStorage", "torch.UntypedStorage",
+)  # fmt: skip
+# The instructions that torch.save writes for a dictionary of tensors.
+PLAIN = {
+    "PROTO", "STOP", "GLOBAL", "REDUCE", "BINPERSID", "BUILD", "MARK", "TUPLE", "TUPLE1",
+    "TUPLE2", "TUPLE3", "EMPTY_TUPLE", "EMPTY_DICT", "SETITEM", "SETITEMS", "BINUNICODE",
+    "BININT", "BININT1", "BININT2", "LONG1", "NONE", "NEWTRUE", "NEWFALSE", "BINPUT",
+    "LONG_BINPUT", "BINGET", "LONG_BINGET",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Named:
-    """Something that the pickle asks to import."""
+    """Something that the pickle asks to import; it is compared, never looked up."""
 
-    module: str
-    name: str
-
-    @property
-    def path(self) -> str:
-        return f"{self.module}.{self.name}"
+    path: str
 
 
 @dataclass(eq=False)
@@ -42,163 +66,128 @@ class Call:
     put: Pairs = field(default_factory=Pairs)  # what is put into the result (an OrderedDict)
 
 
-class Lost(Exception):
-    """The steps are not those of a plain file of weights, or not those of a pickle at all."""
+class _Lost(Exception):
+    """The instructions are not those of a pickle."""
 
 
 class _Machine:
     """The stack, the marks on it, and the values kept for later."""
 
-    def __init__(self) -> None:
+    def __init__(self, contents: Contents) -> None:
+        self.contents = contents
         self.stack: list[Any] = []
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
-        self.named: dict[str, Named] = {}
-        self.calls = 0
 
     def push(self, value: Any) -> None:
         self.stack.append(value)
 
     def pop(self) -> Any:
-        if len(self.stack) <= (self.marks[-1] if self.marks else 0):
-            raise Lost("it takes more from the stack than there is")
-        return self.stack.pop()
+        return self.several(1)[0]
 
     def since_mark(self) -> list[Any]:
-        if not self.marks:
-            raise Lost("a mark is missing")
         at = self.marks.pop()
         items, self.stack[at:] = self.stack[at:], []
         return items
 
     def several(self, count: int) -> tuple[Any, ...]:
-        return tuple(self.pop() for _ in range(count))[::-1]
+        if len(self.stack) - count < (self.marks[-1] if self.marks else 0):
+            raise _Lost("it takes more from the stack than there is")
+        items = tuple(self.stack[-count:])
+        del self.stack[-count:]
+        return items
 
     def name(self, module: Any, name: Any) -> None:
-        known = isinstance(module, str) and isinstance(name, str)
-        made = Named(module, name) if known else Named("?", "made up while reading")
-        self.named.setdefault(made.path, made)
-        self.push(made)
+        path = f"{module}.{name}" if isinstance(module, str) and isinstance(name, str) else "?"
+        if path not in STORAGES and path not in CALLED:
+            level: Any = "note" if path in UNREAD else "unsafe"
+            text = f"its pickle asks for {shown(path, 200)}; {ONLY}"
+            self.contents.find(level, text, stops=True)
+        self.push(Named(path))
 
     def call(self, what: Any, arguments: Any) -> None:
-        self.calls += 1
+        if not isinstance(what, Named):
+            kind = type(what).__name__.lower()
+            self.contents.find("unsafe", f"its pickle calls {kind}; {ONLY}")
         self.push(Call(what, arguments))
 
     def put(self, items: list[Any]) -> None:
-        below = self.stack[-1] if self.stack else None
+        below = self.stack[-1]
         pairs = below.put if isinstance(below, Call) else below
-        if isinstance(pairs, Pairs):
-            pairs.items.extend(zip(items[::2], items[1::2], strict=False))
+        if not isinstance(pairs, Pairs) or len(items) % 2:
+            text = f"its pickle sets items of something that is no dictionary; {ONLY}"
+            self.contents.find("note", text, stops=True)
+        else:
+            pairs.items.extend(zip(items[::2], items[1::2], strict=True))
 
     def extend(self, items: list[Any]) -> None:
-        if self.stack and isinstance(self.stack[-1], list):
+        if isinstance(self.stack[-1], list):
             self.stack[-1].extend(items)
 
+    def keep(self, argument: Any) -> None:
+        self.memo[len(self.memo) if argument is None else int(argument)] = self.stack[-1]
 
-def _global(machine: _Machine, argument: Any) -> None:
-    module, _, name = str(argument).partition(" ")
-    machine.name(module, name)
+    def drop(self) -> None:
+        if self.marks and self.marks[-1] == len(self.stack):
+            self.marks.pop()
+        else:
+            self.pop()
 
+    def instance(self, argument: Any) -> None:
+        arguments = tuple(self.since_mark())
+        self.name(*str(argument).split(" ", 1))
+        self.call(self.pop(), arguments)
 
-def _stack_global(machine: _Machine, argument: Any) -> None:
-    machine.name(*machine.several(2))
-
-
-def _inst(machine: _Machine, argument: Any) -> None:
-    arguments = tuple(machine.since_mark())
-    _global(machine, argument)
-    machine.call(machine.pop(), arguments)
-
-
-def _obj(machine: _Machine, argument: Any) -> None:
-    items = machine.since_mark()
-    machine.call(items[0] if items else None, tuple(items[1:]))
-
-
-def _get(machine: _Machine, argument: Any) -> None:
-    if int(argument) not in machine.memo:
-        raise Lost("it asks for a value that it never kept")
-    machine.push(machine.memo[int(argument)])
+    def state(self) -> None:
+        """A state dict carries the versions of modules along, which change no number."""
+        state, target = self.pop(), self.stack[-1]
+        versions = isinstance(state, Pairs) and [key for key, _ in state.items] == ["_metadata"]
+        if not versions or not isinstance(target, Call | Pairs):
+            self.contents.find("note", f"its pickle sets attributes; {ONLY}", stops=True)
 
 
-def _keep(machine: _Machine, argument: Any) -> None:
-    if not machine.stack:
-        raise Lost("it keeps a value that is not there")
-    machine.memo[len(machine.memo) if argument is None else int(argument)] = machine.stack[-1]
-
-
-def _pop(machine: _Machine, argument: Any) -> None:
-    if machine.marks and machine.marks[-1] == len(machine.stack):
-        machine.marks.pop()
-    else:
-        machine.pop()
-
-
-def _pop_mark(machine: _Machine, argument: Any) -> None:
-    machine.since_mark()
-
-
-def _again(machine: _Machine, argument: Any) -> None:
-    machine.push(machine.stack[-1] if machine.stack else None)
-
-
-def _state(machine: _Machine, argument: Any) -> None:
-    state = machine.pop()  # `__setstate__` of what lies below: a call in its own right
-    if not machine.stack:
-        raise Lost("it gives a state to nothing")
-    if isinstance(machine.stack[-1], Call):
-        machine.calls += 1
-        return
-    machine.extend([state])
-
-
+# Their argument is itself the value.
+VALUES = (
+    "INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT",
+    "STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE",
+    "BINUNICODE8", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8",
+)  # fmt: skip
 Step = Callable[[_Machine, Any], None]
 STEPS: dict[str, Step] = {
-    "PROTO": lambda m, a: None,
-    "FRAME": lambda m, a: None,
-    "STOP": lambda m, a: None,
+    **dict.fromkeys(("PROTO", "FRAME", "STOP"), lambda m, a: None),
     "MARK": lambda m, a: m.marks.append(len(m.stack)),
-    "NONE": lambda m, a: m.push(None),
-    "NEWTRUE": lambda m, a: m.push(True),
-    "NEWFALSE": lambda m, a: m.push(False),
-    "EMPTY_DICT": lambda m, a: m.push(Pairs()),
-    "EMPTY_LIST": lambda m, a: m.push([]),
-    "EMPTY_TUPLE": lambda m, a: m.push(()),
-    "EMPTY_SET": lambda m, a: m.push([]),
-    "TUPLE": lambda m, a: m.push(tuple(m.since_mark())),
-    "TUPLE1": lambda m, a: m.push(m.several(1)),
-    "TUPLE2": lambda m, a: m.push(m.several(2)),
-    "TUPLE3": lambda m, a: m.push(m.several(3)),
-    "LIST": lambda m, a: m.push(m.since_mark()),
-    "FROZENSET": lambda m, a: m.push(m.since_mark()),
+    "NONE": lambda m, a: m.stack.append(None),
+    "NEWTRUE": lambda m, a: m.stack.append(True),
+    "NEWFALSE": lambda m, a: m.stack.append(False),
+    "EMPTY_DICT": lambda m, a: m.stack.append(Pairs()),
+    **dict.fromkeys(("EMPTY_LIST", "EMPTY_SET"), lambda m, a: m.stack.append([])),
+    "EMPTY_TUPLE": lambda m, a: m.stack.append(()),
+    "TUPLE": lambda m, a: m.stack.append(tuple(m.since_mark())),
+    "TUPLE1": lambda m, a: m.stack.append(m.several(1)),
+    "TUPLE2": lambda m, a: m.stack.append(m.several(2)),
+    "TUPLE3": lambda m, a: m.stack.append(m.several(3)),
+    **dict.fromkeys(("LIST", "FROZENSET"), lambda m, a: m.stack.append(m.since_mark())),
     "DICT": lambda m, a: _dict(m),
     "SETITEM": lambda m, a: m.put(list(m.several(2))),
     "SETITEMS": lambda m, a: m.put(m.since_mark()),
     "APPEND": lambda m, a: m.extend([m.pop()]),
-    "APPENDS": lambda m, a: m.extend(m.since_mark()),
-    "ADDITEMS": lambda m, a: m.extend(m.since_mark()),
-    "GLOBAL": _global,
-    "STACK_GLOBAL": _stack_global,
-    "INST": _inst,
-    "OBJ": _obj,
-    "REDUCE": lambda m, a: m.call(*m.several(2)),
-    "NEWOBJ": lambda m, a: m.call(*m.several(2)),
+    **dict.fromkeys(("APPENDS", "ADDITEMS"), lambda m, a: m.extend(m.since_mark())),
+    "GLOBAL": lambda m, a: m.name(*str(a).split(" ", 1)),
+    "STACK_GLOBAL": lambda m, a: m.name(*m.several(2)),
+    "INST": _Machine.instance,
+    "OBJ": lambda m, a: _object(m),
+    **dict.fromkeys(("REDUCE", "NEWOBJ"), lambda m, a: m.call(*m.several(2))),
     "NEWOBJ_EX": lambda m, a: m.call(*m.several(3)[:2]),
-    "BUILD": _state,
-    "BINPERSID": lambda m, a: m.push(Call(None, m.pop())),
-    "PERSID": lambda m, a: m.push(Call(None, a)),
-    "POP": _pop,
-    "POP_MARK": _pop_mark,
-    "DUP": _again,
-    **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), _get),
-    **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"), _keep),
+    "BUILD": lambda m, a: m.state(),
+    "BINPERSID": lambda m, a: m.stack.append(Call(None, m.pop())),
+    "PERSID": lambda m, a: m.stack.append(Call(None, a)),
+    "POP": lambda m, a: m.drop(),
+    "POP_MARK": lambda m, a: m.since_mark().clear(),
+    "DUP": lambda m, a: m.stack.append(m.stack[-1]),
+    **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), lambda m, a: m.stack.append(m.memo[int(a)])),
+    **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"), _Machine.keep),
+    **dict.fromkeys(VALUES, lambda m, a: m.stack.append(a)),
 }
-# The argument itself is the value.
-VALUES = (
-    "INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "STRING",
-    "BINSTRING", "SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8",
-    "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8",
-)  # fmt: skip
 
 
 def _dict(machine: _Machine) -> None:
@@ -206,32 +195,29 @@ def _dict(machine: _Machine) -> None:
     machine.push(Pairs(list(zip(items[::2], items[1::2], strict=False))))
 
 
-@dataclass
-class Followed:
-    """What the steps would make, and what they would import."""
-
-    value: Any
-    named: list[Named]
-    problem: str = ""
+def _object(machine: _Machine) -> None:
+    what, *arguments = machine.since_mark()
+    machine.call(what, tuple(arguments))
 
 
-def follow(file: io.BytesIO) -> Followed:
-    """Follow one pickle from the file's place to its end; a problem is told, not raised."""
-    machine = _Machine()
-    problem = ""
+def follow(file: io.BytesIO, contents: Contents) -> Any:
+    """What one pickle would make, from the file's place to its end; `contents` gets findings."""
+    machine = _Machine(contents)
+    expected = set(PLAIN)
     try:
-        for number, (step, argument, _) in enumerate(pickletools.genops(file)):
+        for number, (instruction, argument, _) in enumerate(pickletools.genops(file)):
+            name = instruction.name
             if number >= MAX_STEPS:
-                raise Lost(f"it has more than {MAX_STEPS:,} steps")
-            if step.name in VALUES:
-                machine.push(argument)
-            elif step.name in STEPS:
-                STEPS[step.name](machine, argument)
-            else:
-                raise Lost(f"step {step.name} has no place in a file of weights")
-    except Lost as lost:
-        problem = str(lost)
-    except (ValueError, IndexError, OverflowError, UnicodeError) as error:
-        problem = f"it is not a whole pickle ({type(error).__name__})"
-    value = machine.stack[-1] if machine.stack else None
-    return Followed(value, list(machine.named.values()), problem)
+                raise _Lost(f"it has more than {MAX_STEPS:,} instructions")
+            if name not in expected:
+                expected.add(name)
+                text = f"its pickle uses the instruction {name}; {ONLY}"
+                contents.find("note", text, stops=True)
+            if name not in STEPS:
+                raise _Lost(f"{name} has no place in a file of weights")
+            STEPS[name](machine, argument)
+    except _Lost as lost:
+        contents.find("broken", f"its pickle is damaged: {lost}")
+    except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
+        contents.find("broken", f"its pickle is damaged ({type(error).__name__})")
+    return machine.stack[-1] if machine.stack else None

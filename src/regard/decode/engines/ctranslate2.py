@@ -24,6 +24,7 @@ from typing import Any
 from regard.checkpoint.ctranslate2_info import (
     PRECISIONS,
     SHORTLIST,
+    check_config,
     library,
     read_info,
     read_pieces,
@@ -79,7 +80,9 @@ class CTranslate2Engine:
     ) -> None:
         self.layout = layout or Layout()
         self._frame, self._rules, self._shortlist = frame, rules, shortlist
+        self._folder = folder
         check(folder)  # a damaged file may answer wrongly, or with NaN, without a word
+        check_config(folder)
         info = read_info(folder)
         self._room = info.positions  # of an output
         self._positions = min(positions or self._room, self._room)  # of a source
@@ -152,7 +155,13 @@ class CTranslate2Engine:
                 )
 
     def _spelled(self, row: Row) -> list[str]:
-        return [self._pieces[i] for i in row]
+        try:
+            return [self._pieces[i] for i in row]
+        except IndexError:
+            raise CheckpointError(
+                f"{self._folder}: its {len(self._pieces)} pieces are not those of the model; "
+                "convert it again"
+            ) from None
 
     def _batches(self, sources: Sequence[Row], rows: Sequence[int]) -> list[list[int]]:
         """Rows of similar length together, the longest first; work for every worker."""

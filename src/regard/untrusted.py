@@ -1,28 +1,40 @@
-"""Reading small files that strangers wrote: bounded, strict, and never out of their folder.
+"""Reading files that strangers wrote: at once, bounded, strict, and never out of their folder.
 
     member(folder, name)            the path of a file of a folder, or of nothing else
+    opened(path)                    an ordinary file, open; a pipe or a device is an OSError
     read_small_file(path, limit)    its bytes, at most `limit` of them
     strict_json(data, where)        no key twice, no NaN, no number without end, no deep nesting
     read_json(path, limit)          the three together, for a file that holds an object
 
-Each refusal is a CheckpointError that names the file. What a file says is shown by `shown`: short,
-and without the control characters that would speak to a terminal.
+Whatever lies in a folder is opened by `opened`, for a pipe in place of a file would wait for ever,
+and /dev/zero has no end. Each refusal is a CheckpointError that names the file. What a file says is
+shown by `shown`: short, and without the control characters that would speak to a terminal.
 """
 
+import errno
 import json
 import math
+import os
 import reprlib
 import stat
 from collections.abc import Collection, Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from regard.errors import CheckpointError
+from regard.errors import CheckpointError, RegardError
 
 MAX_PARTS = 400_000  # commas and brackets of a JSON text: each may cost 150 bytes of memory
 MAX_DEPTH = 32
 MAX_DIGITS = 19  # as many as a 64-bit number has
 MAX_BITS = 256  # of a number that is shown
+KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
 
 
 def shown(value: object, length: int = 80) -> str:
@@ -69,64 +81,100 @@ def _blobs(home: Path) -> Iterator[Path]:
             yield inner.parent.parent / "blobs"
 
 
+def opened(path: Path, follow: bool = True) -> BufferedReader:
+    """A file, open for reading; an OSError says why not, for example that it is a pipe.
+
+    It is looked at before it is opened, which may itself do something to a device, and opened
+    without waiting: what is there may change in between. `follow`: through a link.
+    """
+    _insist_on_file(os.stat(path, follow_symlinks=follow), path)
+    file = open(path, "rb", opener=_at_once if follow else _at_once_here)  # noqa: SIM115
+    try:
+        _insist_on_file(os.fstat(file.fileno()), path)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _insist_on_file(status: os.stat_result, path: Path) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = next((name for is_kind, name in KINDS if is_kind(status.st_mode)), "a link")
+        raise OSError(errno.EINVAL, f"{kind}, not an ordinary file", str(path))
+
+
+def _at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | vars(os).get("O_NONBLOCK", 0))  # Windows has no such word
+
+
+def _at_once_here(path: str, flags: int) -> int:
+    return _at_once(path, flags | vars(os).get("O_NOFOLLOW", 0))
+
+
 def file_size(path: Path) -> int:
     """The size of an ordinary file: a pipe or a device is refused, since it may have no end."""
     try:
         status = path.stat()
+        _insist_on_file(status, path)
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path}: cannot be read: {_reason(error)}") from None
-    if not stat.S_ISREG(status.st_mode):
-        raise CheckpointError(f"{path}: cannot be read: not an ordinary file")
     return status.st_size
 
 
-def read_small_file(path: Path, limit: int) -> bytes:
+def read_small_file(path: Path, limit: int, refusal: type[RegardError] = CheckpointError) -> bytes:
     """The content of a file that has no reason to be larger than `limit` bytes."""
-    size = file_size(path)
-    if size > limit:
-        raise CheckpointError(
-            f"{path}: {size} bytes, expected at most {limit} for a file of this kind"
-        )
     try:
-        with path.open("rb") as file:
-            data = file.read(limit + 1)
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read: {_reason(error)}") from None
+        with opened(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            data = file.read(limit + 1) if size <= limit else b""
+    except (OSError, ValueError) as error:  # ValueError: a NUL in its name
+        raise refusal(f"{path}: cannot be read: {_reason(error)}") from None
+    if size > limit:
+        raise refusal(f"{path}: {size} bytes, expected at most {limit} for a file of this kind")
     if len(data) > limit:
-        raise CheckpointError(f"{path}: grew beyond {limit} bytes while it was read")
+        raise refusal(f"{path}: grew beyond {limit} bytes while it was read")
     return data
 
 
-def read_json(path: Path, limit: int, parts: int = MAX_PARTS) -> dict[str, Any]:
+def read_json(
+    path: Path, limit: int, parts: int = MAX_PARTS, constants: bool = False
+) -> dict[str, Any]:
     """The object that a small JSON file holds."""
-    value = strict_json(read_small_file(path, limit), str(path), parts)
+    value = strict_json(read_small_file(path, limit), str(path), parts, constants)
     if not isinstance(value, dict):
         raise CheckpointError(f"{path}: expected a JSON object, got {type(value).__name__}")
     return value
 
 
-def strict_json(data: bytes, where: str, parts: int = MAX_PARTS) -> Any:
+def strict_json(
+    data: bytes,
+    where: str,
+    parts: int = MAX_PARTS,
+    constants: bool = False,
+    refusal: type[RegardError] = CheckpointError,
+) -> Any:
     """The value of a JSON text, which may not hold what only an attack or an accident holds.
 
+    `constants`: NaN and Infinity may stand in it, as Python writes them.
     The parts are counted before anything is parsed: `[[],[],…` takes 20 times its own size.
     """
     count = sum(data.count(mark) for mark in (b",", b"[", b"{"))
     if count > parts:
-        raise CheckpointError(f"{where}: not valid JSON for regard: {count} parts, at most {parts}")
+        raise refusal(f"{where}: not valid JSON for regard: {count} parts, at most {parts}")
     try:
         value = json.loads(
             data.decode("utf-8"),
             object_pairs_hook=_no_key_twice,
-            parse_constant=_no_constant,
+            parse_constant=float if constants else _no_constant,
             parse_int=_bounded_int,
             parse_float=_finite_float,
         )
     except RecursionError:
-        raise CheckpointError(f"{where}: not valid JSON for regard: nested too deep") from None
+        raise refusal(f"{where}: not valid JSON for regard: nested too deep") from None
     except ValueError as error:
-        raise CheckpointError(f"{where}: not valid JSON: {str(error)[:200]}") from None
+        raise refusal(f"{where}: not valid JSON: {str(error)[:200]}") from None
     if _deeper_than(value, MAX_DEPTH):
-        raise CheckpointError(f"{where}: not valid JSON for regard: nested too deep")
+        raise refusal(f"{where}: not valid JSON for regard: nested too deep")
     return value
 
 
