@@ -30,6 +30,7 @@ from doc_pages import (
 from refresh_docs import PICTURES, Refresher, definitions, same_picture
 
 from regard.cli.main import group
+from regard.processor.survives import ruled_out
 
 NAMES = page_names()
 PAGES = [README, *NAMES]
@@ -91,9 +92,16 @@ def again(name: str) -> list[Command]:
     found = []
     for command in commands_in(text_of(name)) if name in MANIFEST.pages else ():
         need = MANIFEST.need_of(name, command.name)
-        if need.tested and all(find_spec(module) for module in need.modules):
+        if need.tested and all(map(is_usable, need.modules)):
             found.append(command)
     return found
+
+
+def is_usable(module: str) -> bool:
+    """Whether a package is installed, and this processor survives what it computes."""
+    if module == "ctranslate2" and (ruled_out("ctranslate2") or ruled_out("int8")):
+        return False
+    return find_spec(module) is not None
 
 
 @pytest.mark.end_to_end

@@ -20,7 +20,9 @@ from typing import Any
 
 from doc_pages import commands_in, text_of
 
+from regard.checkpoint.files import read_json
 from regard.data.phrasebook.corpus import phrasebook
+from regard.tasks.run import Run, write_json
 
 THINGS = (
     "bill",
@@ -204,10 +206,10 @@ def mirror() -> None:
 
 def older(run: str) -> None:
     """A run as another version of torch would have left it."""
-    path = Path(run) / "run.json"
-    info = json.loads(path.read_text(encoding="utf-8"))
+    path = Run(Path(run)).info
+    info = read_json(path)
     info["bits"]["torch"] = "2.12.0"
-    path.write_text(json.dumps(info), encoding="utf-8")
+    write_json(path, info)
 
 
 MADE: dict[str, Callable[[], None]] = {
