@@ -8,7 +8,6 @@ files each time, so that an output of today can be compared with the one that a 
 
 import csv
 import gzip
-import json
 import os
 import pickle
 import random
@@ -22,7 +21,7 @@ from doc_pages import commands_in, text_of
 
 from regard.checkpoint.files import read_json
 from regard.data.phrasebook.corpus import phrasebook
-from regard.tasks.run import Run, write_json
+from regard.runs.folder import Run, write_json
 
 THINGS = (
     "bill",
