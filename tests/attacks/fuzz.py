@@ -34,7 +34,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent / "bench")]
 
 from attacking.forked import Done, get_ready, run  # noqa: E402
 from attacking.tiny import TEXT, Tiny, by_library, insist  # noqa: E402
-from mutate import MUTATIONS, Change, files_of, seal_again  # noqa: E402
+from mutate import MUTATIONS, OUTSIDE, Change, files_of, seal_again  # noqa: E402
 
 LIMIT = 50.0  # seconds of a case
 CODES = (0, 1, 2, 3, 4)  # errors.py
@@ -160,6 +160,9 @@ def cases(target: Target, chance: random.Random) -> Iterator[tuple[Change, list[
 def fuzz(kind: str, place: Path, seed: int, count: int, minutes: float) -> dict[str, int]:
     """So many cases, or for so long; how they ended. What went wrong is told on the way."""
     tiny = Tiny(place)
+    (place / OUTSIDE / "tree/deep").mkdir(parents=True)
+    for name in ("file", "tree/file", "tree/deep/file"):
+        (place / OUTSIDE / name).write_text("not yours")
     target = targets(tiny, kind, seed)
     target.folder.parent.mkdir(exist_ok=True)
     ends: Counter[str] = Counter()
