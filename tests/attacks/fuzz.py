@@ -180,9 +180,11 @@ def fuzz(kind: str, place: Path, seed: int, count: int, minutes: float) -> dict[
         wrong = problem(
             done, target.right[" ".join(command)], change, command, target.has_checksums
         )
-        if (now := outside(tiny)) != before:
+        # A folder that is a link lies where its owner wants it; train may write there.
+        linked = (target.folder / change.name).is_dir() and command[0] == "train"
+        if (now := outside(tiny)) != before and not linked:
             wrong = f"changed outside: {sorted(set(now.items()) ^ set(before.items()))[:2]}"
-            before = now
+        before = now
         ends["wrong" if wrong else "refused" if done.code else "answered"] += 1
         if wrong:
             words = " ".join(command).replace(str(place), "…")
