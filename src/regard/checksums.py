@@ -93,7 +93,7 @@ def write_checksums(folder: Path, sums: Mapping[str, str]) -> None:
 def read_checksums(folder: Path) -> dict[str, str] | None:
     """Name → SHA-256 of what a folder states; None where it states nothing."""
     path = folder / NAME
-    if not path.exists():
+    if not path.exists() and not path.is_symlink():  # a link to nowhere is not passed over
         return None
     try:
         values = read_json(path, MAX_BYTES)
@@ -175,7 +175,7 @@ def _identity(path: Path) -> dict[str, Any]:
 
 
 def _place(path: Path) -> Path:
-    name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:32]
+    name = hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:32]
     return cache_folder() / REMEMBERED / f"{name}.json"
 
 

@@ -68,8 +68,9 @@ def _flock(path: Path) -> Callable[[], None] | None:
     import fcntl
 
     while True:
-        # A file of that name that somebody else wrote keeps its content; a pipe is not waited for.
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK
+        # A file of that name that somebody else wrote keeps its content; a pipe is not waited for,
+        # and a link makes no file elsewhere.
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW
         file = os.fdopen(os.open(path, flags, 0o666), "ab")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -34,7 +34,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent / "bench")]
 
 from attacking.forked import Done, get_ready, run  # noqa: E402
 from attacking.tiny import TEXT, Tiny, by_library, insist  # noqa: E402
-from mutate import MUTATIONS, Change, files_of, seal_again  # noqa: E402
+from mutate import MUTATIONS, OUTSIDE, Change, files_of, seal_again  # noqa: E402
 
 LIMIT = 50.0  # seconds of a case
 CODES = (0, 1, 2, 3, 4)  # errors.py
@@ -160,6 +160,9 @@ def cases(target: Target, chance: random.Random) -> Iterator[tuple[Change, list[
 def fuzz(kind: str, place: Path, seed: int, count: int, minutes: float) -> dict[str, int]:
     """So many cases, or for so long; how they ended. What went wrong is told on the way."""
     tiny = Tiny(place)
+    (place / OUTSIDE / "tree/deep").mkdir(parents=True)
+    for name in ("file", "tree/file", "tree/deep/file"):
+        (place / OUTSIDE / name).write_text("not yours")
     target = targets(tiny, kind, seed)
     target.folder.parent.mkdir(exist_ok=True)
     ends: Counter[str] = Counter()
@@ -177,9 +180,11 @@ def fuzz(kind: str, place: Path, seed: int, count: int, minutes: float) -> dict[
         wrong = problem(
             done, target.right[" ".join(command)], change, command, target.has_checksums
         )
-        if (now := outside(tiny)) != before:
+        # A folder that is a link lies where its owner wants it; train may write there.
+        linked = (target.folder / change.name).is_dir() and command[0] == "train"
+        if (now := outside(tiny)) != before and not linked:
             wrong = f"changed outside: {sorted(set(now.items()) ^ set(before.items()))[:2]}"
-            before = now
+        before = now
         ends["wrong" if wrong else "refused" if done.code else "answered"] += 1
         if wrong:
             words = " ".join(command).replace(str(place), "…")

@@ -13,6 +13,7 @@ from regard.checkpoint.native import MANIFEST, OWN, _digest, _json
 from regard.checksums import NAME, sealed, sha256
 from regard.checksums import OWN as CHECKSUM
 
+OUTSIDE = "outside"
 VALUES: list[Any] = [
     None, True, -1, 0, 2**31, 2**63 - 1, 2**64, 1e308, 1e-320, "", "x", [], {}, [[]], {"a": 1},
     "../../outside", "/dev/zero", "\x1b[2J\x1b]0;title\x07", "\x9b31m", "a\nb", "\u202e", "\x00",
@@ -100,12 +101,12 @@ def directory(folder: Path, name: str, chance: random.Random) -> Change | None:
 
 
 def link(folder: Path, name: str, chance: random.Random) -> Change:
-    target = chance.choice(
-        ("/dev/zero", "/dev/full", "/dev/null", Path(name).name, "/etc/hostname", "/nowhere", "/")
-    )
+    # Whatever a command does through a link, it does it in a folder of the fuzzer's own.
+    beside = [str(folder.parent.parent / OUTSIDE / place) for place in ("file", "nothing", "tree")]
+    target = chance.choice(("/dev/zero", "/dev/full", "/dev/null", Path(name).name, *beside))
     _remove(folder / name)
     (folder / name).symlink_to(target)
-    return Change(name, f"a link to {target}")
+    return Change(name, f"a link to {Path(target).name}")
 
 
 def unreadable_json(folder: Path, name: str, chance: random.Random) -> Change | None:

@@ -157,9 +157,9 @@ def test_a_lie_is_a_finding_in_little_time_and_memory(name: str, tmp_path: Path)
     path = tmp_path / name
     path.write_bytes(LIES[name])
     tracemalloc.start()
-    start = time.perf_counter()
+    start = time.process_time()
     found = examine(path)
-    taken, memory = time.perf_counter() - start, tracemalloc.get_traced_memory()[1]
+    taken, memory = time.process_time() - start, tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     list(lines(found))
     assert found.findings and not found.runs

@@ -114,9 +114,12 @@ def digest(weights: Sequence[Path]) -> str:
 
 def write_choice(folder: Path, choice: Choice) -> None:
     """Keep it in the folder of the model."""
+    place = folder / ENGINES / CHOICE
+    if place.is_symlink() or (place.exists() and not place.is_file()):
+        place.unlink()  # or a link would have another file written, and a pipe would wait
     values = sealed({"format": FORMAT, **asdict(choice)})
     text = json.dumps(values, indent=2, ensure_ascii=False)
-    atomic.write_text(folder / ENGINES / CHOICE, text + "\n")
+    atomic.write_text(place, text + "\n")
 
 
 def read_choice(folder: Path, weights: Sequence[Path]) -> Choice | None:
@@ -179,6 +182,8 @@ def _fits(choice: Choice) -> bool:
 def only_one(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder's engines; a second process waits until the first is done."""
     place = folder / ENGINES
+    if place.is_symlink():
+        raise CheckpointError(f"{place}: a link, expected a folder of this model's own")
     place.mkdir(exist_ok=True)
     with lock.held(place / ".lock", wait=True):
         yield

@@ -17,7 +17,7 @@ def open_run(folder: Path) -> Run:
     run = Run(folder)
     if run.is_preparing():
         raise _unprepared(run)
-    if run.info.is_file():
+    if run.info.exists():
         _check_small_files(run)
         return run
     if folder.is_file():
@@ -60,7 +60,7 @@ def _check_small_files(run: Run) -> None:
     else:
         check(run.folder, [name for name in stated if not name.startswith(DATA)])
     for name in SEALED:
-        if (run.folder / name).is_file():
+        if (run.folder / name).exists():
             read_json(run.folder / name)
 
 

@@ -3,6 +3,7 @@
 Nothing of it is executed and no weight is read: only headers, names and small JSON files.
 """
 
+import errno
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from regard.config import build
 from regard.draw.counted import counted
 from regard.errors import CheckpointError, MisuseError, RegardError
 from regard.model.spec import Spec
-from regard.untrusted import member, read_json
+from regard.untrusted import member, opened, read_json
 
 # A tensor that only this family has → the family; the first that is found decides.
 SIGNS = {
@@ -144,7 +145,7 @@ def _examine_folder(folder: Path) -> Diagnosis:
         return found
     for name in sorted(names):
         _look_at(found, folder, name)
-    if (folder / "run.json").is_file():
+    if (folder / "run.json").exists():
         _examine_run(found)
     elif is_converted(folder):
         _examine_converted(found)
@@ -167,9 +168,16 @@ def _examine_folder(folder: Path) -> Diagnosis:
 def _look_at(found: Diagnosis, folder: Path, name: str) -> None:
     """One entry of the folder: weights are looked into, code and stray links are named."""
     path = folder / name
+    try:
+        if not path.is_dir() or name.endswith(WEIGHTS):
+            opened(path).close()
+    except OSError as error:
+        if error.errno == errno.EINVAL:  # a pipe, a device: no other file may be read in its place
+            found.find("broken", f"{told(name)}: cannot be read: {error.strerror}")
+            return
     if name.endswith(".py"):
         found.find("unsafe", f"{told(name)}: a program; regard never runs code of a folder")
-    if not name.endswith(WEIGHTS) or name.startswith("tok") or path.is_dir():
+    if not name.endswith(WEIGHTS) or name.startswith("tok"):
         return
     try:
         member(folder, name)
@@ -189,10 +197,14 @@ def _examine_run(found: Diagnosis) -> None:
     found.kind, found.family = "run of regard train", "regard"
     try:
         check(found.path)
+        for name in ("recipe.json", "model.json", "encoder.json"):
+            if (found.path / name).exists():
+                read_own_json(found.path / name)
         info = read_own_json(found.path / "run.json")
         build(Spec, read_own_json(found.path / "spec.json"), str(found.path / "spec.json"))
     except RegardError as error:
         found.find("broken", told(str(error)))
+    if any(finding.level == "broken" for finding in found.findings):
         found.why_not = "its files are not whole; copy the run again"
         return
     if read_checksums(found.path) is None:

@@ -14,6 +14,7 @@ from regard.runs.objectives import objective_of
 
 def check_remains(run: Run) -> None:
     """Refuse a run that has steps behind it and no checkpoint to go on from."""
+    run.check_places()
     behind = steps_behind(run)
     if not behind or steps_saved(run.checkpoints):
         return

@@ -30,7 +30,7 @@ from regard.checkpoint.files import json_text, read_json
 from regard.checksums import NAME as CHECKSUMS
 from regard.checksums import check, read_checksums, sealed, sha256, write_checksums
 from regard.errors import CheckpointError, DataError, MisuseError
-from regard.untrusted import read_small_file, strict_json
+from regard.untrusted import file_size, member, read_small_file, strict_json
 
 # What states its own checksum.
 SEALED = ("run.json", "recipe.json", "spec.json", "model.json", "encoder.json")
@@ -135,6 +135,15 @@ class Run:
         if (self.data / name).exists():
             check(self.folder, [f"{DATA}{name}"])
         return self.data / name
+
+    def check_places(self) -> None:
+        """Before it is written to: none of its files is a pipe, or a link that leads elsewhere.
+
+        A folder in it may be a link: checkpoints may lie on another disk.
+        """
+        for path in self.folder.iterdir():
+            if not path.is_dir():
+                file_size(member(self.folder, path.name) if path.is_symlink() else path)
 
     def check_data(self) -> None:
         """Refuse data that was changed since; stores of ids are checked by their own `verify`."""

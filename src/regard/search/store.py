@@ -67,7 +67,7 @@ def write_manifest(index: Path, manifest: Manifest) -> None:
 def read_manifest(index: Path) -> Manifest:
     """The manifest of an index, or an error that says what is there instead."""
     path = index / MANIFEST
-    if not path.is_file():
+    if not path.exists():
         if not index.exists():
             raise MisuseError(f"{index}: no such index; make it with `regard index FOLDER`")
         what = "empty" if index.is_dir() and not any(index.iterdir()) else f"without {MANIFEST}"
@@ -150,7 +150,7 @@ def open_generation(index: Path, check: bool = True) -> tuple[Manifest, Path]:
 
 
 def _check(folder: Path, manifest: Manifest, check: bool) -> None:
-    if set(manifest.files) != set(_names(folder)):
+    if folder.is_symlink() or set(manifest.files) != set(_names(folder)):
         raise CheckpointError(
             f"{folder}: damaged, its files are not those that the manifest names; copy the index "
             "again, or make it anew with `regard index … --rebuild`"

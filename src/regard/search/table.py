@@ -65,7 +65,11 @@ def _read_entries(path: Path) -> list[Entry]:
     """The files that an index lists, each of its type."""
     listed = strict_json(read_small_file(path, MAX_FILES), str(path), MAX_FILES)
     kinds = {field.name: field.type for field in fields(Entry)} | {"bad_lines": list}
-    for entry in listed if isinstance(listed, list) else [None]:
-        if not isinstance(entry, dict) or {k: type(v) for k, v in entry.items()} != kinds:
+    if not isinstance(listed, list):
+        raise CheckpointError(f"{path}: expected a list of files, got {shown(listed)}")
+    for entry in listed:
+        fits = isinstance(entry, dict) and {k: type(v) for k, v in entry.items()} == kinds
+        # how many lines are bad stands first
+        if not fits or {*map(type, entry["bad_lines"])} != {int}:
             raise CheckpointError(f"{path}: lists {shown(entry)}, which is no file of an index")
     return [Entry(**entry) for entry in listed]

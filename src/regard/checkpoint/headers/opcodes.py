@@ -163,7 +163,7 @@ STEPS: dict[str, Step] = {
     **dict.fromkeys(("EMPTY_LIST", "EMPTY_SET"), lambda m, a: m.stack.append([])),
     "EMPTY_TUPLE": lambda m, a: m.stack.append(()),
     "TUPLE": lambda m, a: m.stack.append(tuple(m.since_mark())),
-    "TUPLE1": lambda m, a: m.stack.append(m.several(1)),
+    "TUPLE1": lambda m, a: m.stack.append((m.stack.pop(),)),
     "TUPLE2": lambda m, a: m.stack.append(m.several(2)),
     "TUPLE3": lambda m, a: m.stack.append(m.several(3)),
     **dict.fromkeys(("LIST", "FROZENSET"), lambda m, a: m.stack.append(m.since_mark())),
