@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from regard.draw.worksheet.worksheet import Line, Mark, Matrix, Step, Sum, Worksheet
+from regard.draw.worksheet.worksheet import Line, Mark, Matrix, Sum, Worksheet, WorksheetStep
 
 WORDS = ["The", "cat", "sat"]
 E = np.array([[1.0, 0, 1, 0], [0, 1, 0, 1], [1, 1, 1, 1]])
@@ -12,8 +12,10 @@ NOTES = Worksheet(
     "The cat sat",
     "by hand",
     (
-        Step("Embedding", "x = E", "x = E", "One row for each word.", (Matrix("E", E, WORDS),)),
-        Step(
+        WorksheetStep(
+            "Embedding", "x = E", "x = E", "One row for each word.", (Matrix("E", E, WORDS),)
+        ),
+        WorksheetStep(
             "Output for The",
             "z = Σ w·v",
             r"z = \sum w v",
@@ -33,8 +35,10 @@ ODD = Worksheet(
     HOSTILE,
     HOSTILE,
     (
-        Step(HOSTILE, HOSTILE, "", HOSTILE, (Matrix(HOSTILE, WIDE, [HOSTILE] * 3, None, 1),)),
-        Step(
+        WorksheetStep(
+            HOSTILE, HOSTILE, "", HOSTILE, (Matrix(HOSTILE, WIDE, [HOSTILE] * 3, None, 1),)
+        ),
+        WorksheetStep(
             "Odd numbers",
             parts=(
                 Matrix("odd", np.array([[-np.inf, np.nan, 1e9]]), ["row"], [HOSTILE] * 3),
@@ -43,6 +47,6 @@ ODD = Worksheet(
             ),
             mark=Mark("unchecked"),
         ),
-        Step("Right", mark=Mark("right", HOSTILE)),
+        WorksheetStep("Right", mark=Mark("right", HOSTILE)),
     ),
 )

@@ -5,15 +5,15 @@ from pathlib import Path
 
 from regard.api.model import Model
 from regard.bundle.bundle import Bundle
-from regard.bundle.generation_settings import Settings
-from regard.decode.hypothesis import Search
+from regard.bundle.generation_settings import GenerationSettings
+from regard.decode.hypothesis import DecodingOptions
 from regard.engines.engines import EngineRequest
 from regard.model.transformer import Transformer
 from regard.runs.objectives import OBJECTIVES
 from regard.text.tokenizer import Tokenizer
 
 
-def with_settings(model: Model, settings: Settings) -> Model:
+def with_settings(model: Model, settings: GenerationSettings) -> Model:
     """The same weights, whose folder would ask for other settings."""
     bundle = replace(model.bundle)
     vars(bundle).update(vars(model.bundle) | {"settings": settings})
@@ -23,14 +23,14 @@ def with_settings(model: Model, settings: Settings) -> Model:
     return other
 
 
-def model_of(transformer: Transformer, tokenizer: Tokenizer, search: Search) -> Model:
+def model_of(transformer: Transformer, tokenizer: Tokenizer, search: DecodingOptions) -> Model:
     """As a run that translates would give it, on torch."""
     bundle = Bundle("run", Path("none"))
     vars(bundle).update(
         objective=OBJECTIVES["translate"],
         spec=transformer.spec,
         tokenizer=tokenizer,
-        settings=Settings(search=search),
+        settings=GenerationSettings(search=search),
         obstacle="the model does not lie in the folder of a run",
     )
     model = Model(bundle, "cpu", EngineRequest("torch"))

@@ -86,5 +86,21 @@ def test_an_import_inside_a_function_says_why(path: Path) -> None:
                 assert "#" in said, f"line {node.lineno}: an import inside {function.name}"
 
 
+def test_no_name_has_two_meanings() -> None:
+    """Of classes and types; an alias may be repeated where it is the same."""
+    meanings: dict[str, set[str]] = {}
+    for path in FILES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            names = [node.name] if isinstance(node, ast.ClassDef) else []
+            if isinstance(node, ast.Assign):
+                names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            for name in names:
+                if name[0].isupper() and not name.isupper():
+                    is_class = isinstance(node, ast.ClassDef)
+                    meaning = str(path) if is_class else ast.unparse(node)
+                    meanings.setdefault(name, set()).add(meaning)
+    assert not {name: places for name, places in meanings.items() if len(places) > 1}
+
+
 def test_no_catch_all_modules() -> None:
     assert not {"utils.py", "helpers.py", "common.py"} & {path.name for path in FILES}

@@ -53,11 +53,11 @@ class Moments:
         from regard.checkpoint import native
         from regard.fit import final
         from regard.fit import trainer as fit
-        from regard.training.data_parallel import Crew
+        from regard.training.data_parallel import DataParallel
 
         for name in DISK:
             self._around(os, name)
-        self._around(Crew, "gradients")
+        self._around(DataParallel, "gradients")
         self._around(native, "load_weights")
         self._around(final, "load_into")
         self._during(fit.Fit, "_train", "steps")

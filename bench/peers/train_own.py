@@ -16,9 +16,9 @@ from regard.model.kernels import plain_kernels
 from regard.model.transformer import Transformer
 from regard.runs.sections import TrainSection
 from regard.training.compute import Compute
-from regard.training.data_parallel import Crew
+from regard.training.data_parallel import DataParallel
 from regard.training.loop import training_steps
-from regard.training.objectives import Translation, translation_loss
+from regard.training.objectives import TranslationLoss, translation_loss
 from regard.training.optimizer import make_adam
 
 
@@ -28,7 +28,7 @@ class Own:
     def __init__(self, job: TrainJob) -> None:
         self._job = job
         self._model = Transformer(job.spec, seed=job.seed)
-        self._objective = Translation(job.smoothing)
+        self._objective = TranslationLoss(job.smoothing)
         if "compute" in job.options:
             self._compute = build(Compute, job.options["compute"], "job")
             self.layout = str(self._compute)
@@ -56,7 +56,7 @@ class Own:
     def steps(self, batches: Sequence[Batch]) -> Iterator[float]:
         model, job = self._model, self._job
         groups = ([batch] for batch in batches)
-        with closing(Crew(model, self._objective, self._compute, job.seed)) as crew:
+        with closing(DataParallel(model, self._objective, self._compute, job.seed)) as crew:
             for step in training_steps(
                 model, make_adam(model), groups, crew.gradients, job.rate, job.clip
             ):

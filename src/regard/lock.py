@@ -26,7 +26,7 @@ class Taken(Exception):
 
 
 @dataclass
-class Held:
+class HeldLock:
     """A lock that this process has."""
 
     discard: bool = False  # whether its file goes with it
@@ -38,7 +38,7 @@ def can_flock() -> bool:
 
 
 @contextmanager
-def held(path: Path, wait: bool = False) -> Iterator[Held]:
+def held(path: Path, wait: bool = False) -> Iterator[HeldLock]:
     """Hold the lock of that name inside; if another has it, `Taken`, or wait for it."""
     take = _flock if can_flock() else _transaction
     tries = 1
@@ -47,7 +47,7 @@ def held(path: Path, wait: bool = False) -> Iterator[Held]:
             raise Taken(f"{path}: held by another process")
         tries += 1
         time.sleep(PATIENCE)  # and not in the C library: Ctrl-C must be heard
-    mine = Held()
+    mine = HeldLock()
     try:
         yield mine
     finally:

@@ -32,7 +32,7 @@ def printable_name(name: str) -> str:
     return printable(name).replace("\n", "\\u000a").replace("\t", "\\u0009")
 
 
-class Named:
+class NamedStream:
     """A text stream to print to, whose errors name it, or do not matter."""
 
     def __init__(self, stream: TextIO, name: str, matters: bool) -> None:
@@ -77,7 +77,7 @@ class Named:
         return getattr(self.below, name)
 
 
-class Careful(Named):
+class Careful(NamedStream):
     """One through which no text speaks to a terminal; `plain` is the way past it.
 
     It is for what makes its texts printable itself, as a console with colours does
@@ -86,7 +86,7 @@ class Careful(Named):
 
     def __init__(self, stream: TextIO, name: str, matters: bool) -> None:
         super().__init__(stream, name, matters)
-        self.plain = Named(stream, name, matters)
+        self.plain = NamedStream(stream, name, matters)
 
     def write(self, text: str) -> int:
         """The text, printable."""

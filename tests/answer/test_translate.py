@@ -11,7 +11,7 @@ from regard.answer import translate
 from regard.answer.translate import EMPTY, Reading, Translation, Translator, joined, search_with
 from regard.bundle.codec import Codec
 from regard.decode.engine import Frame, Layout, Pending, Row
-from regard.decode.hypothesis import Hypothesis, Search
+from regard.decode.hypothesis import DecodingOptions, Hypothesis
 from regard.errors import DataError, MisuseError
 from regard.text.sentences import split_sentences
 
@@ -27,11 +27,11 @@ class Mirror:
         self.rows: list[tuple[int, ...]] = []
         self.log: list[str] = []
 
-    def refusal(self, search: Search, prefixed: bool = False) -> str | None:
+    def refusal(self, search: DecodingOptions, prefixed: bool = False) -> str | None:
         return None
 
     def submit(
-        self, sources: Sequence[Row], search: Search, prefixes: Sequence[Row] = ()
+        self, sources: Sequence[Row], search: DecodingOptions, prefixes: Sequence[Row] = ()
     ) -> Pending:
         self.rows += [tuple(source) for source in sources]
         self.log.append(f"submit {len(sources)}")
@@ -75,7 +75,7 @@ CODEC = Codec(
 
 def make(limit: int | None = None) -> tuple[Translator, Mirror]:
     engine = Mirror()
-    return Translator(CODEC, Search(), limit, lambda search, prefixed: engine), engine
+    return Translator(CODEC, DecodingOptions(), limit, lambda search, prefixed: engine), engine
 
 
 LINES = st.lists(
@@ -148,7 +148,7 @@ def test_the_best_combinations_of_a_paragraph() -> None:
         [Translation(f"{n}{k}", score, 2 * score, True, (n, k)) for k, score in enumerate(row)]
         for n, row in enumerate(scores)
     ]
-    got = joined([">", "a", " ", "b", "\t", "c", "<"], found, Search(beam=5, n_best=5))
+    got = joined([">", "a", " ", "b", "\t", "c", "<"], found, DecodingOptions(beam=5, n_best=5))
     every = sorted(itertools.product(*found), key=lambda row: -sum(a.score for a in row))[:5]
     assert [answer.text for answer in got] == [
         f">{a.text} {b.text}\t{c.text}<" for a, b, c in every
@@ -188,20 +188,20 @@ def test_a_prefix_begins_every_output_and_nothing_is_split() -> None:
 
 
 def test_the_beam_follows_what_is_asked_for() -> None:
-    assert search_with(Search(), "translate", temperature=0.8).beam == 1
-    assert search_with(Search(), "translate", n_best=7).beam == 7
-    assert search_with(Search(), "translate", n_best=3).beam == 4
+    assert search_with(DecodingOptions(), "translate", temperature=0.8).beam == 1
+    assert search_with(DecodingOptions(), "translate", n_best=7).beam == 7
+    assert search_with(DecodingOptions(), "translate", n_best=3).beam == 4
     with pytest.raises(MisuseError, match="3 are more than a beam of 2"):
-        search_with(Search(), "translate", n_best=3, beam=2)
+        search_with(DecodingOptions(), "translate", n_best=3, beam=2)
     with pytest.raises(MisuseError, match="unknown option 'beem'; did you mean \"beam\""):
-        search_with(Search(), "translate", beem=3)
+        search_with(DecodingOptions(), "translate", beem=3)
     with pytest.raises(MisuseError, match='did you mean "prefix"'):
-        search_with(Search(), "translate", perfix="a")
+        search_with(DecodingOptions(), "translate", perfix="a")
     assert Reading().split
 
 
 def test_of_equal_texts_the_best_stays_at_its_place() -> None:
     scores = {"A": -1.0, "B": -2.0}
     row = [Translation(t, s, s, True, ()) for t, s in (("A", -1.0), ("B", -2.0), ("A", -3.0))]
-    found = joined(["", "x", ""], [row], Search(n_best=3))
+    found = joined(["", "x", ""], [row], DecodingOptions(n_best=3))
     assert [(answer.text, answer.score) for answer in found] == list(scores.items())

@@ -11,7 +11,7 @@ import regard
 from regard.answer.translate import Reading
 from regard.cli.lines import arriving
 from regard.cli.main import group
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.errors import DataError, MisuseError
 
 pytestmark = pytest.mark.end_to_end
@@ -29,7 +29,7 @@ def test_every_option_has_the_same_name_in_python_and_on_the_command_line() -> N
     command = group.get_command(None, "translate")  # type: ignore[arg-type]
     assert command is not None
     names = {parameter.name for parameter in command.params}
-    assert set(vars(Search())) | set(vars(Reading())) - {"split"} | {"no_split"} <= names
+    assert set(vars(DecodingOptions())) | set(vars(Reading())) - {"split"} | {"no_split"} <= names
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from regard.convert import ctranslate2 as module
 from regard.convert.convert import convert
 from regard.decode.engine import Frame
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.errors import CheckpointError, MisuseError
 
 pytestmark = pytest.mark.needs("ctranslate2", "int8")
@@ -36,7 +36,7 @@ def test_a_run(toy_run: Path, tmp_path: Path) -> None:
     ids = [tuple(tokenizer.token_to_id(t) for t in each.hypotheses[0]) for each in found]
     model = load(toy_run, "cpu", engine="torch")
     engine = TorchEngine(model.transformer, Frame(0, 1, 2))
-    wanted = engine.submit([row.ids for row in rows], Search(beam=1, max_length=256))()
+    wanted = engine.submit([row.ids for row in rows], DecodingOptions(beam=1, max_length=256))()
     engine.close()
     assert ids == [best[0].ids for best in wanted]
 

@@ -17,7 +17,7 @@ def test_the_order_is_that_of_the_places(workers: int) -> None:
         time.sleep(0.02 / (place + 1))
         return place * place
 
-    assert list(ahead(make, iter(range(20)), workers)) == [(i, i * i) for i in range(20)]
+    assert list(prefetched(make, iter(range(20)), workers)) == [(i, i * i) for i in range(20)]
 
 
 def test_two_are_really_made_at_once() -> None:
@@ -26,7 +26,7 @@ def test_two_are_really_made_at_once() -> None:
     def make(place: int) -> int:
         return together.wait()  # passes only if two wait for each other
 
-    assert len(list(ahead(make, iter(range(4)), 2))) == 4
+    assert len(list(prefetched(make, iter(range(4)), 2))) == 4
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -39,7 +39,7 @@ def test_it_takes_no_more_places_than_it_needs(workers: int) -> None:
             taken += 1
             yield taken
 
-    made = ahead(lambda place: place, places(), workers)
+    made = prefetched(lambda place: place, places(), workers)
     for _ in range(3):
         next(made)
     made.close()  # type: ignore[attr-defined]
@@ -52,7 +52,7 @@ def test_an_error_comes_at_its_place() -> None:
             raise ValueError("broken pair")
         return place
 
-    made = ahead(make, iter(range(9)), 2)
+    made = prefetched(make, iter(range(9)), 2)
     assert [next(made), next(made)] == [(0, 0), (1, 1)]
     with pytest.raises(ValueError, match="broken pair"):
         next(made)

@@ -11,7 +11,7 @@ from regard.checkpoint.to_ctranslate2 import write_ctranslate2
 from regard.data.shortlist import Shortlist, learn_shortlist, likelihoods, write_shortlist
 from regard.decode.engine import Frame
 from regard.decode.engines.ctranslate2 import CTranslate2Engine
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.errors import CheckpointError, DataError
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
@@ -76,7 +76,7 @@ def test_the_library_reads_it(tmp_path: Path) -> None:
     pieces = ["<pad>", "<s>", "</s>", "<unk>", *(f"p{i}" for i in range(4, 20))]
     write_ctranslate2(model, tmp_path / "m", pieces, start=1, end=2)
     frame, sources = Frame(0, 1, 2), [[i, 2] for i in range(4, 20)]
-    search = Search(beam=1, max_length=12)
+    search = DecodingOptions(beam=1, max_length=12)
     with pytest.raises(CheckpointError, match=r"has no vmap\.txt"):
         CTranslate2Engine(tmp_path / "m", frame, shortlist=True)
     free = CTranslate2Engine(tmp_path / "m", frame).submit(sources, search)()

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.checksums import sealed, sha256
-from regard.data.store import FLOAT, Kind, Row, Store, write_store
+from regard.data.store import FLOAT, ColumnKind, Store, StoreRow, write_store
 from regard.errors import DataError
 
 Pair = tuple[list[int], list[int]]
@@ -22,7 +22,7 @@ PAIRS: list[Pair] = [([5, 6, 7], [8]), ([], [9, 10]), ([11], [])]
 
 def stored(folder: Path, pairs: Iterable[Pair], below: int = 12) -> Store:
     rows = ({"source": source, "target": target} for source, target in pairs)
-    return write_store(folder, dict.fromkeys(("source", "target"), Kind(below)), rows)
+    return write_store(folder, dict.fromkeys(("source", "target"), ColumnKind(below)), rows)
 
 
 def as_lists(store: Store) -> list[Pair]:
@@ -46,8 +46,13 @@ def test_what_goes_in_comes_out(
 
 
 def test_columns_of_every_kind_and_any_number(tmp_path: Path) -> None:
-    kinds = {"text": Kind(70_000), "tags": Kind(4), "first": Kind(10, ragged=False), "score": FLOAT}
-    rows: list[Row] = [
+    kinds = {
+        "text": ColumnKind(70_000),
+        "tags": ColumnKind(4),
+        "first": ColumnKind(10, ragged=False),
+        "score": FLOAT,
+    }
+    rows: list[StoreRow] = [
         {"text": [69_999, 1], "tags": [0, 3], "first": 2, "score": 0.25},
         {"text": [7], "tags": [2], "first": 1, "score": 1 / 3},
     ]
@@ -99,7 +104,7 @@ def test_stores_of_earlier_versions_are_read(tmp_path: Path, version: int) -> No
     store = Store.open(tmp_path / "s")
     store.verify()
     assert as_lists(store) == PAIRS
-    assert store.kinds == {"source": Kind(12), "target": Kind(12)}
+    assert store.kinds == {"source": ColumnKind(12), "target": ColumnKind(12)}
     older(tmp_path / "x", 4)
     with pytest.raises(DataError, match="not a usable store"):
         Store.open(tmp_path / "x")

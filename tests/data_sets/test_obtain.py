@@ -11,7 +11,7 @@ import pytest
 from loopback import Site, serving
 from regard.datasets.find import cached_data, find
 from regard.datasets.obtain import obtain
-from regard.datasets.table import DataSet, File, all_sets, named
+from regard.datasets.table import DataFile, DataSet, all_sets, named
 from regard.errors import DataError, MisuseError
 
 TRAIN, DEV = b"one\ntwo\n" * 5000, b"three\n"
@@ -35,8 +35,8 @@ SMALL = DataSet(
     base="https://example.org/data/",
     train=("train.txt.gz",),
     files=(
-        File("train.txt.gz", "train.txt", "", len(TRAIN), digest(TRAIN)),
-        File("dev.txt", "dev.txt.gz", "", len(DEV), digest(DEV)),
+        DataFile("train.txt.gz", "train.txt", "", len(TRAIN), digest(TRAIN)),
+        DataFile("dev.txt", "dev.txt.gz", "", len(DEV), digest(DEV)),
     ),
 )
 PATHS = {

@@ -12,7 +12,7 @@ from typing import Any
 import jaxtyping
 import torch
 
-from regard.decode.hypothesis import Hypothesis, Search
+from regard.decode.hypothesis import DecodingOptions, Hypothesis
 from regard.decode.rules import NO_RULES, Rules
 from regard.model.trace import Trace
 from regard.model.transformer import Transformer
@@ -97,7 +97,7 @@ def comes_twice(ids: Ids, n: int) -> bool:
 
 
 def log_p_of_next(
-    source: Source, output: Ids, limit: int, search: Search, rules: Rules, prefix: Ids
+    source: Source, output: Ids, limit: int, search: DecodingOptions, rules: Rules, prefix: Ids
 ) -> list[float]:
     """log p of each token as the one that follows `output`, -∞ where it is not allowed."""
     logits, end, n = source.logits(output), source.end, len(output)
@@ -125,14 +125,14 @@ def log_p_of_next(
     return log_p
 
 
-def norm(search: Search, length: int) -> float:
+def norm(search: DecodingOptions, length: int) -> float:
     if search.length_norm == "paper":
         return ((5 + length) / 6) ** search.alpha
     return length**search.alpha
 
 
 def hypothesis(
-    source: Source, search: Search, output: Ids, log_p: float, finished: bool
+    source: Source, search: DecodingOptions, output: Ids, log_p: float, finished: bool
 ) -> Hypothesis:
     """The output with its score: log p / norm + β Σ_j log min(attention that j has had, 1)."""
     score = log_p / norm(search, len(output) + finished)
@@ -142,7 +142,7 @@ def hypothesis(
     return Hypothesis(output, log_p, score, finished)
 
 
-def limit_of(source: Source, search: Search) -> int:
+def limit_of(source: Source, search: DecodingOptions) -> int:
     limit = search.max_length or len(source.ids) + 50
     if source.model.spec.positions == "learned":
         limit = min(limit, source.model.spec.max_length)
@@ -150,7 +150,7 @@ def limit_of(source: Source, search: Search) -> int:
 
 
 def greedy(
-    source: Source, search: Search, rules: Rules = NO_RULES, prefix: Ids = ()
+    source: Source, search: DecodingOptions, rules: Rules = NO_RULES, prefix: Ids = ()
 ) -> list[Hypothesis]:
     """Always the most likely token."""
     limit, output, total = limit_of(source, search), (), 0.0
@@ -165,7 +165,7 @@ def greedy(
 
 
 def beam(
-    source: Source, search: Search, rules: Rules = NO_RULES, prefix: Ids = ()
+    source: Source, search: DecodingOptions, rules: Rules = NO_RULES, prefix: Ids = ()
 ) -> list[Hypothesis]:
     """The k most likely open outputs go on; ends among the k best extensions are finished."""
     k, limit = search.beam, limit_of(source, search)
@@ -193,7 +193,7 @@ def beam(
 
 
 def is_done(
-    search: Search, length: int, limit: int, best_open: float, found: list[Hypothesis]
+    search: DecodingOptions, length: int, limit: int, best_open: float, found: list[Hypothesis]
 ) -> bool:
     """The three stop rules, for open outputs of `length` tokens."""
     scores = sorted((h.score for h in found), reverse=True)
@@ -208,7 +208,7 @@ def is_done(
 
 
 def search(
-    source: Source, asked: Search, rules: Rules = NO_RULES, prefix: Ids = ()
+    source: Source, asked: DecodingOptions, rules: Rules = NO_RULES, prefix: Ids = ()
 ) -> list[Hypothesis]:
     """As an engine would answer: a beam of one is greedy, unless it has a penalty to weigh."""
     find = greedy if asked.beam == 1 and not asked.coverage else beam

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.decode.engine import Frame, Layout
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import Hypothesis, Search
+from regard.decode.hypothesis import DecodingOptions, Hypothesis
 from regard.decode.rules import NO_RULES, Rules
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
@@ -73,7 +73,7 @@ def sentences(count: int, vocabulary: int, longest: int = 14, seed: int = 0) -> 
 def search_with(
     model: Transformer,
     rows: Sequence[Sequence[int]],
-    search: Search,
+    search: DecodingOptions,
     rules: Rules = NO_RULES,
     layout: Layout | None = None,
     prefixes: Sequence[Sequence[int]] = (),
@@ -93,7 +93,7 @@ def search_rows(
     real: Tensor,
     start: int,
     end: int,
-    search: Search,
+    search: DecodingOptions,
     rules: Rules = NO_RULES,
 ) -> list[list[Hypothesis]]:
     """The same for a padded batch: `real` says which of the ids in `source` are tokens."""

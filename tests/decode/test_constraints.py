@@ -12,7 +12,7 @@ from transformers import (
 )
 
 from regard.decode.constraints import NO_PREFIX, Constraints, obeyed
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.decode.rules import NO_RULES, Rules
 
 V, END, INF = 64, 2, math.inf
@@ -21,7 +21,7 @@ V, END, INF = 64, 2, math.inf
 def apply(
     logits: Tensor,
     outputs: list[list[int]],
-    search: Search | None = None,
+    search: DecodingOptions | None = None,
     rules: Rules = NO_RULES,
     limit: int = 100,
     prefix: list[int] | None = None,
@@ -34,7 +34,7 @@ def apply(
     changed = logits.clone()
     wanted = None if prefix is None else torch.tensor(prefix)
     limits = torch.full((len(outputs),), limit)
-    constraints = Constraints(search or Search(), rules, END)
+    constraints = Constraints(search or DecodingOptions(), rules, END)
     total = constraints.apply(changed, ids, real, limits, wanted)
     return changed, total
 
@@ -50,7 +50,7 @@ def random_case(length: int) -> tuple[Tensor, Tensor]:
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_no_ngram_comes_twice(n: int, length: int) -> None:
     logits, outputs = random_case(length)
-    changed, total = apply(logits, outputs.tolist(), Search(no_repeat_ngram=n))
+    changed, total = apply(logits, outputs.tolist(), DecodingOptions(no_repeat_ngram=n))
     expected = NoRepeatNGramLogitsProcessor(n)(outputs, logits.clone())
     assert torch.equal(changed, expected)
     assert torch.allclose(total, expected.logsumexp(dim=-1))
@@ -62,7 +62,7 @@ def test_no_ngram_comes_twice(n: int, length: int) -> None:
 @pytest.mark.parametrize("penalty", [1.3, 0.7, 5.0])
 def test_repetition_penalty(penalty: float, length: int) -> None:
     logits, outputs = random_case(length)
-    changed, total = apply(logits, outputs.tolist(), Search(repetition_penalty=penalty))
+    changed, total = apply(logits, outputs.tolist(), DecodingOptions(repetition_penalty=penalty))
     expected = RepetitionPenaltyLogitsProcessor(penalty)(outputs, logits.clone())
     assert torch.allclose(changed, expected, atol=1e-12)
     assert not torch.equal(changed, logits)
@@ -72,7 +72,7 @@ def test_repetition_penalty(penalty: float, length: int) -> None:
 @pytest.mark.parametrize("length", [0, 2, 3, 4])
 def test_least_length(length: int) -> None:
     logits, outputs = random_case(length)
-    changed, total = apply(logits, outputs.tolist(), Search(min_length=3))
+    changed, total = apply(logits, outputs.tolist(), DecodingOptions(min_length=3))
     expected = MinLengthLogitsProcessor(3, END)(outputs, logits.clone())
     assert torch.equal(changed, expected)
     assert bool((changed[:, END] == -INF).all()) == (length < 3)
@@ -82,7 +82,7 @@ def test_least_length(length: int) -> None:
 def test_rows_of_other_lengths_do_not_matter() -> None:
     logits = random_case(1)[0][:4]
     outputs = [[3, 4, 3], [], [5], [6, 3, 6, 3, 6, 3]]  # the fill-up id 3 must not count
-    search = Search(no_repeat_ngram=2, repetition_penalty=1.5, min_length=2)
+    search = DecodingOptions(no_repeat_ngram=2, repetition_penalty=1.5, min_length=2)
     together, totals = apply(logits, outputs, search)
     for row, output in enumerate(outputs):
         alone, total = apply(logits[row : row + 1], [output], search)
@@ -107,13 +107,13 @@ def log_p(changed: Tensor, total: Tensor) -> list[float]:
 
 def test_options_share_out_what_they_forbid() -> None:
     """p = 0.1, 0.2, 0.4 of 0.7 without the end; 3 is there already: 0.4 × … as log 0.4 × 2."""
-    assert log_p(*apply(LOGITS, [[]], Search(min_length=1))) == pytest.approx(
+    assert log_p(*apply(LOGITS, [[]], DecodingOptions(min_length=1))) == pytest.approx(
         [1 / 7, 2 / 7, 0, 4 / 7]
     )
-    assert log_p(*apply(LOGITS, [[3]], Search(repetition_penalty=2))) == pytest.approx(
+    assert log_p(*apply(LOGITS, [[3]], DecodingOptions(repetition_penalty=2))) == pytest.approx(
         [0.1 / 0.76, 0.2 / 0.76, 0.3 / 0.76, 0.16 / 0.76]
     )
-    assert log_p(*apply(LOGITS, [[3]], Search(no_repeat_ngram=1))) == pytest.approx(
+    assert log_p(*apply(LOGITS, [[3]], DecodingOptions(no_repeat_ngram=1))) == pytest.approx(
         [0.1 / 0.6, 0.2 / 0.6, 0.3 / 0.6, 0]
     )
 
@@ -134,7 +134,7 @@ def test_what_a_rule_forces_is_certain() -> None:
 def test_a_prefix_has_its_own_probability_whatever_else_is_asked() -> None:
     assert log_p(*apply(LOGITS, [[3]], prefix=[1])) == pytest.approx([0, 0.2, 0, 0])
     assert log_p(*apply(LOGITS, [[3]], prefix=[NO_PREFIX])) == pytest.approx([0.1, 0.2, 0.3, 0.4])
-    search = Search(no_repeat_ngram=1, repetition_penalty=3, min_length=5)
+    search = DecodingOptions(no_repeat_ngram=1, repetition_penalty=3, min_length=5)
     rules = Rules(never=(3,), first=1)
     assert log_p(*apply(LOGITS, [[3]], search, rules, prefix=[3])) == pytest.approx([0, 0, 0, 0.4])
     two = LOGITS.repeat(2, 1)
@@ -145,7 +145,7 @@ def test_a_prefix_has_its_own_probability_whatever_else_is_asked() -> None:
 
 
 def test_when_all_is_forbidden_the_end_is_certain() -> None:
-    search = Search(no_repeat_ngram=1, min_length=9)
+    search = DecodingOptions(no_repeat_ngram=1, min_length=9)
     assert log_p(*apply(LOGITS, [[0, 1, 3]], search)) == pytest.approx([0, 0, 1, 0])
     never = Rules(never=(0, 1))
     assert log_p(*apply(LOGITS, [[3]], search, never)) == pytest.approx([0, 0, 1, 0])

@@ -16,7 +16,7 @@ from regard.checksums import NAME as CHECKSUMS
 from regard.decode.engine import Frame, Layout, Row
 from regard.decode.engines.ctranslate2 import CTranslate2Engine
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import Hypothesis, Search
+from regard.decode.hypothesis import DecodingOptions, Hypothesis
 from regard.decode.rules import NO_RULES, Rules
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.model.spec import Spec
@@ -33,21 +33,21 @@ SHAPES: dict[str, dict[str, Any]] = {
     "relative": {"positions": "relative", "relative_buckets": 8, "relative_distance": 16},
 }
 SEARCHES = [
-    Search(beam=1),
-    Search(beam=1, max_length=5),
-    Search(beam=1, alpha=1.0, length_norm="paper", stop="exact", max_length=9),
-    Search(beam=1, min_length=100),  # more than the limit of a short sentence
-    Search(beam=4),
-    Search(beam=4, alpha=0.0, n_best=4),
-    Search(beam=5, alpha=-1.0, n_best=5, max_length=12),
-    Search(beam=3, n_best=3, max_length=6),
-    Search(beam=4, n_best=2, min_length=5, max_length=9),
-    Search(beam=12, n_best=5, max_length=7),  # 2 · 12 are more than the vocabulary
-    Search(beam=4, n_best=2, max_length=1),
-    Search(beam=1, no_repeat_ngram=3, max_length=15),
-    Search(beam=2, no_repeat_ngram=2, max_length=15),
-    Search(beam=3, repetition_penalty=1.5, n_best=3, max_length=15),
-    Search(beam=1, repetition_penalty=0.7, max_length=15),
+    DecodingOptions(beam=1),
+    DecodingOptions(beam=1, max_length=5),
+    DecodingOptions(beam=1, alpha=1.0, length_norm="paper", stop="exact", max_length=9),
+    DecodingOptions(beam=1, min_length=100),  # more than the limit of a short sentence
+    DecodingOptions(beam=4),
+    DecodingOptions(beam=4, alpha=0.0, n_best=4),
+    DecodingOptions(beam=5, alpha=-1.0, n_best=5, max_length=12),
+    DecodingOptions(beam=3, n_best=3, max_length=6),
+    DecodingOptions(beam=4, n_best=2, min_length=5, max_length=9),
+    DecodingOptions(beam=12, n_best=5, max_length=7),  # 2 · 12 are more than the vocabulary
+    DecodingOptions(beam=4, n_best=2, max_length=1),
+    DecodingOptions(beam=1, no_repeat_ngram=3, max_length=15),
+    DecodingOptions(beam=2, no_repeat_ngram=2, max_length=15),
+    DecodingOptions(beam=3, repetition_penalty=1.5, n_best=3, max_length=15),
+    DecodingOptions(beam=1, repetition_penalty=0.7, max_length=15),
 ]
 
 
@@ -81,7 +81,7 @@ def some_sources(seed: int, count: int = 8) -> list[list[int]]:
 
 
 def next_log_p(
-    model: Transformer, source: Row, outputs: Sequence[Row], search: Search
+    model: Transformer, source: Row, outputs: Sequence[Row], search: DecodingOptions
 ) -> list[list[float]]:
     """By a full pass for outputs of one length; what the options change, token by token."""
     with torch.no_grad(), unchecked():
@@ -101,7 +101,7 @@ def next_log_p(
 
 
 def written_out(
-    model: Transformer, source: Row, search: Search, must_end: bool = False
+    model: Transformer, source: Row, search: DecodingOptions, must_end: bool = False
 ) -> list[Hypothesis]:
     """The search as decode/beam.py describes it: power norm, first-k, without cache and batch."""
     limit, k = search.limit(len(source), model.spec.position_limit), search.beam
@@ -161,7 +161,7 @@ def test_sentences_reach_their_own_limits(tmp_path: Path) -> None:
     model = make(0, end=-50.0)
     sources = some_sources(1)
     for beam in (1, 3):
-        found = opened(model, tmp_path / "m").submit(sources, Search(beam=beam))()
+        found = opened(model, tmp_path / "m").submit(sources, DecodingOptions(beam=beam))()
         assert [len(best[0].ids) for best in found] == [len(s) + 50 for s in sources]
         assert not any(best[0].finished for best in found)
 
@@ -169,7 +169,7 @@ def test_sentences_reach_their_own_limits(tmp_path: Path) -> None:
 @pytest.mark.parametrize("beam", [1, 4])
 def test_torch_finds_the_same(beam: int, tmp_path: Path) -> None:
     model, sources = make(3), some_sources(3, count=40)
-    search = Search(beam=beam, n_best=beam)
+    search = DecodingOptions(beam=beam, n_best=beam)
     other = TorchEngine(model, FRAME)
     expected = other.submit(sources, search)()
     other.close()
@@ -183,7 +183,7 @@ def test_prefixes(tmp_path: Path) -> None:
     """Each output begins with its own prefix, whose log p counts."""
     model, sources = make(4, end=0.5), some_sources(4)
     prefixes = [[], [5], [6, 7], [9, 9, 9], [], [4], [21, 3], [8]]
-    search = Search(beam=1, max_length=10)
+    search = DecodingOptions(beam=1, max_length=10)
     found = opened(model, tmp_path / "m").submit(sources, search, prefixes)()
     for source, prefix, (got,) in zip(sources, prefixes, found, strict=True):
         ids, total = list[int](), 0.0
@@ -202,17 +202,17 @@ def test_prefixes(tmp_path: Path) -> None:
 
 def test_rules_of_the_model(tmp_path: Path) -> None:
     model, sources = make(5, end=0.0), some_sources(5)
-    plain = opened(model, tmp_path / "a").submit(sources, Search(beam=1))()
+    plain = opened(model, tmp_path / "a").submit(sources, DecodingOptions(beam=1))()
     common = max(range(4, V), key=[i for h in plain for i in h[0].ids].count)
     for folder in ("a", "b"):  # a: written without the rule
         engine = opened(model, tmp_path / folder, Rules(never=(common,), first=7))
-        found = engine.submit(sources, Search(beam=1))()
+        found = engine.submit(sources, DecodingOptions(beam=1))()
         assert all(h[0].ids[0] == 7 and common not in h[0].ids for h in found)
 
 
 def test_neighbours_and_layouts_change_nothing(tmp_path: Path) -> None:
     model, sources = make(6), some_sources(6, count=17)
-    search = Search(beam=3, n_best=3)
+    search = DecodingOptions(beam=3, n_best=3)
     together = opened(model, tmp_path / "m").submit(sources, search)()
     for layout in (Layout(batch=1), Layout(batch=64), Layout(workers=3, batch=2)):
         engine = opened(model, tmp_path / "m", layout=layout)
@@ -224,9 +224,9 @@ def test_neighbours_and_layouts_change_nothing(tmp_path: Path) -> None:
 def test_several_submissions_at_once(tmp_path: Path) -> None:
     engine = opened(make(7), tmp_path / "m")
     many = [some_sources(n) for n in range(12)]
-    waiting = [engine.submit(sources, Search(beam=2)) for sources in many]
+    waiting = [engine.submit(sources, DecodingOptions(beam=2)) for sources in many]
     assert [pending() for pending in waiting] == [
-        engine.submit(sources, Search(beam=2))() for sources in many
+        engine.submit(sources, DecodingOptions(beam=2))() for sources in many
     ]
     assert waiting[0]() == waiting[0]()
 
@@ -237,7 +237,7 @@ def test_score_is_log_p_of_each_token(tmp_path: Path) -> None:
     got = opened(model, tmp_path / "m").score(sources, targets)
     for source, target, log_ps in zip(sources, targets, got, strict=True):
         expected = [
-            next_log_p(model, source, [target[:n]], Search())[0][token]
+            next_log_p(model, source, [target[:n]], DecodingOptions())[0][token]
             for n, token in enumerate([*target, END])
         ]
         assert log_ps == pytest.approx(expected, abs=1e-4)
@@ -246,17 +246,17 @@ def test_score_is_log_p_of_each_token(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("search", "prefixed", "words"),
     [
-        (Search(), False, None),
-        (Search(beam=1, length_norm="paper", stop="likely"), True, None),
-        (Search(length_norm="paper"), False, 'length_norm "paper" with a beam'),
-        (Search(stop="exact"), False, 'stop "exact" with a beam'),
-        (Search(coverage=0.2), False, "a coverage penalty"),
-        (Search(beam=1, temperature=1.0), False, "sampling"),
-        (Search(), True, "a forced beginning with a beam"),
+        (DecodingOptions(), False, None),
+        (DecodingOptions(beam=1, length_norm="paper", stop="likely"), True, None),
+        (DecodingOptions(length_norm="paper"), False, 'length_norm "paper" with a beam'),
+        (DecodingOptions(stop="exact"), False, 'stop "exact" with a beam'),
+        (DecodingOptions(coverage=0.2), False, "a coverage penalty"),
+        (DecodingOptions(beam=1, temperature=1.0), False, "sampling"),
+        (DecodingOptions(), True, "a forced beginning with a beam"),
     ],
 )
 def test_what_is_not_offered_is_refused(
-    search: Search, prefixed: bool, words: str | None, tmp_path: Path
+    search: DecodingOptions, prefixed: bool, words: str | None, tmp_path: Path
 ) -> None:
     engine = opened(make(0), tmp_path / "m")
     refusal = engine.refusal(search, prefixed)
@@ -272,30 +272,32 @@ def test_nothing_is_cut_in_silence(tmp_path: Path) -> None:
     model = make(0, positions="learned", max_length=20)
     engine = opened(model, tmp_path / "m")
     with pytest.raises(DataError, match="source 2: 21 tokens, this model holds 20; divide"):
-        engine.submit([[5, END], [*[5] * 20, END]], Search())
+        engine.submit([[5, END], [*[5] * 20, END]], DecodingOptions())
     with pytest.raises(DataError, match="target 1: 21 tokens"):
         engine.score([[5, END]], [[5] * 20])
     with pytest.raises(DataError, match="prefix: 3 tokens, the output may have 3"):
-        engine.submit([[5, END]], Search(beam=1, max_length=3), [[5, 5, 5]])
+        engine.submit([[5, END]], DecodingOptions(beam=1, max_length=3), [[5, 5, 5]])
     # the library's own limit is 1024 tokens, after which it drops the rest
     paper = make(0)
     engine = opened(paper, tmp_path / "p", positions=1500)
-    long, search = [*[5, 6, 7] * 450, END], Search(beam=1, max_length=4)
+    long, search = [*[5, 6, 7] * 450, END], DecodingOptions(beam=1, max_length=4)
     assert_same(engine.submit([long], search)()[0], written_out(paper, long, search))
     with pytest.raises(DataError, match="1501 tokens, this model holds 1500"):
         engine.submit([[5] * 1500 + [END]], search)
 
 
 def test_a_source_without_words(tmp_path: Path) -> None:
-    (found,) = opened(make(0), tmp_path / "m").submit([[END]], Search(n_best=2))()
+    (found,) = opened(make(0), tmp_path / "m").submit([[END]], DecodingOptions(n_best=2))()
     assert [(h.ids, h.finished) for h in found] == [((), True)]
 
 
 @pytest.mark.needs("int8")
 def test_precisions(tmp_path: Path) -> None:
     model, sources = make(9), some_sources(9, count=30)
-    expected = opened(model, tmp_path / "m").submit(sources, Search(beam=1))()
-    got = opened(model, tmp_path / "m", layout=Layout("int8")).submit(sources, Search(beam=1))()
+    expected = opened(model, tmp_path / "m").submit(sources, DecodingOptions(beam=1))()
+    got = opened(model, tmp_path / "m", layout=Layout("int8")).submit(
+        sources, DecodingOptions(beam=1)
+    )()
     assert sum(a[0].ids == b[0].ids for a, b in zip(got, expected, strict=True)) > 15
     assert got != expected
     with pytest.raises(MisuseError, match="precision: got fp7; ctranslate2 offers fp32"):

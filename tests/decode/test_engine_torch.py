@@ -11,7 +11,7 @@ import decode.plain as plain
 from decode.searching import END, FRAME, KINDS, make, search_with, sentences
 from regard.decode.engine import Engine, Layout
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import Hypothesis, Search
+from regard.decode.hypothesis import DecodingOptions, Hypothesis
 from regard.decode.rules import NO_RULES, Rules
 from regard.decode.slots import PLACES
 from regard.errors import MisuseError
@@ -19,9 +19,9 @@ from regard.model.transformer import Transformer
 
 Found = list[list[Hypothesis]]
 SEARCHES = {
-    1: Search(beam=1, max_length=8),
-    3: Search(beam=3, n_best=3, max_length=8),
-    4: Search(beam=4, n_best=2, max_length=8, stop="exact", length_norm="paper"),
+    1: DecodingOptions(beam=1, max_length=8),
+    3: DecodingOptions(beam=3, n_best=3, max_length=8),
+    4: DecodingOptions(beam=4, n_best=2, max_length=8, stop="exact", length_norm="paper"),
 }
 LAYOUTS = [Layout(workers=w, batch=b) for w in (1, 2) for b in (1, 3, 7, 64)]
 
@@ -77,19 +77,19 @@ def test_in_every_layout_and_order(kind: str) -> None:
 
 
 OPTIONS = {
-    "least": Search(beam=3, min_length=5, max_length=9),
-    "least, greedy": Search(beam=1, min_length=5, max_length=9),
-    "no pair twice": Search(beam=3, no_repeat_ngram=2, max_length=7, n_best=2),
-    "no token twice": Search(beam=1, no_repeat_ngram=1, max_length=7),
-    "penalty": Search(beam=1, repetition_penalty=1.7, max_length=7),
-    "reward": Search(beam=2, repetition_penalty=0.8, max_length=7),
-    "coverage": Search(beam=4, coverage=0.3, n_best=4, max_length=8),
-    "coverage, exact": Search(beam=3, coverage=0.3, n_best=2, max_length=8, stop="exact"),
-    "coverage, greedy": Search(beam=1, coverage=0.5, max_length=8),
-    "likely": Search(beam=3, stop="likely", n_best=3, max_length=7, alpha=1.0),
-    "exact": Search(beam=3, stop="exact", n_best=2, max_length=7, alpha=1.2),
-    "no norm": Search(beam=3, stop="exact", alpha=0, max_length=7),
-    "all": Search(
+    "least": DecodingOptions(beam=3, min_length=5, max_length=9),
+    "least, greedy": DecodingOptions(beam=1, min_length=5, max_length=9),
+    "no pair twice": DecodingOptions(beam=3, no_repeat_ngram=2, max_length=7, n_best=2),
+    "no token twice": DecodingOptions(beam=1, no_repeat_ngram=1, max_length=7),
+    "penalty": DecodingOptions(beam=1, repetition_penalty=1.7, max_length=7),
+    "reward": DecodingOptions(beam=2, repetition_penalty=0.8, max_length=7),
+    "coverage": DecodingOptions(beam=4, coverage=0.3, n_best=4, max_length=8),
+    "coverage, exact": DecodingOptions(beam=3, coverage=0.3, n_best=2, max_length=8, stop="exact"),
+    "coverage, greedy": DecodingOptions(beam=1, coverage=0.5, max_length=8),
+    "likely": DecodingOptions(beam=3, stop="likely", n_best=3, max_length=7, alpha=1.0),
+    "exact": DecodingOptions(beam=3, stop="exact", n_best=2, max_length=7, alpha=1.2),
+    "no norm": DecodingOptions(beam=3, stop="exact", alpha=0, max_length=7),
+    "all": DecodingOptions(
         beam=3,
         min_length=3,
         no_repeat_ngram=2,
@@ -121,7 +121,7 @@ RULES = {
 @pytest.mark.parametrize("beam", [1, 3])
 @pytest.mark.parametrize("rule", RULES)
 def test_rules(rule: str, beam: int) -> None:
-    search = Search(beam=beam, n_best=beam, max_length=6)
+    search = DecodingOptions(beam=beam, n_best=beam, max_length=6)
     for kind, batch in (("pre", 64), ("post", 6)):  # 64 tokens, and 71: not a whole block
         model, rows, sources = case(kind)
         wanted = [plain.search(source, search, RULES[rule]) for source in sources]
@@ -134,7 +134,7 @@ def test_rules(rule: str, beam: int) -> None:
 @pytest.mark.parametrize("beam", [1, 3])
 def test_prefixes(beam: int) -> None:
     """Of mixed lengths, and one that options and rules would not have let through."""
-    search = Search(beam=beam, n_best=beam, max_length=7, no_repeat_ngram=1)
+    search = DecodingOptions(beam=beam, n_best=beam, max_length=7, no_repeat_ngram=1)
     rules = Rules(never=(8,), first=20)
     prefixes = [(5, 6), (), (7,), (8, 8, 8), (9, 4, 5, 6), ()]
     for kind, batch in (("post", 64), ("t5", 6)):
@@ -152,7 +152,7 @@ def test_prefixes(beam: int) -> None:
 @pytest.mark.parametrize("beam", [1, 2])
 def test_when_every_token_is_used_up_only_the_end_is_left(beam: int) -> None:
     model = make("post", vocabulary=8)
-    search = Search(beam=beam, no_repeat_ngram=1, min_length=20, max_length=30)
+    search = DecodingOptions(beam=beam, no_repeat_ngram=1, min_length=20, max_length=30)
     rows = sentences(2, 8)
     wanted = [plain.search(plain.Source(model, tuple(row)), search) for row in rows]
     found = search_with(model, rows, search)
@@ -165,7 +165,7 @@ def test_outputs_longer_than_the_cache(kind: str, beam: int) -> None:
     """The third begins when the others are done: it must not see what they left."""
     model = make(kind, decoder_layers=1, encoder_layers=1)
     rows = [[5, 9, 7, END], [30, END], [11, 12, END]]
-    search, rules = Search(beam=beam, max_length=PLACES + 3), Rules(never=(END,))
+    search, rules = DecodingOptions(beam=beam, max_length=PLACES + 3), Rules(never=(END,))
     found = search_with(model, rows, search, rules, Layout(batch=2 * beam))
     assert [len(h[0].ids) for h in found] == [PLACES + 3] * 3
     wanted = [plain.search(plain.Source(model, tuple(row)), search, rules) for row in rows]
@@ -184,7 +184,7 @@ def test_a_queue_much_longer_than_the_batch() -> None:
 def test_batch_invariance_in_single_precision(kind: str, beam: int) -> None:
     """Alone, by 8, all at once, in any order: same tokens, same score per token to 1e-5."""
     model = make(kind).float()
-    rows, search = sentences(40, model.spec.vocabulary), Search(beam=beam, max_length=10)
+    rows, search = sentences(40, model.spec.vocabulary), DecodingOptions(beam=beam, max_length=10)
     alone = search_with(model, rows, search, layout=Layout(batch=1))
     order = list(range(40))
     for batch in (8, 64):
@@ -205,7 +205,7 @@ def test_half_precision_mostly_agrees(kind: str) -> None:
     """On the first token: where one differs, all that follow may. Random models are often torn."""
     model = make(kind).float()
     rows = sentences(40, model.spec.vocabulary)
-    search = Search(beam=1, max_length=1)
+    search = DecodingOptions(beam=1, max_length=1)
     full = search_with(model, rows, search)
     half = search_with(model, rows, search, layout=Layout("bf16"))
     same = sum(a[0].ids == b[0].ids for a, b in zip(full, half, strict=True))
@@ -217,7 +217,7 @@ def test_half_precision_mostly_agrees(kind: str) -> None:
 def test_it_is_an_engine_that_refuses_nothing_but_unknown_precisions() -> None:
     engine = TorchEngine(make(), FRAME)
     assert isinstance(engine, Engine)
-    assert engine.refusal(Search(coverage=0.1, stop="exact"), prefixed=True) is None
+    assert engine.refusal(DecodingOptions(coverage=0.1, stop="exact"), prefixed=True) is None
     engine.close()
     with pytest.raises(MisuseError, match="precision: got int8; the torch engine offers fp32"):
         TorchEngine(make(), FRAME, layout=Layout("int8"))
@@ -226,7 +226,7 @@ def test_it_is_an_engine_that_refuses_nothing_but_unknown_precisions() -> None:
 @pytest.mark.parametrize("beam", [1, 3])
 def test_an_error_in_a_worker_reaches_the_caller(beam: int) -> None:
     engine = TorchEngine(make(), FRAME, layout=Layout(workers=2, batch=4))
-    search, good = Search(beam=beam, max_length=4), [[3, 4, END]] * 20
+    search, good = DecodingOptions(beam=beam, max_length=4), [[3, 4, END]] * 20
     pending = engine.submit([*good, [10_000, END]], search)
     with pytest.raises(IndexError):
         pending()
@@ -237,14 +237,18 @@ def test_an_error_in_a_worker_reaches_the_caller(beam: int) -> None:
 def test_close_ends_the_threads() -> None:
     before = set(threading.enumerate())
     engine = TorchEngine(make(), FRAME, layout=Layout(workers=2, batch=1))
-    engine.submit(sentences(8, 71), Search(max_length=3))()
+    engine.submit(sentences(8, 71), DecodingOptions(max_length=3))()
     assert len(set(threading.enumerate()) - before) == 2
     engine.close()
     assert set(threading.enumerate()) <= before
 
 
 def test_a_job_of_no_sentences() -> None:
-    for search in (Search(), Search(beam=1), Search(beam=1, temperature=1.0, n_best=3)):
+    for search in (
+        DecodingOptions(),
+        DecodingOptions(beam=1),
+        DecodingOptions(beam=1, temperature=1.0, n_best=3),
+    ):
         assert search_with(make(), [], search) == []
 
 
@@ -260,7 +264,7 @@ def test_jobs_wait_for_each_other_in_order() -> None:
 @pytest.mark.parametrize("beam", [1, 3])
 def test_one_token_is_the_least(beam: int) -> None:
     model, rows, sources = case("pre")
-    search = Search(beam=beam, max_length=1)
+    search = DecodingOptions(beam=beam, max_length=1)
     found = search_with(model, rows, search)
     assert_same(found, [plain.search(source, search) for source in sources])
     assert all(len(h[0].ids) + h[0].finished == 1 for h in found)
@@ -269,5 +273,7 @@ def test_one_token_is_the_least(beam: int) -> None:
 @pytest.mark.parametrize("beam", [1, 2])
 def test_a_table_of_positions_limits_the_output(beam: int) -> None:
     model = make("grouped")  # 40 positions
-    found = search_with(model, [[5, END], [6] * 39 + [END]], Search(beam=beam), Rules((END,)))
+    found = search_with(
+        model, [[5, END], [6] * 39 + [END]], DecodingOptions(beam=beam), Rules((END,))
+    )
     assert [len(h[0].ids) for h in found] == [40, 40]

@@ -12,10 +12,10 @@ from transformers import TopKLogitsWarper, TopPLogitsWarper
 from decode.plain import unchecked
 from decode.searching import END, START, make, search_with, sentences
 from regard.decode.engine import Layout
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.decode.sample import Sampling, drawn, narrowed, numbers
 
-DRAW = Search(beam=1, temperature=1.0, seed=7, max_length=8)
+DRAW = DecodingOptions(beam=1, temperature=1.0, seed=7, max_length=8)
 
 
 def log_p(rows: int = 6, size: int = 128) -> Tensor:
@@ -28,7 +28,7 @@ def log_p(rows: int = 6, size: int = 128) -> Tensor:
 def test_top_k_keeps_what_transformers_keeps(k: int, temperature: float) -> None:
     given = log_p()
     expected = TopKLogitsWarper(min(k, 128))(None, given / temperature)
-    found = narrowed(given, Search(beam=1, temperature=temperature, top_k=k))
+    found = narrowed(given, DecodingOptions(beam=1, temperature=temperature, top_k=k))
     assert torch.allclose(found.exp(), expected.softmax(dim=-1), atol=1e-12)
 
 
@@ -55,7 +55,7 @@ def test_a_number_between_0_and_1_says_which_token() -> None:
 
 def test_the_value_is_that_of_the_model_not_of_the_narrowed_choice() -> None:
     p = torch.tensor([[0.2, 0.5, 0.3]], dtype=torch.float64)
-    search = Search(beam=1, temperature=0.3, top_k=1)
+    search = DecodingOptions(beam=1, temperature=0.3, top_k=1)
     values, tokens = drawn(p.log(), search, torch.tensor([0.99], dtype=torch.float64))
     assert tokens.tolist() == [1] and values.exp().tolist() == pytest.approx([0.5])
 
@@ -72,7 +72,7 @@ def test_the_numbers_of_a_draw() -> None:
 def test_a_seed_repeats_and_another_differs() -> None:
     model = make("pre")
     rows = sentences(12, 64)
-    anyhow = Search(beam=1, temperature=1.0, max_length=8)
+    anyhow = DecodingOptions(beam=1, temperature=1.0, max_length=8)
     with unchecked():
         one, again = (search_with(model, rows, DRAW) for _ in range(2))
         other = search_with(model, rows, replace(DRAW, seed=8))
@@ -93,7 +93,7 @@ def test_neighbours_order_and_number_of_draws_do_not_matter(batch: int) -> None:
     with unchecked():
         found = search_with(model, [rows[i] for i in order], DRAW, layout=layout)
     assert [h[0].ids for h in found] == [plain[i][0].ids for i in order]
-    search = Search(beam=1, temperature=1.0, seed=7, max_length=8, n_best=3)
+    search = DecodingOptions(beam=1, temperature=1.0, seed=7, max_length=8, n_best=3)
     with unchecked():
         many = search_with(model, rows, search, layout=layout)
     for one, several in zip(plain, many, strict=True):
@@ -102,7 +102,7 @@ def test_neighbours_order_and_number_of_draws_do_not_matter(batch: int) -> None:
 
 def test_several_draws_are_distinct_and_sorted() -> None:
     model = make("pre")
-    search = Search(beam=1, temperature=1.0, seed=1, max_length=3, n_best=20)
+    search = DecodingOptions(beam=1, temperature=1.0, seed=1, max_length=3, n_best=20)
     found = search_with(model, sentences(6, 64), search)
     assert any(len(hypotheses) < 20 for hypotheses in found)  # some outputs were drawn twice
     for hypotheses in found:
@@ -118,10 +118,12 @@ def test_tokens_are_drawn_as_often_as_p_says(narrow: dict[str, float]) -> None:
     with torch.no_grad():
         logits = model(torch.tensor([source]), torch.tensor([[START]]))[0, -1:]
     settings = {"beam": 1, "temperature": 1.0, "seed": 0, "max_length": 1, **narrow}
-    p = narrowed(logits.log_softmax(dim=-1), Search(**settings)).exp()[0].numpy()
+    p = narrowed(logits.log_softmax(dim=-1), DecodingOptions(**settings)).exp()[0].numpy()
     points = [numbers(source, 0, 1, seed)[0] for seed in range(count)]
     uniform = torch.tensor(points, dtype=torch.float64)
-    _, tokens = drawn(logits.log_softmax(dim=-1).expand(count, -1), Search(**settings), uniform)
+    _, tokens = drawn(
+        logits.log_softmax(dim=-1).expand(count, -1), DecodingOptions(**settings), uniform
+    )
     seen = np.bincount(tokens.numpy(), minlength=len(p))
     assert seen[p == 0].sum() == 0
     often = p * count >= 5
@@ -132,6 +134,9 @@ def test_tokens_are_drawn_as_often_as_p_says(narrow: dict[str, float]) -> None:
     assert freedom >= 2
     limit = freedom * (1 - 2 / (9 * freedom) + 3.09 * (2 / (9 * freedom)) ** 0.5) ** 3
     assert ((seen - wanted) ** 2 / wanted).sum() < limit
-    found = [search_with(model, [source], Search(**{**settings, "seed": s}))[0][0] for s in (0, 1)]
+    found = [
+        search_with(model, [source], DecodingOptions(**{**settings, "seed": s}))[0][0]
+        for s in (0, 1)
+    ]
     firsts = [END if h.finished else h.ids[0] for h in found]
     assert firsts == tokens[:2].tolist()  # the engine draws with these numbers

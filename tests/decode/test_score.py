@@ -9,7 +9,7 @@ from decode.plain import unchecked
 from decode.searching import END, FRAME, KINDS, START, make, search_with, sentences
 from regard.decode import score
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.decode.score import score_pairs
 from regard.model.transformer import Transformer
 
@@ -43,7 +43,7 @@ def test_batches_of_mixed_lengths(kind: str, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_search_and_the_score_of_its_output_agree(kind: str, beam: int) -> None:
     model = make(kind)
     rows = sentences(12, model.spec.vocabulary)
-    found = search_with(model, rows, Search(beam=beam, n_best=beam, max_length=10))
+    found = search_with(model, rows, DecodingOptions(beam=beam, n_best=beam, max_length=10))
     pairs = [
         (row, hypothesis)
         for row, hypotheses in zip(rows, found, strict=True)

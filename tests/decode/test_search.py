@@ -16,7 +16,7 @@ from decode.searching import END as EOS
 from decode.searching import START as BOS
 from decode.searching import make, search_rows, search_with, sentences
 from regard.decode.engine import Layout
-from regard.decode.hypothesis import LENGTH_NORMS, Hypothesis, Search
+from regard.decode.hypothesis import LENGTH_NORMS, DecodingOptions, Hypothesis
 from regard.errors import ConfigError
 from regard.model.transformer import Transformer
 
@@ -44,7 +44,9 @@ def log_p(model: Transformer, row: int, ids: tuple[int, ...]) -> float:
     return log_ps(model, row, [ids])[0]
 
 
-def brute_force(model: Transformer, row: int, search: Search, longest: int) -> list[Hypothesis]:
+def brute_force(
+    model: Transformer, row: int, search: DecodingOptions, longest: int
+) -> list[Hypothesis]:
     """Every output of up to `longest` tokens before the end, best first."""
     tokens = [t for t in range(V) if t != EOS]
     found = []
@@ -59,7 +61,7 @@ def brute_force(model: Transformer, row: int, search: Search, longest: int) -> l
 @pytest.mark.parametrize("stop", ["exact", "first-k", "likely"])
 def test_a_wide_beam_finds_what_brute_force_finds(norm: str, stop: str) -> None:
     model, longest = tiny(), 3
-    search = Search(
+    search = DecodingOptions(
         beam=250, alpha=0.6, length_norm=norm, stop=stop, max_length=longest + 1, n_best=5
     )
     row = {"exact": 0, "first-k": 1, "likely": 2}[stop]
@@ -87,7 +89,7 @@ def full_greedy(model: Transformer, row: int, limit: int) -> tuple[int, ...]:
 @pytest.mark.parametrize("seed", range(6))
 def test_greedy_equals_full_decoding(seed: int) -> None:
     model = tiny(seed)
-    found = search_rows(model, SOURCE, REAL, BOS, EOS, Search(beam=1, max_length=12))
+    found = search_rows(model, SOURCE, REAL, BOS, EOS, DecodingOptions(beam=1, max_length=12))
     for row in range(3):
         best = found[row][0]
         assert best.ids == full_greedy(model, row, 12)
@@ -101,8 +103,8 @@ def test_greedy_equals_full_decoding(seed: int) -> None:
 def test_a_beam_of_one_is_greedy(seed: int) -> None:
     """A coverage penalty so small that it changes no score makes a beam search of it."""
     model, rows = make("pre", seed), sentences(12, 64)
-    found = search_with(model, rows, Search(beam=1, max_length=12))
-    beams = search_with(model, rows, Search(beam=1, max_length=12, coverage=1e-300))
+    found = search_with(model, rows, DecodingOptions(beam=1, max_length=12))
+    beams = search_with(model, rows, DecodingOptions(beam=1, max_length=12, coverage=1e-300))
     for one, two in zip(found, beams, strict=True):
         assert one[0].ids == two[0].ids and one[0].finished == two[0].finished
         assert one[0].score == pytest.approx(two[0].score, abs=1e-9)
@@ -111,7 +113,7 @@ def test_a_beam_of_one_is_greedy(seed: int) -> None:
 @pytest.mark.parametrize("beam", [1, 2, 3, 5])
 def test_one_sentence_alone_gives_what_the_batch_gives(beam: int) -> None:
     model = tiny(3)
-    search = Search(beam=beam, n_best=min(2, beam), max_length=10)
+    search = DecodingOptions(beam=beam, n_best=min(2, beam), max_length=10)
     together = search_rows(model, SOURCE, REAL, BOS, EOS, search)
     for row in range(3):
         length = int(REAL[row].sum())
@@ -122,7 +124,9 @@ def test_one_sentence_alone_gives_what_the_batch_gives(beam: int) -> None:
 
 def test_scores_are_those_of_the_ids() -> None:
     model = tiny(3)
-    found = search_rows(model, SOURCE, REAL, BOS, EOS, Search(beam=3, n_best=3, max_length=9))
+    found = search_rows(
+        model, SOURCE, REAL, BOS, EOS, DecodingOptions(beam=3, n_best=3, max_length=9)
+    )
     assert any(h.finished for hypotheses in found for h in hypotheses)
     for row, hypotheses in enumerate(found):
         for h in (h for h in hypotheses if h.finished):
@@ -132,7 +136,7 @@ def test_scores_are_those_of_the_ids() -> None:
 @pytest.mark.parametrize("beam", [1, 3])
 def test_cut_off_outputs_are_marked(beam: int) -> None:
     never = V + 1  # an end token that no model can choose
-    found = search_rows(tiny(2), SOURCE, REAL, BOS, never, Search(beam=beam, max_length=4))
+    found = search_rows(tiny(2), SOURCE, REAL, BOS, never, DecodingOptions(beam=beam, max_length=4))
     assert not found[0][0].finished and len(found[0][0].ids) == 4
 
 
@@ -150,7 +154,7 @@ def test_whatever_is_asked_lists_are_sorted_and_distinct_and_limits_hold(
 ) -> None:
     model = make("pre", seed % 3)
     least = min(least, limit - 1)
-    search = Search(beam=beam, n_best=beam, max_length=limit, min_length=least, stop=stop)
+    search = DecodingOptions(beam=beam, n_best=beam, max_length=limit, min_length=least, stop=stop)
     rows = sentences(5, 64, seed=seed)
     with unchecked():
         found = search_with(model, rows, search, layout=Layout(batch=batch))
@@ -173,7 +177,9 @@ def test_a_beam_scores_no_worse_than_greedy_on_the_mean(kind: str) -> None:
     means = []
     for beam in (1, 4):
         with unchecked():
-            found = search_with(model, rows, Search(beam=beam, max_length=12, stop="exact"))
+            found = search_with(
+                model, rows, DecodingOptions(beam=beam, max_length=12, stop="exact")
+            )
         means.append(sum(h[0].score for h in found) / len(rows))
     assert means[0] < means[1]
 
@@ -181,13 +187,15 @@ def test_a_beam_scores_no_worse_than_greedy_on_the_mean(kind: str) -> None:
 def test_length_norms_by_hand() -> None:
     assert LENGTH_NORMS["paper"](7, 0.6) == pytest.approx(2**0.6)
     assert LENGTH_NORMS["power"](9, 0.5) == pytest.approx(3)
-    assert Search(length_norm="power", alpha=1).score(-6.0, 3) == -2
-    assert math.isclose(Search(alpha=0).score(-6.0, 3), -6)
+    assert DecodingOptions(length_norm="power", alpha=1).score(-6.0, 3) == -2
+    assert math.isclose(DecodingOptions(alpha=0).score(-6.0, 3), -6)
 
 
 def test_limits_by_hand() -> None:
-    assert Search().limit(10) == 60 and Search(max_length=5).limit(10) == 5
-    assert Search().limit(10, 40) == 40 and Search(max_length=5).limit(10, 40) == 5
+    assert DecodingOptions().limit(10) == 60 and DecodingOptions(max_length=5).limit(10) == 5
+    assert (
+        DecodingOptions().limit(10, 40) == 40 and DecodingOptions(max_length=5).limit(10, 40) == 5
+    )
 
 
 @pytest.mark.parametrize(
@@ -220,13 +228,13 @@ def test_limits_by_hand() -> None:
 )
 def test_impossible_searches_are_refused(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        replace(Search(), **wrong)
+        replace(DecodingOptions(), **wrong)
 
 
 def test_possible_searches_are_not() -> None:
-    replace(Search(), min_length=4, max_length=5, coverage=0.2, no_repeat_ngram=3)
-    replace(Search(), beam=1, temperature=0.8, top_k=5, top_p=1.0, seed=0, n_best=9)
-    assert not Search().draws and Search(beam=1, temperature=0.1).draws
+    replace(DecodingOptions(), min_length=4, max_length=5, coverage=0.2, no_repeat_ngram=3)
+    replace(DecodingOptions(), beam=1, temperature=0.8, top_k=5, top_p=1.0, seed=0, n_best=9)
+    assert not DecodingOptions().draws and DecodingOptions(beam=1, temperature=0.1).draws
 
 
 def test_unknown_choices_are_refused() -> None:
@@ -239,9 +247,9 @@ def test_unknown_choices_are_refused() -> None:
 def test_a_longer_output_is_preferred_as_alpha_grows() -> None:
     """log p -2 with 2 tokens against -2.6 with 4: n^α turns at α = ln 1.3 / ln 2 ≈ 0.38."""
     short, long = (-2.0, 2), (-2.6, 4)
-    assert Search(alpha=0.37).score(*short) > Search(alpha=0.37).score(*long)
-    assert Search(alpha=0.39).score(*short) < Search(alpha=0.39).score(*long)
-    paper = Search(alpha=0.6, length_norm="paper")
+    assert DecodingOptions(alpha=0.37).score(*short) > DecodingOptions(alpha=0.37).score(*long)
+    assert DecodingOptions(alpha=0.39).score(*short) < DecodingOptions(alpha=0.39).score(*long)
+    paper = DecodingOptions(alpha=0.6, length_norm="paper")
     assert paper.score(*short) > paper.score(*long)  # (9 / 7)^α reaches 1.3 at α ≈ 1.04
     assert replace(paper, alpha=1.05).score(*short) < replace(paper, alpha=1.05).score(*long)
 

@@ -15,9 +15,9 @@ import regard.decode.engines.torch as torch_engine
 from regard.answer.weights import read_transformer
 from regard.bundle.bundle import Bundle, open_bundle
 from regard.bundle.engine_choice import Choice
-from regard.bundle.generation_settings import Settings
+from regard.bundle.generation_settings import GenerationSettings
 from regard.decode.engine import Layout, Pending, Row
-from regard.decode.hypothesis import Hypothesis, Search
+from regard.decode.hypothesis import DecodingOptions, Hypothesis
 from regard.engines import agreement
 from regard.engines import autotune as settle
 from regard.engines.agreement import FEW, SECONDS_FP32, SECONDS_INT8, parts
@@ -36,7 +36,7 @@ class World:
     wrong: str = ""  # who answers otherwise than the others
     now: float = 1000.0
     asked: dict[str, list[Row]] = field(default_factory=dict)
-    searches: list[Search] = field(default_factory=list)
+    searches: list[DecodingOptions] = field(default_factory=list)
     layouts: list[tuple[str, int, int]] = field(default_factory=list)
 
     def clock(self) -> float:
@@ -51,11 +51,11 @@ class Fake:
         self.full_name = f"{name} {layout.precision}"
         world.layouts.append((self.full_name, layout.workers, layout.threads))
 
-    def refusal(self, search: Search, prefixed: bool = False) -> str | None:
+    def refusal(self, search: DecodingOptions, prefixed: bool = False) -> str | None:
         return None
 
     def submit(
-        self, sources: Sequence[Row], search: Search, prefixes: Sequence[Row] = ()
+        self, sources: Sequence[Row], search: DecodingOptions, prefixes: Sequence[Row] = ()
     ) -> Pending:
         def pending() -> list[list[Hypothesis]]:
             world = self.world
@@ -226,7 +226,7 @@ def test_endless_outputs_are_compared_up_to_the_usual_limit(
 ) -> None:
     """None stands for the source's tokens + 50; a limit below that is kept."""
     world = World(alike(30.0))
-    vars(bundle)["settings"] = Settings(search=Search(beam=2, max_length=own))
+    vars(bundle)["settings"] = GenerationSettings(search=DecodingOptions(beam=2, max_length=own))
     settled(world, bundle, monkeypatch)
     assert {search.max_length for search in world.searches} == {used, settle.TOKENS}
 

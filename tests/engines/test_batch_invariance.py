@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from regard.decode.engine import Layout, Pending, Row
-from regard.decode.hypothesis import Hypothesis, Search
+from regard.decode.hypothesis import DecodingOptions, Hypothesis
 from regard.engines.batch_invariance import WAYS, check_batch
 
 ROWS = [[n, n + 1, 2] for n in range(300)]
@@ -18,11 +18,11 @@ class Moody:
         self.name, self.layout = name, Layout(precision)
         self._shift, self._wrong = shift, wrong
 
-    def refusal(self, search: Search, prefixed: bool = False) -> str | None:
+    def refusal(self, search: DecodingOptions, prefixed: bool = False) -> str | None:
         return None
 
     def submit(
-        self, sources: Sequence[Row], search: Search, prefixes: Sequence[Row] = ()
+        self, sources: Sequence[Row], search: DecodingOptions, prefixes: Sequence[Row] = ()
     ) -> Pending:
         alone = len(sources) == 1
         found = []
@@ -53,7 +53,7 @@ class Moody:
 )
 def test_the_promise_of_each_engine(engine: Moody, kept: bool) -> None:
     done: list[int] = []
-    verdict = check_batch(engine, ROWS, Search(), done.append)
+    verdict = check_batch(engine, ROWS, DecodingOptions(), done.append)
     assert verdict.kept == kept
     assert sum(done) == len(WAYS) * len(ROWS)
     assert all(way.different == tuple(range(engine._wrong + 1)) for way in verdict.ways)
@@ -65,7 +65,7 @@ def test_batches_are_as_large_as_they_say() -> None:
 
     class Counting(Moody):
         def submit(
-            self, sources: Sequence[Row], search: Search, prefixes: Sequence[Row] = ()
+            self, sources: Sequence[Row], search: DecodingOptions, prefixes: Sequence[Row] = ()
         ) -> Pending:
             sizes.add(len(sources) // self.layout.workers if len(sources) > 1 else 1)
             return super().submit(sources, search, prefixes)
@@ -73,5 +73,5 @@ def test_batches_are_as_large_as_they_say() -> None:
     sizes: set[int] = set()
     engine = Counting("torch")
     engine.layout = Layout(workers=2)
-    check_batch(engine, ROWS[:256], Search())
+    check_batch(engine, ROWS[:256], DecodingOptions())
     assert sizes == {1, 8, 64, 128}

@@ -19,7 +19,7 @@ from regard.bundle.bundle import open_bundle
 from regard.bundle.engine_choice import Machine, read_choice, this_machine, write_choice
 from regard.checkpoint import published
 from regard.decode.engine import Layout
-from regard.decode.hypothesis import Hypothesis, Search
+from regard.decode.hypothesis import DecodingOptions, Hypothesis
 from regard.engines import autotune as settle
 from regard.engines import engines
 from regard.engines.agreement import compare_texts, compare_tokens
@@ -31,7 +31,7 @@ from regard.runs.folder import Run
 pytestmark = [pytest.mark.end_to_end, pytest.mark.needs("ctranslate2")]
 pytest.importorskip("ctranslate2")
 
-GREEDY = Search(beam=1)
+GREEDY = DecodingOptions(beam=1)
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def test_without_the_library(run: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_an_option_that_one_engine_lacks(run: Path, options: dict[str, Any], words: str) -> None:
     """auto takes the other one; an engine named by the user says so."""
     change(run, engine="ctranslate2", precision="fp32")
-    search = Search(**options)
+    search = DecodingOptions(**options)
     taken = open_model(run, "cpu").engines
     assert taken.take(GREEDY).name == "ctranslate2"
     assert taken.take(search).name == "torch"

@@ -10,7 +10,7 @@ import sacrebleu
 
 from regard.api.model import load
 from regard.data.phrasebook.corpus import Entry, phrasebook
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.errors import DataError, MisuseError
 from regard.evaluate.translations import Slip, pairs_to_score, score, score_notes, score_slices
 from regard.runs.folder import Run
@@ -58,13 +58,13 @@ def test_the_notes_must_come_out_exactly(toy_run: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(toy_run, run)
     model = load(run)
-    assert score_notes(model, Search()) == ([], [])  # a run on own files has no notes
+    assert score_notes(model, DecodingOptions()) == ([], [])  # a run on own files has no notes
     right = model.translate("red cat")
     assert isinstance(right, str)
     pairs = [("red cat", right), ("blue dog", "never this")]
     entries = [Entry(source, target, "notes", "train", ("notes",)) for source, target in pairs]
     rows = "".join(f"{json.dumps(asdict(entry))}\n" for entry in entries)
     (run / "data" / "notes.jsonl").write_text(rows)
-    (row,), slips = score_notes(model, Search())
+    (row,), slips = score_notes(model, DecodingOptions())
     assert (row.name, row.sentences, row.exact) == ("notes", 2, 50.0)
     assert slips == [Slip("blue dog", str(model.translate("blue dog")), "never this")]

@@ -6,7 +6,7 @@ import torch
 
 from in_memory import model_of
 from regard.api.model import Model
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.errors import MisuseError
 from regard.explain.heads import attend, merge
 from regard.model.presets import preset
@@ -21,7 +21,7 @@ TEXT, OUTPUT = "the old house", "das alte Haus"
 def model() -> Model:
     tokenizer = Tokenizer.train([TEXT, OUTPUT], size=270)
     transformer = Transformer(preset("tiny", tokenizer.size)).eval()
-    return model_of(transformer, tokenizer, Search(beam=1, max_length=5))
+    return model_of(transformer, tokenizer, DecodingOptions(beam=1, max_length=5))
 
 
 def test_merging_sums_columns_and_averages_rows() -> None:

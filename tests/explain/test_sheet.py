@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from regard.draw.worksheet.html import worksheet_html
 from regard.draw.worksheet.latex import worksheet_latex
 from regard.draw.worksheet.terminal import TerminalSheet
-from regard.draw.worksheet.worksheet import Line, Matrix, Step, Sum, Worksheet
+from regard.draw.worksheet.worksheet import Line, Matrix, Sum, Worksheet, WorksheetStep
 from regard.errors import ConfigError, MisuseError
 from regard.explain.by_hand.reader import read_sheet
 from regard.explain.by_hand.sheet import find_sheet, included, walk_sheet
@@ -38,7 +38,7 @@ def write(tmp_path: Path) -> Write:
     return sheet
 
 
-def step(sheet: Worksheet, title: str) -> Step:
+def step(sheet: Worksheet, title: str) -> WorksheetStep:
     return next(step for step in sheet.steps if step.title.startswith(title))
 
 
@@ -47,7 +47,7 @@ def matrix(sheet: Worksheet, title: str, name: str) -> np.ndarray:
     return next(part.values for part in parts if isinstance(part, Matrix) and part.name == name)
 
 
-def lines(step: Step) -> list[str]:
+def lines(step: WorksheetStep) -> list[str]:
     return [part.text for part in step.parts if isinstance(part, Line)]
 
 

@@ -8,7 +8,7 @@ import torch
 
 from in_memory import model_of
 from regard.api.model import Model
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.errors import MisuseError
 from regard.explain.heads import AttentionMap, attend
 from regard.explain.views import attention_filter, dots, equations, find_word, told_apart
@@ -42,7 +42,7 @@ def row(weights: list[float]) -> AttentionMap:
 def model() -> Model:
     tokenizer = Tokenizer.train([TEXT, OUTPUT], size=270)
     transformer = Transformer(preset("tiny", tokenizer.size)).eval()
-    return model_of(transformer, tokenizer, Search(beam=1, max_length=5))
+    return model_of(transformer, tokenizer, DecodingOptions(beam=1, max_length=5))
 
 
 def test_the_equation_of_the_notes() -> None:

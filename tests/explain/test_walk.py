@@ -8,7 +8,7 @@ import torch
 
 from in_memory import model_of
 from regard.api.model import Model
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.draw.worksheet.worksheet import Line, Matrix, Sum, Worksheet
 from regard.errors import MisuseError
 from regard.explain.traced_pass import trace_pass
@@ -38,7 +38,7 @@ def make(changes: dict[str, Any]) -> Model:
         for parameter in transformer.parameters():
             if parameter.ndim == 1:
                 parameter += 0.1 * torch.randn(parameter.shape)
-    return model_of(transformer, tokenizer, Search(beam=1, max_length=5))
+    return model_of(transformer, tokenizer, DecodingOptions(beam=1, max_length=5))
 
 
 def both_sides(model: Model) -> tuple[torch.Tensor, torch.Tensor]:

@@ -19,7 +19,7 @@ from regard.runs.folder import Run, write_json
 from regard.runs.sections import TrainSection
 from regard.text.special import Special
 from regard.training.compute import Compute
-from regard.training.objectives import Translation
+from regard.training.objectives import TranslationLoss
 
 CPU = torch.device("cpu")
 
@@ -29,7 +29,7 @@ def groups() -> Iterator[list[Batch]]:
         yield [make_batch([([5, 6, 7], [8, 9])] * 4, Special())]
 
 
-loss_of = Translation(0.1)
+loss_of = TranslationLoss(0.1)
 
 
 def chosen(section: TrainSection) -> Pace:

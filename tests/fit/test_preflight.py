@@ -11,11 +11,11 @@ import pytest
 import toy
 from regard.checkpoint.files import read_json
 from regard.config import build
-from regard.data.store import Kind, Store, write_store
+from regard.data.store import ColumnKind, Store, write_store
 from regard.errors import MisuseError
 from regard.fit import preflight
 from regard.fit.preflight import (
-    Shapes,
+    BatchShapes,
     _time_line,
     checkpoint_bytes,
     coverage,
@@ -27,11 +27,11 @@ from regard.fit.train import Request, train
 from regard.model.presets import preset
 from regard.model.spec import Spec
 from regard.prepare.epochs import lengths_of
-from regard.prepare.pairs import Prepared
+from regard.prepare.pairs import PreparedPairs
 from regard.runs.recipe import make_recipe
 from regard.runs.sections import TrainSection
 from regard.text.tokenizer import Tokenizer
-from regard.training.memory_estimate import Shape
+from regard.training.memory_estimate import BatchShape
 
 SPEC = preset("tiny", 320)
 
@@ -66,12 +66,14 @@ def test_everything_is_said_before_the_first_step(tmp_path: Path) -> None:
 
 def test_the_time_by_hand() -> None:
     """6,000 tokens at 200 a second: half a minute an epoch of 20 batches; 90 steps are 4.5."""
-    line = _time_line(Shapes(20, 6000, 0.1, Shape(1, 1, 1)), TrainSection(steps=90), 200.0)
+    line = _time_line(
+        BatchShapes(20, 6000, 0.1, BatchShape(1, 1, 1)), TrainSection(steps=90), 200.0
+    )
     assert "about 30 seconds an epoch (6,000 tokens at 200 a second)" in line
     assert "90 steps are 4.5 epochs, 2:15 minutes" in line
     for minutes, said in ((2, "2 minutes are at most 4.0 epochs"), (3, "90 steps are 4.5 epochs")):
         limited = TrainSection(steps=90, minutes=minutes)
-        assert said in _time_line(Shapes(20, 6000, 0.1, Shape(1, 1, 1)), limited, 200.0)
+        assert said in _time_line(BatchShapes(20, 6000, 0.1, BatchShape(1, 1, 1)), limited, 200.0)
 
 
 @pytest.mark.end_to_end
@@ -143,7 +145,7 @@ def test_checkpoints_take_what_was_said(tmp_path: Path) -> None:
 
 def stored(folder: Path, pairs: Sequence[tuple[Any, Any]], size: int) -> Store:
     rows = ({"source": source, "target": target} for source, target in pairs)
-    return write_store(folder, dict.fromkeys(("source", "target"), Kind(size)), rows)
+    return write_store(folder, dict.fromkeys(("source", "target"), ColumnKind(size)), rows)
 
 
 def test_padding_and_the_largest_batch_by_hand(tmp_path: Path) -> None:
@@ -168,7 +170,7 @@ def test_coverage_by_hand(tmp_path: Path) -> None:
     stores = []
     for name, pairs in (("t", train_pairs), ("v", [tuple(map(tokenizer.encode, valid[0]))])):
         stores.append(stored(tmp_path / name, pairs, tokenizer.size))
-    found = coverage(Prepared(tokenizer, stores[0], stores[1], valid))
+    found = coverage(PreparedPairs(tokenizer, stores[0], stores[1], valid))
     assert (found.tokens, found.words, found.unknown, found.unseen) == (3, 3, 1, 1)
 
 
@@ -176,7 +178,7 @@ def test_bytes_of_rare_characters_are_counted(tmp_path: Path) -> None:
     tokenizer = Tokenizer.train(["aber der Hund"] * 3, "bytes", 270)
     ids = tokenizer.encode("aब")  # a letter of three bytes that no text of training holds
     store = stored(tmp_path / "s", [(ids, ids)], tokenizer.size)
-    found = coverage(Prepared(tokenizer, store, store, [("aब", "aब")]))
+    found = coverage(PreparedPairs(tokenizer, store, store, [("aब", "aब")]))
     assert found.bytewise == 6 and found.unknown == 0 and found.unseen == 0
     assert found.tokens == 2 * len(ids)
 

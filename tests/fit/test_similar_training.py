@@ -22,7 +22,7 @@ from regard.model.transformer import Transformer
 from regard.runs.log import read_log
 from regard.runs.recipe import make_recipe
 from regard.training.compute import Compute
-from regard.training.data_parallel import Crew
+from regard.training.data_parallel import DataParallel
 from regard.training.objectives import Similarity
 from regard.training.shared import can_share
 from regard.training.worker_process import packed, unpacked
@@ -73,7 +73,7 @@ def test_two_workers_find_the_gradient_of_one() -> None:
     found = []
     for workers in (1, 2):
         model = encoder()
-        with closing(Crew(model, Similarity(), Compute(workers=workers), seed=3)) as crew:
+        with closing(DataParallel(model, Similarity(), Compute(workers=workers), seed=3)) as crew:
             sums = crew.gradients(1, [pair_batch()])
             gradients = [w.grad.clone() for w in model.parameters() if w.grad is not None]
         found.append((sums.plain, gradients))

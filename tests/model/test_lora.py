@@ -16,10 +16,10 @@ from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.text.special import Special
 from regard.training.compute import Compute
-from regard.training.data_parallel import Crew
+from regard.training.data_parallel import DataParallel
 from regard.training.freeze import freeze
 from regard.training.loop import training_steps
-from regard.training.objectives import Translation
+from regard.training.objectives import TranslationLoss
 from regard.training.optimizer import make_adam, optimizer_tensors
 
 PAIRS = [([4, 5, 6, 7], [8, 9, 10]), ([11, 12], [13, 14, 15, 16]), ([5], [6, 7])]
@@ -88,7 +88,9 @@ def test_gradients_and_weights_are_those_of_the_pair(workers: int) -> None:
     lora = Lora(mine, 3, 6.0, MAPS, seed=5)
     other, pairs = by_hand(mine, lora, scale=2.0)
     assert len(pairs) == 6 * 3 + 4  # three layers, and the decoder's cross-attention
-    with closing(Crew(mine, Translation(0.1), Compute(workers=workers), 1, lora=lora)) as crew:
+    with closing(
+        DataParallel(mine, TranslationLoss(0.1), Compute(workers=workers), 1, lora=lora)
+    ) as crew:
         for _ in range(3):
             loss, expected = crew.gradients(1, [batch()]).smoothed, plain_loss(other)
             assert loss == pytest.approx(float(expected.detach()), rel=1e-9)
@@ -120,7 +122,7 @@ def test_it_begins_as_the_model_and_moves_nothing_else() -> None:
         assert weight.detach().numpy().tobytes() == loaded[name].detach().numpy().tobytes()
     adam = make_adam(lora)
     adam.register_step_post_hook(lambda *_: lora.put())
-    with closing(Crew(mine, Translation(0.1), Compute(), 1, lora=lora)) as crew:
+    with closing(DataParallel(mine, TranslationLoss(0.1), Compute(), 1, lora=lora)) as crew:
         groups = iter([[batch()]] * 4)
         list(training_steps(lora, adam, groups, crew.gradients, lambda step: 0.01, 1.0))
     moved = {n for n, w in mine.named_parameters() if not torch.equal(w, loaded[n])}

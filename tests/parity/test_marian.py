@@ -15,7 +15,7 @@ import parity.twins as twins
 from decode.searching import search_rows
 from regard.checkpoint.families.marian import MARIAN
 from regard.checkpoint.published import load_published, save_published
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.errors import CheckpointError
 from regard.model.trace import Trace
 from regard.model.transformer import Transformer
@@ -187,7 +187,7 @@ def test_greedy_generation_token_for_token(tie: str, shape: str, tmp_path: Path)
         source, attention_mask=real.long(), max_new_tokens=15, num_beams=1, do_sample=False
     )
     assert expected[:, 0].tolist() == [PAD] * 3
-    found = search_rows(ours, source, real, PAD, 0, Search(beam=1, max_length=15))
+    found = search_rows(ours, source, real, PAD, 0, DecodingOptions(beam=1, max_length=15))
     for row, (hypothesis,) in zip(expected.tolist(), found, strict=True):
         output = row[1:]
         if 0 in output:

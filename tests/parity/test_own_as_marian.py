@@ -13,7 +13,7 @@ from decode.searching import search_rows
 from regard.checkpoint.families.marian import MARIAN
 from regard.checkpoint.halves import as_halves
 from regard.checkpoint.published import load_published, save_published
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.errors import CheckpointError, MisuseError
 from regard.model.spec import Spec
 from regard.model.trace import Trace
@@ -86,7 +86,7 @@ def test_greedy_generation_token_for_token(tmp_path: Path) -> None:
     expected = theirs.generate(
         source, attention_mask=real.long(), max_new_tokens=15, num_beams=1, do_sample=False
     )
-    found = search_rows(ours, source, real, 1, 2, Search(beam=1, max_length=15))
+    found = search_rows(ours, source, real, 1, 2, DecodingOptions(beam=1, max_length=15))
     for row, (one,) in zip(expected.tolist(), found, strict=True):
         assert row[0] == 1
         output = row[1:]

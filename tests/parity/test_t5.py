@@ -17,7 +17,7 @@ import parity.twins as twins
 from decode.searching import search_rows
 from regard.checkpoint.families.t5 import T5
 from regard.checkpoint.published import load_published, save_published
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.errors import CheckpointError, ConfigError
 from regard.model.relative import buckets
 from regard.model.spec import parameter_count
@@ -174,7 +174,7 @@ def test_greedy_generation(release: str, shape: str, tmp_path: Path) -> None:
         expected = theirs.generate(
             source, attention_mask=real.long(), eos_token_id=eos, pad_token_id=0, **settings
         )
-        search = Search(beam=1, max_length=20)
+        search = DecodingOptions(beam=1, max_length=20)
         found = search_rows(ours, source, real, start=0, end=eos, search=search)
         for row, (hypothesis,) in zip(expected[:, 1:].tolist(), found, strict=True):
             assert list(hypothesis.ids) == (row[: row.index(eos)] if eos in row else row)

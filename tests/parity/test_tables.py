@@ -23,7 +23,7 @@ import parity.test_vit as vit
 import parity.twins as twins
 import regard.checkpoint.published as published
 from regard.checkpoint.families.family import Family
-from regard.checkpoint.names import Row
+from regard.checkpoint.names import RenameRow
 from regard.checkpoint.published import FAMILIES, load_published
 from regard.errors import CheckpointError
 from regard.model.transformer import Transformer
@@ -118,7 +118,7 @@ def answers(model: Transformer) -> Tensor:
     return torch.cat((memory.flatten(), pooled.flatten()))
 
 
-def with_rows(family: Family, rows: Iterable[Row]) -> Family:
+def with_rows(family: Family, rows: Iterable[RenameRow]) -> Family:
     return replace(family, rows=lambda _, rows=tuple(rows): rows)
 
 
@@ -138,9 +138,11 @@ def test_a_table_without_any_one_of_its_rows_is_noticed(
         assert any(repr(name) in str(refusal.value) for name in (dropped.theirs, *dropped.names))
 
 
-def exchanged(rows: list[Row], shapes: dict[str, torch.Size]) -> Iterator[tuple[Row, list[Row]]]:
+def exchanged(
+    rows: list[RenameRow], shapes: dict[str, torch.Size]
+) -> Iterator[tuple[RenameRow, list[RenameRow]]]:
     """Tables in which two neighbours of one shape have each other's place, or W_Q is W_K."""
-    alike: dict[Any, list[Row]] = {}
+    alike: dict[Any, list[RenameRow]] = {}
     for row in rows:
         alike.setdefault((row.how, row.shape, shapes[row.names[0]], len(row.names)), []).append(row)
     pairs = [pair for group in alike.values() for pair in pairwise(group)]

@@ -12,7 +12,7 @@ from regard.checkpoint.native import folder_name, read_json
 from regard.data.store import Store
 from regard.errors import ConfigError, DataError
 from regard.prepare.epochs import Epochs
-from regard.prepare.pairs import Prepared, load_prepared
+from regard.prepare.pairs import PreparedPairs, load_prepared
 from regard.runs.folder import Run
 from regard.runs.recipe import make_recipe
 from regard.runs.sections import Recipe
@@ -29,7 +29,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture
-def data(run: Run) -> Prepared:
+def data(run: Run) -> PreparedPairs:
     return load_prepared(run)
 
 
@@ -43,7 +43,9 @@ def ids(store: Store) -> list[tuple[list[int], list[int]]]:
     return [(both[0][i].tolist(), both[1][i].tolist()) for i in range(len(store))]
 
 
-def test_pieces_change_and_texts_do_not(tmp_path: Path, data: Prepared, recipe: Recipe) -> None:
+def test_pieces_change_and_texts_do_not(
+    tmp_path: Path, data: PreparedPairs, recipe: Recipe
+) -> None:
     epochs = Epochs(recipe, data, tmp_path)
     plain, one, two = ids(data.train), ids(epochs.pairs_of(0)), ids(epochs.pairs_of(1))
     assert one != plain and one != two
@@ -55,7 +57,7 @@ def test_pieces_change_and_texts_do_not(tmp_path: Path, data: Prepared, recipe: 
 
 
 def test_a_pair_that_becomes_too_long_keeps_its_pieces(
-    tmp_path: Path, data: Prepared, recipe: Recipe
+    tmp_path: Path, data: PreparedPairs, recipe: Recipe
 ) -> None:
     most = int(max(data.train["source"].lengths.max(), data.train["target"].lengths.max()))
     short = replace(recipe, data=replace(recipe.data, max_tokens=most))
@@ -66,7 +68,7 @@ def test_a_pair_that_becomes_too_long_keeps_its_pieces(
 
 
 def test_neither_validation_nor_the_saved_tokenizer_drops_anything(
-    run: Run, data: Prepared
+    run: Run, data: PreparedPairs
 ) -> None:
     tokenizer = load(run.folder, "cpu", engine="torch").tokenizer
     text = "red cat green house three birds"
@@ -111,7 +113,7 @@ def test_resume_reads_what_was_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert digest(tmp_path / "halted/run") == digest(tmp_path / "straight/run")
 
 
-def test_damaged_ids_are_noticed(tmp_path: Path, data: Prepared, recipe: Recipe) -> None:
+def test_damaged_ids_are_noticed(tmp_path: Path, data: PreparedPairs, recipe: Recipe) -> None:
     epochs = Epochs(recipe, data, tmp_path)
     epochs.pairs_of(0)
     file = tmp_path / "train-epoch-00000/source.npy"

@@ -8,7 +8,7 @@ import pytest
 
 from regard.errors import MisuseError
 from regard.processor import caps, kept, probe, survives
-from regard.processor.kept import Answer
+from regard.processor.kept import TrialAnswer
 from regard.processor.probe import try_library
 from regard.processor.simulate import ALL, DEATHS, SimulatedDeathError, forbid, simulated
 
@@ -104,8 +104,13 @@ def test_a_damaged_file_is_none(content: str) -> None:
     path.parent.mkdir(parents=True)
     path.write_text(content.replace("IDENTITY", '{"cpu": "ours"}'))
     assert kept.read_answers(identity) == {} and kept.read_speeds(identity) == {}
-    kept.keep(identity, {"fp32": Answer(0), "bf16": Answer(None, ("it died",))}, {"fp32": 83})
-    assert kept.read_answers(identity) == {"fp32": Answer(0), "bf16": Answer(None, ("it died",))}
+    kept.keep(
+        identity, {"fp32": TrialAnswer(0), "bf16": TrialAnswer(None, ("it died",))}, {"fp32": 83}
+    )
+    assert kept.read_answers(identity) == {
+        "fp32": TrialAnswer(0),
+        "bf16": TrialAnswer(None, ("it died",)),
+    }
     assert kept.read_speeds(identity) == {"fp32": 83.0}
 
 

@@ -21,7 +21,7 @@ from regard.convert.convert import convert
 from regard.decode.engine import Frame, Layout
 from regard.decode.engines.ctranslate2_trial import int8
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.errors import MisuseError
 from regard.fit.autotune import bf16_is_faster
 from regard.fit.train import Request, train
@@ -33,8 +33,8 @@ from regard.processor import survives
 from regard.processor.simulate import SimulatedDeathError
 from regard.runs.folder import Run
 from regard.training.compute import Compute
-from regard.training.data_parallel import Crew
-from regard.training.objectives import Translation
+from regard.training.data_parallel import DataParallel
+from regard.training.objectives import TranslationLoss
 from regard.training.worker import Worker
 
 pytestmark = pytest.mark.end_to_end
@@ -132,7 +132,7 @@ def test_ways_round_are_seen(dying: pytest.MonkeyPatch, monkeypatch: pytest.Monk
         closing(TorchEngine(model, frame, layout=Layout("bf16"))) as engine,
         pytest.raises(SimulatedDeathError, match="bf16"),
     ):
-        engine.submit([[3, 4, 2]], Search(beam=1))()
+        engine.submit([[3, 4, 2]], DecodingOptions(beam=1))()
     with pytest.raises(SimulatedDeathError, match="int8"):
         int8()
 
@@ -145,11 +145,11 @@ def test_a_worker_is_watched(dying: pytest.MonkeyPatch) -> None:
 
     batch = make_batch([([5, 6, 7], [8, 9])] * 4, Special())
     share = Share(1, batch.targets, parts_of([batch], 1))
-    worker = Worker(Transformer(SPEC), Translation(0.1), Compute("bf16"), seed=1)
+    worker = Worker(Transformer(SPEC), TranslationLoss(0.1), Compute("bf16"), seed=1)
     with pytest.raises(SimulatedDeathError, match="bf16"):
         worker.gradients(share)
     with pytest.raises(MisuseError, match="train.precision"):
-        Crew(Transformer(SPEC), Translation(0.1), Compute("bf16"), seed=1)
+        DataParallel(Transformer(SPEC), TranslationLoss(0.1), Compute("bf16"), seed=1)
 
 
 def test_int8_alone_leaves_the_engine(

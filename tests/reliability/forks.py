@@ -229,12 +229,12 @@ class _Gate:
 
 
 def _watch_steps(faults: Faults, gate: _Gate | None) -> None:
-    from regard.training.data_parallel import Crew, Sums
+    from regard.training.data_parallel import DataParallel, Sums
 
-    gradients = Crew.gradients
+    gradients = DataParallel.gradients
     spikes = {tuple(examples) for examples in faults.spikes}
 
-    def watched(self: Crew, step: int, group: Any) -> Sums:
+    def watched(self: DataParallel, step: int, group: Any) -> Sums:
         if step == 0:  # the self-test measures, it does not train
             return gradients(self, step, group)
         if gate is not None and "step" in faults.gate_at:
@@ -252,13 +252,13 @@ def _watch_steps(faults: Faults, gate: _Gate | None) -> None:
             return Sums(sums.smoothed + 50, sums.plain + 50)
         return sums
 
-    Crew.gradients = watched  # type: ignore[method-assign]
+    DataParallel.gradients = watched  # type: ignore[method-assign]
 
 
 def _watch_moments(gate: _Gate, at: set[str]) -> None:
     """A word before each of these."""
     from regard.checkpoint import native
-    from regard.fit.checkpoints import Keeper
+    from regard.fit.checkpoints import CheckpointManager
     from regard.fit.trainer import Fit
     from regard.text.tokenizer import Tokenizer
 
@@ -271,7 +271,7 @@ def _watch_moments(gate: _Gate, at: set[str]) -> None:
 
     if at & {"save", "disk"}:
         name = lambda keeper, content, progress, *_: f"save {progress.step}"  # noqa: E731
-        Keeper.save = told(Keeper.save, name)  # type: ignore[method-assign]
+        CheckpointManager.save = told(CheckpointManager.save, name)  # type: ignore[method-assign]
     if "validation" in at:
         name = lambda fit, *_: f"validation {fit.progress.step}"  # noqa: E731
         Fit._validation = told(Fit._validation, name)  # type: ignore[method-assign]
@@ -286,7 +286,7 @@ def _watch_disk(gate: _Gate, at: set[str]) -> None:
     """A word before and after all that is done to the disk meanwhile."""
     import shutil
 
-    from regard.fit.checkpoints import Keeper
+    from regard.fit.checkpoints import CheckpointManager
     from regard.fit.trainer import Fit
 
     inside = int("prepare" in at)
@@ -303,7 +303,7 @@ def _watch_disk(gate: _Gate, at: set[str]) -> None:
         return watched
 
     if "disk" in at:
-        Keeper.save = during(Keeper.save)  # type: ignore[method-assign]
+        CheckpointManager.save = during(CheckpointManager.save)  # type: ignore[method-assign]
     if "prepare" in at:
         steps = Fit.train
 

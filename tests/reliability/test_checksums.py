@@ -33,7 +33,7 @@ from regard.cli.main import group
 from regard.convert.convert import convert
 from regard.decode.engine import Layout
 from regard.decode.engines.ctranslate2 import CTranslate2Engine
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.engines import autotune as settle
 from regard.engines.engines import PREPARING, EngineRequest
 from regard.errors import DamageError, RegardError
@@ -183,8 +183,8 @@ def answer(run: Path, precision: str, say: Callable[[str], None] = lambda line: 
     """What the engine of that precision answers, with its scores."""
     wanted = EngineRequest("ctranslate2", precision, workers=1, threads=1)
     engines = open_model(run, "cpu", wanted, say=say).engines
-    engine = engines.take(Search(beam=2, n_best=2))
-    found = engine.submit([[5, 9, 12, 2], [7, 3, 2]], Search(beam=2, n_best=2))()
+    engine = engines.take(DecodingOptions(beam=2, n_best=2))
+    found = engine.submit([[5, 9, 12, 2], [7, 3, 2]], DecodingOptions(beam=2, n_best=2))()
     engines.close()
     return [[(h.ids, round(h.score, 4)) for h in row] for row in found]
 

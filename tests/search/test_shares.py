@@ -8,7 +8,7 @@ import pytest
 
 import folders
 from regard.search.encoder import Encoder, open_encoder
-from regard.search.shares import Shares, Word, token_shares, word_shares
+from regard.search.shares import Shares, WordShare, token_shares, word_shares
 
 TEXTS = [
     "the cat sat on a red mat.",
@@ -72,7 +72,7 @@ def test_a_prompt_is_no_word_of_the_passage(folder: Path) -> None:
 
 def test_few_words_stand_out_and_each_says_something() -> None:
     given = {"|": 0.4, "loan": 0.2, "the": 0.01, "of": 0.02, "bank": 0.15, "a": -0.05, "in": 0.01}
-    words = [Word(word, n, n + 1, share) for n, (word, share) in enumerate(given.items())]
+    words = [WordShare(word, n, n + 1, share) for n, (word, share) in enumerate(given.items())]
     assert [word.word for word in Shares(words, 0.1).outstanding()] == ["loan"]  # 7 // 4 words
     more = Shares(words * 2, 0.1)  # the average is 0.12: bank, with 0.15, is no 1.5 times of it
     assert {word.word for word in more.outstanding()} == {"loan"}

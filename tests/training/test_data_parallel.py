@@ -22,9 +22,9 @@ from regard.text.special import Special
 from regard.training import data_parallel as crew
 from regard.training import shared
 from regard.training.compute import Compute
-from regard.training.data_parallel import Crew
+from regard.training.data_parallel import DataParallel
 from regard.training.label_smoothing import Loss
-from regard.training.objectives import Translation
+from regard.training.objectives import TranslationLoss
 from regard.training.shared import SharedTensors
 from regard.training.worker import Sums
 
@@ -57,13 +57,13 @@ def model(**changes: object) -> Transformer:
     return Transformer(preset("tiny", 40, **{"dropout": 0.3, **changes}), seed=2)
 
 
-loss_of = Translation(0.1)
+loss_of = TranslationLoss(0.1)
 
 
 def gradients(
     model: Transformer, compute: Compute, group: Sequence[Batch], step: int = 3
 ) -> tuple[Sums, dict[str, Tensor]]:
-    with closing(Crew(model, loss_of, compute, seed=7)) as crew:
+    with closing(DataParallel(model, loss_of, compute, seed=7)) as crew:
         sums = crew.gradients(step, group)
     return sums, {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
 
@@ -115,7 +115,7 @@ def test_bf16_is_near_fp32_and_keeps_the_weights_in_fp32() -> None:
 @pytest.mark.needs("bf16")
 def test_bf16_sees_what_the_optimizer_changed() -> None:
     one = model(dropout=0.0)
-    with closing(Crew(one, loss_of, Compute("bf16"), seed=1)) as crew:
+    with closing(DataParallel(one, loss_of, Compute("bf16"), seed=1)) as crew:
         before = crew.gradients(1, batches())
         with torch.no_grad():
             for weight in one.parameters():
@@ -136,7 +136,7 @@ def test_workers_share_a_step_without_changing_it() -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_step_depends_on_its_number_and_on_nothing_before(workers: int) -> None:
     one, found = model(), []
-    with closing(Crew(one, loss_of, Compute(workers=workers), seed=7)) as crew:
+    with closing(DataParallel(one, loss_of, Compute(workers=workers), seed=7)) as crew:
         for step in (5, 6, 5):
             torch.rand(17)  # somebody else draws
             crew.gradients(step, batches())
@@ -153,7 +153,7 @@ def test_an_error_in_a_worker_is_not_lost() -> None:
         raise ZeroDivisionError("no loss today")
 
     with (
-        closing(Crew(model(), broken, Compute(), seed=1)) as crew,
+        closing(DataParallel(model(), broken, Compute(), seed=1)) as crew,
         pytest.raises(ZeroDivisionError, match="no loss today"),
     ):
         crew.gradients(1, batches())
@@ -163,7 +163,7 @@ def test_a_colleagues_error_reaches_us_and_the_crew_can_go_on() -> None:
     """A token that the vocabulary does not have, in the second half of the batch only."""
     good = make_batch(pairs(), Special())
     bad = make_batch([*pairs()[:-1], ([5], [39999])], Special())
-    with closing(Crew(model(), loss_of, Compute(workers=2), seed=1)) as crew:
+    with closing(DataParallel(model(), loss_of, Compute(workers=2), seed=1)) as crew:
         with pytest.raises(TrainingError, match="IndexError"):
             crew.gradients(1, [bad])
         assert crew.gradients(1, [good]).plain > 0
@@ -174,7 +174,7 @@ def test_after_an_error_of_ours_no_old_answer_is_taken() -> None:
     good = make_batch(pairs(), Special())
     bad = make_batch([([39999], [5]), *pairs()[1:]], Special())
     one = model()
-    with closing(Crew(one, loss_of, Compute(workers=2), seed=7)) as crew:
+    with closing(DataParallel(one, loss_of, Compute(workers=2), seed=7)) as crew:
         with pytest.raises(IndexError):
             crew.gradients(1, [bad])
         after = crew.gradients(3, [good])
@@ -183,7 +183,7 @@ def test_after_an_error_of_ours_no_old_answer_is_taken() -> None:
 
 def test_a_colleague_that_was_killed_is_named() -> None:
     one, before = model(), set(psutil.Process().children())  # other tests may leave some
-    with closing(Crew(one, loss_of, Compute(workers=2), seed=1)) as crew:
+    with closing(DataParallel(one, loss_of, Compute(workers=2), seed=1)) as crew:
         crew.gradients(1, batches())
         (child,) = set(psutil.Process().children()) - before
         child.kill()
@@ -195,7 +195,7 @@ def test_a_colleague_that_was_killed_is_named() -> None:
 def test_after_closing_the_weights_are_our_own() -> None:
     one = model()
     before = [weight.detach().clone() for weight in one.parameters()]
-    with closing(Crew(one, loss_of, Compute(workers=2), seed=1)) as crew:
+    with closing(DataParallel(one, loss_of, Compute(workers=2), seed=1)) as crew:
         crew.gradients(1, batches())
     assert all(torch.equal(a, b) for a, b in zip(before, one.parameters(), strict=True))
     for weight in one.parameters():

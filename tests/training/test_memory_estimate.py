@@ -16,7 +16,7 @@ from regard.model.transformer import Transformer
 from regard.text.special import Special
 from regard.training.compute import Compute
 from regard.training.memory_estimate import (
-    Shape,
+    BatchShape,
     _passing,
     activations,
     joined_weights,
@@ -36,16 +36,20 @@ KINDS = {
     "all dropouts": {"attention_dropout": 0.1, "ffn_dropout": 0.1},
     "wide": {"ffn_size": 2048, "heads": 8},
 }
-SHAPES = {"short": Shape(40, 9, 12), "long": Shape(6, 100, 90), "very long": Shape(2, 300, 200)}
+SHAPES = {
+    "short": BatchShape(40, 9, 12),
+    "long": BatchShape(6, 100, 90),
+    "very long": BatchShape(2, 300, 200),
+}
 
 
-def batch(shape: Shape, vocabulary: int) -> Batch:
+def batch(shape: BatchShape, vocabulary: int) -> Batch:
     ids = [4 + i % (vocabulary - 4) for i in range(max(shape.source, shape.target))]
     pair = (ids[: shape.source - 1], ids[: shape.target - 1])
     return make_batch([pair] * shape.rows, Special())
 
 
-def kept(spec: Spec, shape: Shape, plain: bool) -> int:
+def kept(spec: Spec, shape: BatchShape, plain: bool) -> int:
     """Numbers that autograd keeps for the way back, each memory once, weights not counted."""
     model = Transformer(spec)
     own = {p.untyped_storage().data_ptr() for p in model.parameters()}
@@ -69,7 +73,7 @@ def kept(spec: Spec, shape: Shape, plain: bool) -> int:
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_activations_are_those_that_autograd_keeps(kind: str, shape: Shape) -> None:
+def test_activations_are_those_that_autograd_keeps(kind: str, shape: BatchShape) -> None:
     spec = preset("tiny", 300, **KINDS[kind])
     expected = kept(spec, shape, plain=False)
     matrix = spec.vocabulary * spec.d_model  # the loss keeps the gradient of the output matrix
@@ -86,7 +90,7 @@ def test_plain_kernels_keep_more() -> None:
 
 def test_the_sum_by_hand() -> None:
     """A million weights: 4 MB of them, 8 of moments, 4 of gradients for each worker …"""
-    spec, shape = preset("tiny", 3000), Shape(2, 3, 4)
+    spec, shape = preset("tiny", 3000), BatchShape(2, 3, 4)
     one, two = (memory_need(spec, shape, Compute(workers=n)) for n in (1, 2))
     count = sum(p.numel() for p in Transformer(spec).parameters())
     assert one.weights == 4 * count and one.adam == 8 * count
@@ -100,7 +104,7 @@ def test_the_sum_by_hand() -> None:
 def test_the_sum_with_lora_by_hand() -> None:
     """Gradients of W_Q and W_V, moments of A and B; both maps are there as loaded and as used."""
     changes = dict(decoder_layers=0, head="classes", classes=3, pool="tanh")
-    spec, shape = preset("tiny", 3000, **changes), Shape(2, 3, 0)
+    spec, shape = preset("tiny", 3000, **changes), BatchShape(2, 3, 0)
     one = memory_need(spec, shape, Compute(), learned=learned_by(spec, 8, ["query", "value"]))
     count = sum(p.numel() for p in Transformer(spec).parameters())
     maps, pairs = 2 * 4 * 128 * 128, 2 * 4 * 8 * (128 + 128)

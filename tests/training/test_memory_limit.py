@@ -25,7 +25,7 @@ from regard.runs.log import read_log
 from regard.text.special import Special
 from regard.training import worker as worker_module
 from regard.training.compute import Compute
-from regard.training.data_parallel import Crew
+from regard.training.data_parallel import DataParallel
 from regard.training.label_smoothing import Loss
 from regard.training.memory_limit import (
     _fields,
@@ -36,7 +36,7 @@ from regard.training.memory_limit import (
     room,
     used_memory,
 )
-from regard.training.objectives import Translation, translation_loss
+from regard.training.objectives import TranslationLoss, translation_loss
 from regard.training.parts import parts_of
 from regard.training.worker import Sums
 
@@ -75,7 +75,7 @@ class Memory:
 def steps(
     model: Transformer, memory: Memory, group: Sequence[Batch], count: int = 1
 ) -> tuple[list[Sums], dict[str, Tensor], int]:
-    with closing(Crew(model, memory, Compute(), seed=7)) as crew:
+    with closing(DataParallel(model, memory, Compute(), seed=7)) as crew:
         sums = [crew.gradients(3, group) for _ in range(count)]
         halved = crew.halved
     return sums, {n: p.grad for n, p in model.named_parameters() if p.grad is not None}, halved
@@ -102,7 +102,7 @@ def test_halves_by_two_processes() -> None:
     one, group, found = model(), [batch(), batch(5)], []
     for most in (None, 15):
         compute = Compute(workers=2)
-        with closing(Crew(one, Translation(0.1), compute, seed=7, most=most)) as crew:
+        with closing(DataParallel(one, TranslationLoss(0.1), compute, seed=7, most=most)) as crew:
             crew.gradients(3, group)
         found.append([w.grad.clone() for w in one.parameters() if w.grad is not None])
     highest = max(float(g.abs().max()) for g in found[0])
@@ -118,7 +118,7 @@ def test_a_colleague_that_runs_out_of_memory_says_so_and_we_do_its_part() -> Non
     one = Transformer(preset("tiny", 40, dropout=0.3, ffn_size=2048), seed=2)
     found, halved, data = [], [], []
     for limited in (False, True):
-        with closing(Crew(one, Translation(0.1), Compute(workers=2), seed=7)) as crew:
+        with closing(DataParallel(one, TranslationLoss(0.1), Compute(workers=2), seed=7)) as crew:
             crew.gradients(1, [batch(4)])
             pid = crew._colleagues[0]._process.pid
             if limited:
@@ -152,7 +152,7 @@ def test_other_errors_are_not_taken_for_memory() -> None:
     def broken(model: Transformer, part: Batch) -> Loss:
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
-    with closing(Crew(model(), broken, Compute(), 7)) as crew, pytest.raises(RuntimeError):
+    with closing(DataParallel(model(), broken, Compute(), 7)) as crew, pytest.raises(RuntimeError):
         crew.gradients(1, [batch()])
 
 

@@ -14,7 +14,7 @@ from regard.data.batch import Batch, text_batch
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.training.compute import Compute
-from regard.training.data_parallel import Crew
+from regard.training.data_parallel import DataParallel
 from regard.training.objectives import (
     Classification,
     Filling,
@@ -96,7 +96,9 @@ def test_two_workers_find_the_gradient_of_one(several: bool) -> None:
     found = []
     for workers in (1, 2):
         model = encoder(dropout=0.0)
-        with closing(Crew(model, Classification(0.1), Compute(workers=workers), seed=3)) as crew:
+        with closing(
+            DataParallel(model, Classification(0.1), Compute(workers=workers), seed=3)
+        ) as crew:
             sums = crew.gradients(1, [batch(labels)])
             gradients = [None if w.grad is None else w.grad.clone() for w in model.parameters()]
         found.append((sums, gradients))
@@ -112,7 +114,7 @@ def test_halves_are_the_rows_of_the_whole() -> None:
     model, whole = encoder(dropout=0.3), batch(torch.tensor([0, 2, 1, 1]))
     found = []
     for most in (None, 1):  # cells of a part: 1 leaves single rows
-        with closing(Crew(model, Classification(), Compute(), seed=3, most=most)) as crew:
+        with closing(DataParallel(model, Classification(), Compute(), seed=3, most=most)) as crew:
             sums = crew.gradients(1, [whole])
             found.append((sums.plain, [w.grad.clone() for w in model.parameters()]))
     assert found[0][0] == pytest.approx(found[1][0], abs=1e-12)

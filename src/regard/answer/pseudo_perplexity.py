@@ -14,13 +14,13 @@ from regard.data.batch import IGNORED, Batch, text_batch
 from regard.model.transformer import Transformer
 from regard.training.objectives import Filling
 
-Ids = Sequence[int]
+TokenIds = Sequence[int]
 
 
 @torch.inference_mode()
 def pseudo_perplexity(
     model: Transformer,
-    rows: Sequence[Ids],
+    rows: Sequence[TokenIds],
     first: Sequence[int],
     asked: Callable[[int], bool],
     mask: int,
@@ -37,7 +37,7 @@ def pseudo_perplexity(
 
 
 def one_masked(
-    rows: Sequence[Ids],
+    rows: Sequence[TokenIds],
     first: Sequence[int],
     asked: Callable[[int], bool],
     mask: int,

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from regard.data.columns import Chosen
+from regard.data.columns import ChosenColumns
 from regard.data.problem import Problem
 from regard.data.role import Role
 from regard.data.table import FORMATS, Table, is_table
@@ -30,7 +30,7 @@ NOTHING: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
-class Pairs:
+class TextPairs:
     """Pairs of texts, in the order of their file; `scores` is empty where it has none."""
 
     firsts: list[str]
@@ -102,7 +102,7 @@ def by_score(
     return rows
 
 
-def read_pairs(path: Path, asked: Mapping[str, str] = NOTHING) -> tuple[Pairs, Chosen]:
+def read_pairs(path: Path, asked: Mapping[str, str] = NOTHING) -> tuple[TextPairs, ChosenColumns]:
     """The pairs of a table, and which columns they are; `asked` are those that the user names."""
     if not is_table(path):
         raise MisuseError(
@@ -114,7 +114,7 @@ def read_pairs(path: Path, asked: Mapping[str, str] = NOTHING) -> tuple[Pairs, C
         Role("label", asked.get("label", ""), required=False, score=True),
     ]
     table = Table(path, roles, LONGEST_CELL)
-    found = Pairs([], [], [])
+    found = TextPairs([], [], [])
     for number, row in enumerate(table.rows, start=1):
         if row is Problem.EMPTY:
             continue

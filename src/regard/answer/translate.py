@@ -14,7 +14,7 @@ from typing import Any
 
 from regard.bundle.codec import Codec
 from regard.decode.engine import Engine, Pending, Row
-from regard.decode.hypothesis import Hypothesis, Search
+from regard.decode.hypothesis import DecodingOptions, Hypothesis
 from regard.draw.counted import counted
 from regard.errors import CheckpointError, DataError, MisuseError, RegardError, nearest
 from regard.text.sentences import split_sentences
@@ -22,7 +22,9 @@ from regard.text.sentences import split_sentences
 CHUNK = 512  # sentences that are handed to the engine together
 
 Advance = Callable[[int], None]
-Take = Callable[[Search, bool], Engine]  # which engine offers this search, with prefixes or without
+TakeEngine = Callable[
+    [DecodingOptions, bool], Engine
+]  # which engine offers this search, with prefixes or without
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Sentence:
     line: int
 
 
-def search_with(search: Search, task: str, **options: Any) -> Search:
+def search_with(search: DecodingOptions, task: str, **options: Any) -> DecodingOptions:
     """The search with single options changed; the beam follows where it is not given."""
     for name in options:
         if name not in vars(search):
@@ -74,7 +76,9 @@ def search_with(search: Search, task: str, **options: Any) -> Search:
     return replace(search, **options)
 
 
-def options_with(search: Search, task: str, options: dict[str, Any]) -> tuple[Search, Reading]:
+def options_with(
+    search: DecodingOptions, task: str, options: dict[str, Any]
+) -> tuple[DecodingOptions, Reading]:
     """All options of a translation: those of the search, and how a line is read."""
     names = {field.name for field in fields(Reading)}
     reading = Reading(**{name: value for name, value in options.items() if name in names})
@@ -85,7 +89,9 @@ def options_with(search: Search, task: str, options: dict[str, Any]) -> tuple[Se
 class Translator:
     """Translates lines with whichever engine `take` gives for the options asked for."""
 
-    def __init__(self, codec: Codec, search: Search, limit: int | None, take: Take) -> None:
+    def __init__(
+        self, codec: Codec, search: DecodingOptions, limit: int | None, take: TakeEngine
+    ) -> None:
         self.codec, self.search, self.limit, self.take = codec, search, limit, take
 
     def translations(
@@ -130,7 +136,7 @@ class Translator:
     def _found(
         self,
         asked: dict[object, Sentence],
-        search: Search,
+        search: DecodingOptions,
         splits: bool,
         advance: Callable[[Iterable[object]], None],
     ) -> dict[object, list[Translation]]:
@@ -160,7 +166,7 @@ class Translator:
         engine: Engine,
         order: list[object],
         asked: dict[object, Sentence],
-        search: Search,
+        search: DecodingOptions,
         splits: bool,
     ) -> Iterator[tuple[list[object], list[list[Hypothesis]]]]:
         """Chunks as they are done; one more than the engine works on is always waiting."""
@@ -252,7 +258,7 @@ def _counter(
 
 
 def joined(
-    parts: Sequence[str], found: Sequence[Sequence[Translation]], search: Search
+    parts: Sequence[str], found: Sequence[Sequence[Translation]], search: DecodingOptions
 ) -> list[Translation]:
     """The best combinations of the sentences' answers, with the line's own whitespace.
 

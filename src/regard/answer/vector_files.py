@@ -20,13 +20,13 @@ from regard import atomic
 from regard.errors import MisuseError
 from regard.valid_json import valid_json
 
-Vectors = Float[np.ndarray, "n D"]
+VectorRows = Float[np.ndarray, "n D"]
 
 
 class Writer(Protocol):
     """A file that is being written."""
 
-    def add(self, texts: Sequence[str], vectors: Vectors) -> None:
+    def add(self, texts: Sequence[str], vectors: VectorRows) -> None:
         """So many rows more."""
 
     def finish(self) -> None:
@@ -44,7 +44,7 @@ class _Npy:
         about = {"descr": "<f4", "fortran_order": False, "shape": (self._rows, self._size)}
         np.lib.format.write_array_header_1_0(self._file, about)
 
-    def add(self, texts: Sequence[str], vectors: Vectors) -> None:
+    def add(self, texts: Sequence[str], vectors: VectorRows) -> None:
         self._file.write(np.ascontiguousarray(vectors, dtype="<f4").tobytes())
         self._rows += len(vectors)
 
@@ -66,7 +66,7 @@ class _Parquet:
         self._arrow, self._size = arrow, size
         self._writer = parquet.ParquetWriter(file, self._schema)
 
-    def add(self, texts: Sequence[str], vectors: Vectors) -> None:
+    def add(self, texts: Sequence[str], vectors: VectorRows) -> None:
         arrow = self._arrow
         numbers = arrow.array(np.ascontiguousarray(vectors, dtype=np.float32).reshape(-1))
         column = arrow.FixedSizeListArray.from_arrays(numbers, self._size)
@@ -83,7 +83,7 @@ class _Lines:
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file = file
 
-    def add(self, texts: Sequence[str], vectors: Vectors) -> None:
+    def add(self, texts: Sequence[str], vectors: VectorRows) -> None:
         for text, vector in zip(texts, vectors, strict=True):
             self._file.write((as_json(text, vector) + "\n").encode())
 

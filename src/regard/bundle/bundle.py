@@ -17,13 +17,13 @@ from typing import Any
 from regard.bundle.codec import Codec, own_codec, published_codec
 from regard.bundle.encoder_file import EncoderFile, read_encoder_file
 from regard.bundle.engine_choice import Choice, read_choice
-from regard.bundle.generation_settings import Settings, read_settings
+from regard.bundle.generation_settings import GenerationSettings, read_settings
 from regard.bundle.labels import Labels, read_labels
 from regard.bundle.named import folder_of, located
 from regard.bundle.open_run import open_run
 from regard.bundle.pixels import Preparation, read_preparation
 from regard.bundle.pooling import Pooling, read_pooling
-from regard.bundle.probe import Pair, probe_of
+from regard.bundle.probe import ProbePair, probe_of
 from regard.checkpoint.ctranslate2_info import refuse_ctranslate2
 from regard.checkpoint.files import (
     folder_name,
@@ -184,12 +184,14 @@ class Bundle:
         return self.spec.vocabulary if choice is None else choice.vocabulary
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> GenerationSettings:
         """How it wants its text made."""
         if self.is_own_translator:
             recipe = make_recipe(read_json(self.run.recipe), str(self.run.recipe))
-            return Settings(search=recipe.decode)
-        return read_settings(self.path, self.vocabulary) if self._makes_text else Settings()
+            return GenerationSettings(search=recipe.decode)
+        return (
+            read_settings(self.path, self.vocabulary) if self._makes_text else GenerationSettings()
+        )
 
     @property
     def _makes_text(self) -> bool:
@@ -270,7 +272,7 @@ class Bundle:
         fast = not self.is_run and self.choice is not None and self.choice.engine != "torch"
         return self.choice if fast else None
 
-    def probe(self) -> list[Pair]:
+    def probe(self) -> list[ProbePair]:
         """Sentences to compare engines on, with references where there are any."""
         return probe_of(self.run if self.is_run else None)
 

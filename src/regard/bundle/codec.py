@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from regard.bundle.generation_settings import Settings
+from regard.bundle.generation_settings import GenerationSettings
 from regard.decode.engine import Frame, Row
 from regard.errors import CheckpointError
 from regard.text.published import PublishedTokenizer
@@ -39,7 +39,7 @@ def own_codec(tokenizer: Tokenizer) -> Codec:
     )
 
 
-def published_codec(tokenizer: PublishedTokenizer, settings: Settings) -> Codec:
+def published_codec(tokenizer: PublishedTokenizer, settings: GenerationSettings) -> Codec:
     """Of a published folder: start, end and padding as it says."""
     frame = frame_of(settings)
 
@@ -61,7 +61,7 @@ def published_codec(tokenizer: PublishedTokenizer, settings: Settings) -> Codec:
     )
 
 
-def frame_of(settings: Settings) -> Frame:
+def frame_of(settings: GenerationSettings) -> Frame:
     """Padding, start and end, each as the folder says."""
     if settings.start is None or not settings.ends:
         raise CheckpointError(

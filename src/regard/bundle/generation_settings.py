@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.decode.rules import Rules
 from regard.errors import CheckpointError
 from regard.untrusted import member, read_json
@@ -37,7 +37,7 @@ NOT_DONE: dict[str, tuple[Any, ...]] = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class GenerationSettings:
     """What the folder says about making text; `ignored` names what regard does not do of `file`."""
 
     start: int | None = None
@@ -45,7 +45,7 @@ class Settings:
     pad: int | None = None
     bos: int | None = None
     rules: Rules = Rules()
-    search: Search = Search()
+    search: DecodingOptions = DecodingOptions()
     ignored: tuple[str, ...] = ()
     file: str = "generation_config.json"
 
@@ -56,7 +56,7 @@ class Settings:
         return f"{self.file} asks for {listed}: not done by regard" if listed else ""
 
 
-def read_settings(folder: Path, vocabulary: int) -> Settings:
+def read_settings(folder: Path, vocabulary: int) -> GenerationSettings:
     """The settings of a published folder.
 
     An id outside of the vocabulary counts as absent and is named in `ignored`: a small model often
@@ -76,7 +76,7 @@ def read_settings(folder: Path, vocabulary: int) -> Settings:
         raise CheckpointError(f"{where}: forced_eos_token_id {forced} is not eos_token_id {ends}")
     if forced and not ends:
         outside += (f"forced_eos_token_id = {forced[0]} (there is no eos_token_id)",)
-    return Settings(
+    return GenerationSettings(
         start=pad if start is None else start,
         ends=ends,
         pad=pad,
@@ -136,7 +136,7 @@ def _words(value: Any, where: Path) -> list[Any]:
     return [word[0] for word in words]
 
 
-def _search(values: Mapping[str, Any], where: Path) -> Search:
+def _search(values: Mapping[str, Any], where: Path) -> DecodingOptions:
     """Their score is log p / n^length_penalty; their max_length counts the start token too."""
     beams = max(1, _number(values, "num_beams", 1, where))
     longest = _number(values, "max_length", 0, where) - 1
@@ -145,7 +145,7 @@ def _search(values: Mapping[str, Any], where: Path) -> Search:
     if isinstance(penalty, bool) or not isinstance(penalty, int | float):
         raise CheckpointError(f"{where}: length_penalty: got {penalty!r}, expected a number")
     early = values.get("early_stopping")
-    return Search(
+    return DecodingOptions(
         beam=beams,
         alpha=float(penalty),
         length_norm="power",

@@ -2,7 +2,7 @@
 
 from regard.runs.folder import Run, read_texts
 
-Pair = tuple[str, str | None]  # a source with its reference, where there is one
+ProbePair = tuple[str, str | None]  # a source with its reference, where there is one
 PROBES = 500  # fewer, and BLEU moves by more than 0.2 with every second sentence
 # For models without validation pairs of their own.
 SENTENCES = (
@@ -21,7 +21,7 @@ SENTENCES = (
 )
 
 
-def probe_of(run: Run | None) -> list[Pair]:
+def probe_of(run: Run | None) -> list[ProbePair]:
     """Evenly from all over the held-out pairs: their beginning may be all of one kind."""
     file = None if run is None else run.whole("valid.jsonl")
     rows = read_texts(file, source=str, target=str) if file and file.exists() else []

@@ -17,7 +17,7 @@ from torch import Tensor
 from regard.errors import CheckpointError
 
 Parts = tuple[Tensor, ...]
-Shapes = tuple[torch.Size, ...]
+TensorShapes = tuple[torch.Size, ...]
 
 # how → (theirs → ours, ours → theirs given the shape of theirs)
 WAYS: dict[str, tuple[Callable[[Tensor, int], Parts], Callable[[Parts], Tensor]]] = {
@@ -35,7 +35,7 @@ WAYS: dict[str, tuple[Callable[[Tensor, int], Parts], Callable[[Parts], Tensor]]
 
 
 @dataclass(frozen=True)
-class Row:
+class RenameRow:
     """One tensor of theirs, the one or several of ours that it becomes, and how."""
 
     theirs: str
@@ -56,21 +56,26 @@ class Row:
         return made if self.shape is None else made.reshape(self.shape)
 
 
-def paired(theirs: str, ours: str, names: Mapping[str, str], bias: bool = True) -> Iterator[Row]:
+def paired(
+    theirs: str, ours: str, names: Mapping[str, str], bias: bool = True
+) -> Iterator[RenameRow]:
     """Rows for linear maps and norms: `theirs` + name + .weight (and .bias) ↔ `ours` + name + …"""
     for left, right in names.items():
         for part in ("weight", "bias") if bias else ("weight",):
-            yield Row(f"{theirs}{left}.{part}", f"{ours}{right}.{part}")
+            yield RenameRow(f"{theirs}{left}.{part}", f"{ours}{right}.{part}")
 
 
-def stacked(theirs: str, ours: str, layers: int, names: Mapping[str, str]) -> Iterator[Row]:
+def stacked(theirs: str, ours: str, layers: int, names: Mapping[str, str]) -> Iterator[RenameRow]:
     """The same for every layer of a stack: `theirs` + n + . + name ↔ `ours` + n + …"""
     for n in range(layers):
         yield from paired(f"{theirs}{n}.", f"{ours}{n}.", names)
 
 
 def rename(
-    tensors: Mapping[str, Tensor], rows: Iterable[Row], expected: Mapping[str, Tensor], where: str
+    tensors: Mapping[str, Tensor],
+    rows: Iterable[RenameRow],
+    expected: Mapping[str, Tensor],
+    where: str,
 ) -> dict[str, Tensor]:
     """Their tensors under our names, in our shapes; what is missing is named."""
     found: dict[str, Tensor] = {}
@@ -82,6 +87,6 @@ def rename(
     return found
 
 
-def rename_back(tensors: Mapping[str, Tensor], rows: Iterable[Row]) -> dict[str, Tensor]:
+def rename_back(tensors: Mapping[str, Tensor], rows: Iterable[RenameRow]) -> dict[str, Tensor]:
     """Our tensors under their names, in their shapes."""
     return {row.theirs: row.to_theirs(tensors).contiguous() for row in rows}

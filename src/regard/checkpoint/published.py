@@ -25,7 +25,7 @@ from regard.checkpoint.families.config import Config, refuse_code
 from regard.checkpoint.families.family import Family
 from regard.checkpoint.guard import DTYPES, check_finite
 from regard.checkpoint.headers.contents import Stored
-from regard.checkpoint.names import Row, rename, rename_back
+from regard.checkpoint.names import RenameRow, rename, rename_back
 from regard.checkpoint.shards import Weights, find_weights
 from regard.errors import CheckpointError, ConfigError, MisuseError, nearest
 from regard.model.spec import Spec, parameter_count
@@ -84,7 +84,7 @@ def load_published(
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedFolder:
     """A folder whose config and headers agree; `names`: as in the table → as in the file."""
 
     family: Family
@@ -93,7 +93,7 @@ class Checked:
     names: dict[str, str]
 
 
-def check_published(folder: Path, *, allow_pickle: bool = False) -> Checked:
+def check_published(folder: Path, *, allow_pickle: bool = False) -> CheckedFolder:
     """Everything that can be checked before a number is read."""
     config = read_config(folder)
     family = family_of(config)
@@ -112,7 +112,7 @@ def check_published(folder: Path, *, allow_pickle: bool = False) -> Checked:
     _compare(
         folder, rows, {name: stored[actual] for name, actual in names.items()}, expected, family
     )
-    return Checked(family, spec, weights, names)
+    return CheckedFolder(family, spec, weights, names)
 
 
 def _spec(config: Config, family: Family, names: frozenset[str]) -> Spec:
@@ -150,7 +150,7 @@ def memory() -> int:
 
 
 def _fill(
-    model: Transformer, weights: Weights, rows: Mapping[str, Row], allow_nonfinite: bool
+    model: Transformer, weights: Weights, rows: Mapping[str, RenameRow], allow_nonfinite: bool
 ) -> None:
     """Copy the numbers into the model, one tensor at a time."""
     parameters = dict(model.named_parameters())
@@ -178,7 +178,7 @@ def weights_of(spec: Spec) -> dict[str, Tensor]:
 
 def _compare(
     folder: Path,
-    rows: list[Row],
+    rows: list[RenameRow],
     stored: Mapping[str, Stored],
     expected: Mapping[str, Tensor],
     family: Family,
@@ -212,7 +212,7 @@ def _check_dropped(
     folder: Path,
     weights: Weights,
     names: Mapping[str, str],
-    rows: list[Row],
+    rows: list[RenameRow],
     spec: Spec,
     family: Family,
 ) -> None:
@@ -258,7 +258,7 @@ def save_published(
 
 
 def _check_nothing_is_lost(
-    spec: Spec, config: Mapping[str, Any], rows: list[Row], family: Family
+    spec: Spec, config: Mapping[str, Any], rows: list[RenameRow], family: Family
 ) -> None:
     """The spec that one would read back is the spec; a family cannot say everything."""
     names = frozenset(row.theirs for row in rows)

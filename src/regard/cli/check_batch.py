@@ -10,7 +10,7 @@ from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.answer.translate import Translator
-    from regard.engines.batch_invariance import Verdict
+    from regard.engines.batch_invariance import InvarianceVerdict
     from regard.engines.engines import Engines
 
 
@@ -52,7 +52,7 @@ def show_check(
     return verdict.kept
 
 
-def _print(verdict: "Verdict", beam: int, texts: Sequence[str]) -> None:
+def _print(verdict: "InvarianceVerdict", beam: int, texts: Sequence[str]) -> None:
     from regard.draw.counted import counted
     from regard.engines.batch_invariance import SHARE, TOLERANCE
 

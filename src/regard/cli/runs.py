@@ -9,7 +9,7 @@ import click
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
-    from regard.runs.listing import Row
+    from regard.runs.listing import RunRow
 
 
 @click.command(
@@ -46,7 +46,7 @@ HEAD = ("run", "state", "step", "of", "best loss", "score", "weights", "written"
 RIGHT = (False, False, True, False, True, True, True, False, False)
 
 
-def _aim(row: "Row") -> str:
+def _aim(row: "RunRow") -> str:
     """What ends the run: 3,200 steps, 15 minutes, either; and whether it did."""
     ends = [] if row.steps is None else [f"{row.steps:,} steps"]
     if row.minutes is not None:
@@ -55,7 +55,7 @@ def _aim(row: "Row") -> str:
     return " or ".join(ends) + early
 
 
-def _score(row: "Row") -> str:
+def _score(row: "RunRow") -> str:
     if row.score is None:
         return ""
     digits = 1 if row.score_name == "BLEU" else 4  # of a hundred, or of one
@@ -66,7 +66,7 @@ def _placed(text: str, width: int, right: bool) -> str:
     return text.rjust(width) if right else text.ljust(width)
 
 
-def _cells(row: "Row") -> tuple[str, ...]:
+def _cells(row: "RunRow") -> tuple[str, ...]:
     from regard.draw.labels import visible
     from regard.runs.listing import age_in_words
 

@@ -9,7 +9,7 @@ from regard.cli.column_options import asked_columns, column_options
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
-    from regard.answer.similar import Pairs
+    from regard.answer.similar import TextPairs
     from regard.api.model import Model
 
 
@@ -88,7 +88,7 @@ def _compared(model: "Model", firsts: list[str], seconds: list[str]) -> list[flo
     return cosines
 
 
-def _print_each(model: "Model", pairs: "Pairs", as_json: bool) -> None:
+def _print_each(model: "Model", pairs: "TextPairs", as_json: bool) -> None:
     """One line a pair, as in the file."""
     from regard.cli.lines import one_line
 
@@ -101,7 +101,7 @@ def _print_each(model: "Model", pairs: "Pairs", as_json: bool) -> None:
         click.echo(f"{cosine:.4f}\t{one_line(first)}\t{one_line(second)}")
 
 
-def _print_agreement(model: "Model", name: str, pairs: "Pairs", as_json: bool) -> None:
+def _print_agreement(model: "Model", name: str, pairs: "TextPairs", as_json: bool) -> None:
     """Both correlations, and the mean cosine of low, middle and high scores as bars."""
     import numpy as np
 

@@ -23,11 +23,11 @@ TARGET = 6
 STEPS = 12  # of the greedy search
 SAMPLES = 48
 TOLERANCE = 1e-4  # of the largest answer, or of 1 where all are smaller
-Row = dict[str, Any]
+Golden = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Probe:
+class GoldenInputs:
     """Inputs: ids with a mask (and a target), or pixels."""
 
     source: Tensor
@@ -39,18 +39,18 @@ class Probe:
         return self.source.is_floating_point()
 
 
-def make_probe(spec: Spec) -> Probe:
+def make_probe(spec: Spec) -> GoldenInputs:
     """The inputs for a spec; the same spec gives the same inputs on every machine."""
     if spec.image_size:
         count = spec.channels * spec.image_size**2
         waves = torch.arange(count, dtype=torch.float64).mul(0.37).sin().float()
-        return Probe(waves.view(1, spec.channels, spec.image_size, spec.image_size))
+        return GoldenInputs(waves.view(1, spec.channels, spec.image_size, spec.image_size))
     most = spec.position_limit or max(LENGTHS)
     lengths = [min(length, most) for length in LENGTHS]
     real = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
     source = _ids(spec, 11, max(lengths)) * real  # padding has id 0
     both = spec.encoder_layers > 0 and spec.decoder_layers > 0
-    return Probe(source, real, _ids(spec, 101, min(TARGET, most)) if both else None)
+    return GoldenInputs(source, real, _ids(spec, 101, min(TARGET, most)) if both else None)
 
 
 def _ids(spec: Spec, start: int, length: int) -> Tensor:
@@ -60,7 +60,7 @@ def _ids(spec: Spec, start: int, length: int) -> Tensor:
 
 
 @torch.inference_mode()
-def answers(model: Transformer, probe: Probe) -> Tensor:
+def answers(model: Transformer, probe: GoldenInputs) -> Tensor:
     """What comes out at real positions: logits, or vectors where the model has no head."""
     spec = model.spec
     if probe.is_image:
@@ -86,7 +86,7 @@ def _segments(spec: Spec, source: Tensor) -> Tensor | None:
 
 
 @torch.inference_mode()
-def greedy_tokens(model: Transformer, probe: Probe) -> tuple[list[int], list[float]]:
+def greedy_tokens(model: Transformer, probe: GoldenInputs) -> tuple[list[int], list[float]]:
     """The most likely token at each step (or position), and its lead over the second."""
     spec = model.spec
     if spec.head != "tokens" or spec.decoder_layers == 0:
@@ -134,7 +134,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def golden_of(model: Transformer) -> Row:
+def golden_of(model: Transformer) -> Golden:
     """Everything that golden.json holds."""
     probe = make_probe(model.spec)
     out = answers(model, probe).double()
@@ -158,7 +158,7 @@ def golden_of(model: Transformer) -> Row:
     }
 
 
-def _inputs(probe: Probe) -> Row:
+def _inputs(probe: GoldenInputs) -> Golden:
     if probe.is_image or probe.real is None:
         return {"pixels": "sin(0.37 n)", "shape": list(probe.source.shape)}
     rows = {"ids": probe.source.tolist(), "lengths": probe.real.sum(1).tolist()}

@@ -9,7 +9,7 @@ from typing import Any
 from regard import atomic
 from regard.checkpoint.native import read_json
 from regard.checksums import sealed
-from regard.convert.golden import FORMAT, TOLERANCE, Row, golden_of, versions
+from regard.convert.golden import FORMAT, TOLERANCE, Golden, golden_of, versions
 from regard.convert.source import open_source
 from regard.errors import CheckpointError, MisuseError
 from regard.model.transformer import Transformer
@@ -19,18 +19,18 @@ NUMBERS = ("mean", "deviation")
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GoldenVerdict:
     """What was compared, and the differences, the first first."""
 
     file: Path
-    expected: Row
-    got: Row
+    expected: Golden
+    got: Golden
     differences: tuple[str, ...]
     written: bool = False
     chosen: str = "greedy tokens"  # what the likeliest answers of this model are
 
 
-def verify(path: str | Path, golden: Path | None = None, write: bool = False) -> Verdict:
+def verify(path: str | Path, golden: Path | None = None, write: bool = False) -> GoldenVerdict:
     """Recompute the golden outputs of a model and compare; or write them."""
     source = open_source(path)
     file = golden or source.golden
@@ -43,17 +43,17 @@ def verify(path: str | Path, golden: Path | None = None, write: bool = False) ->
                 f"`regard verify {path}`, and delete the file to accept the new answers"
             )
         write_golden(file, got)
-        return Verdict(file, got, got, (), True, chosen)
+        return GoldenVerdict(file, got, got, (), True, chosen)
     if not file.is_file():
         raise MisuseError(
             f"{file}: no such file; write it with `regard verify {path} --write` while the model "
             "is known to be right"
         )
     expected = read_golden(file)
-    return Verdict(file, expected, got, tuple(compare(expected, got)), False, chosen)
+    return GoldenVerdict(file, expected, got, tuple(compare(expected, got)), False, chosen)
 
 
-def write_golden(file: Path, golden: Row) -> None:
+def write_golden(file: Path, golden: Golden) -> None:
     """golden.json with its checksum, readable: lists of numbers stay on one line."""
     lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in sealed(golden).items()]
     atomic.write_text(file, "{\n" + ",\n".join(lines) + "\n}\n")
@@ -64,7 +64,7 @@ def golden_for(model: Transformer, folder: Path) -> None:
     write_golden(folder / GOLDEN, golden_of(model))
 
 
-def read_golden(file: Path) -> Row:
+def read_golden(file: Path) -> Golden:
     """A golden.json of this format, its parts of the right kinds."""
     golden = read_json(file)
     if golden.get("format") != FORMAT:
@@ -87,7 +87,7 @@ def _numbers(value: Any) -> bool:
     )
 
 
-def compare(expected: Row, got: Row) -> list[str]:
+def compare(expected: Golden, got: Golden) -> list[str]:
     """Every difference as a sentence; none: the model answers as it did."""
     found = []
     if expected.get("weights") != got["weights"]:
@@ -114,7 +114,7 @@ def compare(expected: Row, got: Row) -> list[str]:
     return found + _compare_tokens(expected, got, most)
 
 
-def _compare_tokens(expected: Row, got: Row, most: float) -> list[str]:
+def _compare_tokens(expected: Golden, got: Golden, most: float) -> list[str]:
     """Greedy tokens up to the first tie, after which two right models may part."""
     if len(expected["greedy"]) != len(got["greedy"]):
         lengths = f"{len(expected['greedy'])} tokens, got {len(got['greedy'])}"
@@ -135,7 +135,7 @@ def _place(index: int, shape: list[int]) -> list[int]:
     return place[::-1]
 
 
-def then_and_now(expected: Row) -> str:
+def then_and_now(expected: Golden) -> str:
     """The versions that wrote the file and those that run now, as a sentence."""
     then = expected.get("versions")
     old = then if isinstance(then, dict) else {}

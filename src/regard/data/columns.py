@@ -19,7 +19,7 @@ from pathlib import Path
 
 from regard.data.column_names import known_places, language_places
 from regard.data.header import cells_of, come_again, holds_texts, holds_words, is_header, is_score
-from regard.data.role import OPTIONS, SENTENCES, Role, Values
+from regard.data.role import OPTIONS, SENTENCES, ColumnValues, Role
 from regard.errors import MisuseError, nearest
 
 EXAMPLE = 24  # characters of a cell that an error shows
@@ -28,7 +28,7 @@ MOST_SHOWN = 20  # columns that an error lists
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenColumns:
     """Which columns are meant: places from 0 by role, and the names of all, where there are any."""
 
     places: Mapping[str, int]
@@ -55,8 +55,8 @@ class Chosen:
 
 
 def choose_columns(
-    path: Path, rows: Sequence[Values], roles: Sequence[Role], keys: list[str] | None = None
-) -> Chosen:
+    path: Path, rows: Sequence[ColumnValues], roles: Sequence[Role], keys: list[str] | None = None
+) -> ChosenColumns:
     """The columns of a table, by its first rows.
 
     `keys` are those of .jsonl; the list is kept, since later rows may add some.
@@ -69,10 +69,10 @@ def choose_columns(
         rows = rows[1:]
     search = _Search(path, names, [cells_of(rows, n) for n in range(width)], keys is None)
     places, guessed = search.places(roles)
-    return Chosen(places, names, keys is None, guessed)
+    return ChosenColumns(places, names, keys is None, guessed)
 
 
-def _width(rows: Sequence[Values], least: int) -> int:
+def _width(rows: Sequence[ColumnValues], least: int) -> int:
     """How many columns most rows have; a short row is one that lacks something."""
     counts = Counter(len(row) for row in rows if len(row) >= least)
     return counts.most_common(1)[0][0] if counts else len(rows[0])

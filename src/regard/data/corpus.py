@@ -17,8 +17,8 @@ from itertools import zip_longest
 from pathlib import Path
 
 from regard.data.lines import find_file, format_of, read_lines
+from regard.data.problem import CorpusRow
 from regard.data.problem import Problem as Problem
-from regard.data.problem import Row
 from regard.data.report import Report as Report
 from regard.data.role import Role
 from regard.data.table import FORMATS, Table, is_table
@@ -82,7 +82,7 @@ def read_pairs(
     return _clean(_rows_of_two((source, target), report, limits), report, limits)
 
 
-def _clean(rows: Iterator[Row], report: Report, limits: Limits) -> Iterator[Pair]:
+def _clean(rows: Iterator[CorpusRow], report: Report, limits: Limits) -> Iterator[Pair]:
     """Sort rows into pairs and problems, and judge the whole at the end."""
     for line, row in enumerate(rows, start=1):
         report.total += 1
@@ -95,7 +95,7 @@ def _clean(rows: Iterator[Row], report: Report, limits: Limits) -> Iterator[Pair
     report.check()
 
 
-def _judge(source: str, target: str, limits: Limits) -> Row:
+def _judge(source: str, target: str, limits: Limits) -> CorpusRow:
     """The pair without white space around it, or why it is not one."""
     source, target = source.strip(), target.strip()
     short, long = sorted((len(source), len(target)))
@@ -110,7 +110,7 @@ def _judge(source: str, target: str, limits: Limits) -> Row:
     return source, target
 
 
-def _rows_of_two(paths: tuple[Path, Path], report: Report, limits: Limits) -> Iterator[Row]:
+def _rows_of_two(paths: tuple[Path, Path], report: Report, limits: Limits) -> Iterator[CorpusRow]:
     """Line by line from both files; what one has more than the other is surplus."""
     ended = Problem.SURPLUS
     lines = [read_lines(path, limits.max_characters) for path in paths]
@@ -127,7 +127,7 @@ def _rows_of_two(paths: tuple[Path, Path], report: Report, limits: Limits) -> It
                 yield Problem.ENCODING
 
 
-def _rows_of_table(table: Table) -> Iterator[Row]:
+def _rows_of_table(table: Table) -> Iterator[CorpusRow]:
     """Both sides from each row."""
     for row in table.rows:
         if isinstance(row, Problem):

@@ -18,14 +18,14 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from regard.data.problem import Cells, Line, Problem
+from regard.data.problem import Cells, Problem, RawLine
 
 DELIMITERS = (",", ";", "\t")
 LOOKED_AT = 20  # lines, to find what divides them
 _END = b"\n"  # no line holds its own end
 
 
-def read_cells(lines: Iterator[Line], max_characters: int, columns: int = 2) -> Iterator[Cells]:
+def read_cells(lines: Iterator[RawLine], max_characters: int, columns: int = 2) -> Iterator[Cells]:
     """Yield the cells of one row after the other, a row of names too, all as wide as the first.
 
     `columns` is how many there should be: it helps to find what divides them.
@@ -50,16 +50,16 @@ def read_cells(lines: Iterator[Line], max_characters: int, columns: int = 2) -> 
 class _Feed:
     """Lines, of which some can be given back."""
 
-    def __init__(self, lines: Iterator[Line]) -> None:
-        self._lines, self._again = lines, deque[Line]()
+    def __init__(self, lines: Iterator[RawLine]) -> None:
+        self._lines, self._again = lines, deque[RawLine]()
 
-    def __iter__(self) -> Iterator[Line]:
+    def __iter__(self) -> Iterator[RawLine]:
         return self
 
-    def __next__(self) -> Line:
+    def __next__(self) -> RawLine:
         return self._again.popleft() if self._again else next(self._lines)
 
-    def give_back(self, lines: Sequence[Line]) -> None:
+    def give_back(self, lines: Sequence[RawLine]) -> None:
         self._again.extendleft(reversed(lines))
 
 

@@ -4,14 +4,14 @@ import re
 from collections.abc import Sequence
 
 from regard.data.column_names import known_places, language_places
-from regard.data.role import Role, Values
+from regard.data.role import ColumnValues, Role
 
 MISSING = ("", "-", "na", "n/a", "nan", "null", "none")
 _NUMBER = re.compile(r"[+-]?[\d.,:/ %-]*\d[\d.,:/ %-]*(e[+-]?\d+)?", re.IGNORECASE)
 _NO_SPACES = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff]{4}")  # Thai, Lao, CJK
 
 
-def cells_of(rows: Sequence[Values], place: int) -> list[str]:
+def cells_of(rows: Sequence[ColumnValues], place: int) -> list[str]:
     """A column without its empty cells."""
     cells = (row[place] for row in rows if place < len(row) and row[place] is not None)
     return [text for cell in cells if (text := str(cell).strip())]
@@ -48,7 +48,7 @@ def _counts_up(cells: Sequence[str]) -> bool:
     )
 
 
-def is_header(first: Values, rest: Sequence[Values], roles: Sequence[Role]) -> bool:
+def is_header(first: ColumnValues, rest: Sequence[ColumnValues], roles: Sequence[Role]) -> bool:
     """Whether the first row surely names the columns. In doubt it does not: it is a row."""
     cells = [str(cell).strip() for cell in first]
     folded = [cell.casefold() for cell in cells]

@@ -13,9 +13,9 @@ from typing import Any
 
 from regard.data.corpus import Limits
 from regard.data.lines import find_file, read_lines
-from regard.data.problem import Line, Problem
+from regard.data.problem import Problem, RawLine
 from regard.data.report import Report
-from regard.data.role import Role, Values
+from regard.data.role import ColumnValues, Role
 from regard.data.table import FORMATS, Table, is_table
 from regard.errors import DataError, MisuseError
 
@@ -51,8 +51,8 @@ class Columns:
         return [role for role in (self.text, self.pair, self.label) if role]
 
 
-Found = tuple[str, str | None, tuple[str, ...]]
-Judged = tuple[Found | Problem, Values]
+LabelledCells = tuple[str, str | None, tuple[str, ...]]
+JudgedRow = tuple[LabelledCells | Problem, ColumnValues]
 
 
 def read_labelled(
@@ -79,7 +79,7 @@ def read_labelled(
     return _clean(rows, path, report, limits, keep)
 
 
-def _lines(lines: Iterator[Line]) -> Iterator[Judged]:
+def _lines(lines: Iterator[RawLine]) -> Iterator[JudgedRow]:
     for line in lines:
         if line is None:
             yield Problem.TOO_LONG, []
@@ -90,12 +90,12 @@ def _lines(lines: Iterator[Line]) -> Iterator[Judged]:
             yield Problem.ENCODING, []
 
 
-def _rows(table: Table, columns: Columns) -> Iterator[Judged]:
+def _rows(table: Table, columns: Columns) -> Iterator[JudgedRow]:
     for row in table.rows:
         yield (row, []) if isinstance(row, Problem) else (_row(table, row, columns), row)
 
 
-def _row(table: Table, row: Values, columns: Columns) -> Found | Problem:
+def _row(table: Table, row: ColumnValues, columns: Columns) -> LabelledCells | Problem:
     text, pair = table.text(row, "text"), None
     if isinstance(text, Problem):
         return text
@@ -126,7 +126,7 @@ def _labels(value: Any, several: bool) -> tuple[str, ...] | Problem:
 
 
 def _clean(
-    rows: Iterator[Judged], path: Path, report: Report, limits: Limits, keep: bool
+    rows: Iterator[JudgedRow], path: Path, report: Report, limits: Limits, keep: bool
 ) -> Iterator[Labelled]:
     for line, (row, cells) in enumerate(rows, start=1):
         report.total += 1
@@ -142,7 +142,7 @@ def _clean(
         raise DataError("\n  ".join([f"{path}: {what}.", *report.lines(), advice]))
 
 
-def _judge(row: Found, limits: Limits) -> Found | Problem:
+def _judge(row: LabelledCells, limits: Limits) -> LabelledCells | Problem:
     text, pair, labels = row
     text, pair = text.strip(), None if pair is None else pair.strip()
     both = text + (pair or "")

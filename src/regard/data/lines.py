@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from stat import S_ISDIR
 
-from regard.data.problem import Line
+from regard.data.problem import RawLine
 from regard.errors import DataError
 
 
@@ -33,7 +33,7 @@ def find_file(path: Path) -> os.stat_result:
     return found
 
 
-def read_lines(path: Path, max_characters: int) -> Iterator[Line]:
+def read_lines(path: Path, max_characters: int) -> Iterator[RawLine]:
     """Lines without their end; a line beyond all bounds is skipped in parts and given as None."""
     most = max(1 << 20, 16 * max_characters)  # bytes; JSON can take 12 for a character
     count = 0

@@ -47,7 +47,7 @@ class Cut:
 
 
 @dataclass
-class Survey:
+class PassageSurvey:
     """The files of a folder by name, and what else lies there."""
 
     files: dict[str, Path] = field(default_factory=dict)  # name below the folder → path, in order
@@ -65,7 +65,9 @@ class _Atom:
     tokens: int
 
 
-def survey(folder: Path, suffixes: Sequence[str] = SUFFIXES, without: Path | None = None) -> Survey:
+def survey(
+    folder: Path, suffixes: Sequence[str] = SUFFIXES, without: Path | None = None
+) -> PassageSurvey:
     """The text files below a folder, in the order of their names; `without`: a folder to pass by.
 
     An error is raised where there is no such folder, not where it holds no text.
@@ -74,7 +76,7 @@ def survey(folder: Path, suffixes: Sequence[str] = SUFFIXES, without: Path | Non
         raise MisuseError(f"{folder}: is a file, expected a folder of text files")
     if not folder.is_dir():
         raise MisuseError(f"{folder}: no such folder; expected a folder of text files")
-    found = Survey()
+    found = PassageSurvey()
     passed_by = without.resolve() if without else None
 
     def skip(error: OSError) -> None:

@@ -9,21 +9,21 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-Place = TypeVar("Place")
+Where = TypeVar("Where")
 Made = TypeVar("Made")
 
 DEPTH = 2  # batches that wait for each thread
 
 
-def ahead(
-    make: Callable[[Place], Made], places: Iterator[Place], workers: int
-) -> Iterator[tuple[Place, Made]]:
+def prefetched(
+    make: Callable[[Where], Made], places: Iterator[Where], workers: int
+) -> Iterator[tuple[Where, Made]]:
     """Each place and what `make` makes of it; `workers` threads make the next ones (0: none)."""
     if workers == 0:
         for place in places:
             yield place, make(place)
         return
-    waiting: deque[tuple[Place, Future[Made]]] = deque()
+    waiting: deque[tuple[Where, Future[Made]]] = deque()
     with ThreadPoolExecutor(workers, "load") as pool:
         for place in places:
             waiting.append((place, pool.submit(make, place)))

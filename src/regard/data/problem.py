@@ -16,6 +16,6 @@ class Problem(StrEnum):
     UNLABELLED = "no label"
 
 
-Row = tuple[str, str] | Problem
+CorpusRow = tuple[str, str] | Problem
 Cells = list[str] | Problem
-Line = bytes | None  # None: longer than anyone wants
+RawLine = bytes | None  # None: longer than anyone wants

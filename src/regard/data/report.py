@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from regard.data.columns import Chosen
+from regard.data.columns import ChosenColumns
 from regard.data.problem import Problem
 from regard.draw.counted import counted
 from regard.errors import DataError
@@ -20,7 +20,7 @@ class Report:
     bad: dict[Problem, int] = field(default_factory=dict)
     first_lines: dict[Problem, list[int]] = field(default_factory=dict)
     longer: str = ""  # which of two unequal files holds the surplus
-    columns: Chosen | None = None  # of a table
+    columns: ChosenColumns | None = None  # of a table
     unit: str = "line"  # what is counted
 
     def leave_out(self, problem: Problem, line: int) -> None:

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-Values = list[Any]  # the cells of a row: text; in .jsonl any value, None where the key is missing
+ColumnValues = list[
+    Any
+]  # the cells of a row: text; in .jsonl any value, None where the key is missing
 
 OPTIONS = {
     "source": "--source-column (in a recipe: data.source_column)",

@@ -28,9 +28,9 @@ from regard.data.arrays import mapped
 from regard.errors import DataError, RegardError
 from regard.untrusted import read_json
 
-Ids = NDArray[np.unsignedinteger[Any]]
-Lengths = NDArray[np.int32]
-Row = Mapping[str, Sequence[int] | float]  # by the name of the column
+StoredIds = NDArray[np.unsignedinteger[Any]]
+ColumnLengths = NDArray[np.int32]
+StoreRow = Mapping[str, Sequence[int] | float]  # by the name of the column
 
 _VERSION = 3  # 2: only ids of a source and a target; 1: store.json has no checksum of its own
 _FLUSH = 1 << 16  # numbers kept before they are written
@@ -39,7 +39,7 @@ _CHUNK = 1 << 20  # offsets looked at together
 
 
 @dataclass(frozen=True)
-class Kind:
+class ColumnKind:
     """What a column holds: whole numbers below a bound, or floats where it has none.
 
     `ragged`: any number of them a row, else one.
@@ -57,28 +57,30 @@ class Kind:
         return np.dtype(next(dtype for most, dtype in widths.items() if self.below <= most))
 
 
-FLOAT = Kind(None, ragged=False)
-_OFFSETS = Kind(1 << 62, ragged=False)
+FLOAT = ColumnKind(None, ragged=False)
+_OFFSETS = ColumnKind(1 << 62, ragged=False)
 
 
 class Column:
     """Ids of each row: `column[i]` is a view of the file. `skip`: from which one of a row on."""
 
-    def __init__(self, values: Ids, offsets: NDArray[np.int64], below: int, skip: int = 0) -> None:
+    def __init__(
+        self, values: StoredIds, offsets: NDArray[np.int64], below: int, skip: int = 0
+    ) -> None:
         self.values, self.below = values, below
         self._offsets, self._skip = offsets, skip
-        self.lengths: Lengths = _lengths(offsets, len(values)) - np.int32(skip)
+        self.lengths: ColumnLengths = _lengths(offsets, len(values)) - np.int32(skip)
 
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def __getitem__(self, i: int) -> Ids:
+    def __getitem__(self, i: int) -> StoredIds:
         if not 0 <= i < len(self):
             raise IndexError(f"row {i} of {len(self)}")
         start, end = self._offsets[i : i + 2]
         return np.asarray(self.values[start + self._skip : end])
 
-    def heads(self) -> Ids:
+    def heads(self) -> StoredIds:
         """The first id of each row."""
         return np.asarray(self.values[self._offsets[:-1]])
 
@@ -92,7 +94,7 @@ class Store:
     """Rows by number: `store["text"][i]` are ids, `store.numbers["score"][i]` is one number."""
 
     folder: Path
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, ColumnKind]
     columns: Mapping[str, Column]
     numbers: Mapping[str, NDArray[Any]]
     sha256: Mapping[str, str]  # of each file, without .npy
@@ -131,7 +133,7 @@ class Store:
         return self.columns[name]
 
 
-def write_store(folder: Path, kinds: Mapping[str, Kind], rows: Iterable[Row]) -> Store:
+def write_store(folder: Path, kinds: Mapping[str, ColumnKind], rows: Iterable[StoreRow]) -> Store:
     """Write rows with a value for each kind to `folder` and open it; an older store is replaced."""
     assert any(kind.ragged for kind in kinds.values()), "rows are counted by a column of ids"
     try:
@@ -150,13 +152,15 @@ def write_store(folder: Path, kinds: Mapping[str, Kind], rows: Iterable[Row]) ->
     return Store.open(folder)
 
 
-def _files(kinds: Mapping[str, Kind]) -> dict[str, Kind]:
+def _files(kinds: Mapping[str, ColumnKind]) -> dict[str, ColumnKind]:
     """The files of these columns, without .npy, and what each holds."""
     offsets = {f"{n}_offsets": _OFFSETS for n, kind in kinds.items() if kind.ragged}
     return {**kinds, **offsets}
 
 
-def _write_files(folder: Path, kinds: Mapping[str, Kind], rows: Iterable[Row]) -> dict[str, int]:
+def _write_files(
+    folder: Path, kinds: Mapping[str, ColumnKind], rows: Iterable[StoreRow]
+) -> dict[str, int]:
     """Stream the rows into growing files; the length of each comes back."""
     with ExitStack() as stack:
         files = {
@@ -181,7 +185,7 @@ def _write_files(folder: Path, kinds: Mapping[str, Kind], rows: Iterable[Row]) -
 class _GrowingFile:
     """One .npy file that grows: its header is written again, with the final length, at the end."""
 
-    def __init__(self, path: Path, kind: Kind) -> None:
+    def __init__(self, path: Path, kind: ColumnKind) -> None:
         self.length = 0
         self._kind = kind
         self._kept: list[Any] = []
@@ -222,22 +226,22 @@ class _GrowingFile:
         npy.write_array_header_1_0(self._file, header)
 
 
-def _stated_kinds(facts: dict[str, Any]) -> dict[str, Kind]:
+def _stated_kinds(facts: dict[str, Any]) -> dict[str, ColumnKind]:
     """What store.json says of its columns; those of earlier versions are a source and a target."""
     version = facts["version"]
     if states_its_own(facts) is not (None if version == 1 else True):
         raise ValueError("store.json differs from its checksum: it was damaged or changed")
     if version in (1, 2):
-        return dict.fromkeys(("source", "target"), Kind(facts["vocabulary"]))
+        return dict.fromkeys(("source", "target"), ColumnKind(facts["vocabulary"]))
     if version != _VERSION:
         raise ValueError(f"version {version}, expected {_VERSION}")
     if not all(name.isidentifier() for name in facts["columns"]):
         raise ValueError("the name of a column is no name")
-    return {name: build(Kind, kind, name) for name, kind in facts["columns"].items()}
+    return {name: build(ColumnKind, kind, name) for name, kind in facts["columns"].items()}
 
 
 def _check_counts(
-    facts: dict[str, Any], kinds: Mapping[str, Kind], arrays: Mapping[str, NDArray[Any]]
+    facts: dict[str, Any], kinds: Mapping[str, ColumnKind], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
     """Raise ValueError, TypeError or KeyError unless the files are what store.json says."""
     if set(facts["sha256"]) != set(arrays):
@@ -257,7 +261,7 @@ def _check_counts(
         raise ValueError("there are no offsets")
 
 
-def _lengths(offsets: NDArray[np.int64], total: int) -> Lengths:
+def _lengths(offsets: NDArray[np.int64], total: int) -> ColumnLengths:
     """The length of each row, after checking that offsets rise from 0 to the end."""
     lengths = np.empty(len(offsets) - 1, dtype=np.int32)
     for start in range(0, len(lengths), _CHUNK):

@@ -15,11 +15,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from regard.data.columns import Chosen, choose_columns
+from regard.data.columns import ChosenColumns, choose_columns
 from regard.data.csv_rows import read_cells
 from regard.data.lines import find_file, format_of, read_lines
-from regard.data.problem import Line, Problem
-from regard.data.role import Role, Values
+from regard.data.problem import Problem, RawLine
+from regard.data.role import ColumnValues, Role
 from regard.errors import MisuseError
 
 FORMATS = (".tsv", ".csv", ".jsonl")
@@ -48,7 +48,7 @@ class Table:
         kind = format_of(path)
         self.path, self._keys = path, list[str]()
         if kind == ".jsonl":
-            read: Iterator[Values | Problem] = self._objects(lines)
+            read: Iterator[ColumnValues | Problem] = self._objects(lines)
         elif kind == ".tsv":
             read = _tabs(lines)
         else:
@@ -59,18 +59,18 @@ class Table:
         self.chosen = (
             choose_columns(path, good, roles, keys)
             if good
-            else Chosen({role.name: n for n, role in enumerate(roles)}, [])
+            else ChosenColumns({role.name: n for n, role in enumerate(roles)}, [])
         )
         if good and keys is None and self.chosen.names:
             first.remove(good[0])
-        self.rows: Iterator[Values | Problem] = chain(first, read)
+        self.rows: Iterator[ColumnValues | Problem] = chain(first, read)
 
-    def value(self, row: Values, role: str) -> Any:
+    def value(self, row: ColumnValues, role: str) -> Any:
         """What a row has for a role; None: nothing."""
         place = self.chosen.places[role]
         return row[place] if place < len(row) else None
 
-    def text(self, row: Values, role: str) -> str | Problem:
+    def text(self, row: ColumnValues, role: str) -> str | Problem:
         """The same as a text of one line."""
         value = self.value(row, role)
         if not isinstance(value, str):
@@ -82,7 +82,7 @@ class Table:
                 return Problem.ENCODING
         return _BREAK.sub(" ", value) if "\n" in value or "\r" in value else value
 
-    def _objects(self, lines: Iterator[Line]) -> Iterator[Values | Problem]:
+    def _objects(self, lines: Iterator[RawLine]) -> Iterator[ColumnValues | Problem]:
         keys = self._keys
         for line in lines:
             if line is None:
@@ -109,7 +109,7 @@ def _is_translation(row: object) -> bool:
     return isinstance(row, dict) and isinstance(row.get("translation"), dict)
 
 
-def _first(rows: Iterator[Values | Problem]) -> Iterator[Values | Problem]:
+def _first(rows: Iterator[ColumnValues | Problem]) -> Iterator[ColumnValues | Problem]:
     """So many that the columns can be found, without holding more than is needed."""
     good = characters = 0
     for count, row in enumerate(rows):
@@ -121,7 +121,7 @@ def _first(rows: Iterator[Values | Problem]) -> Iterator[Values | Problem]:
             return
 
 
-def _tabs(lines: Iterator[Line]) -> Iterator[Values | Problem]:
+def _tabs(lines: Iterator[RawLine]) -> Iterator[ColumnValues | Problem]:
     for line in lines:
         if line is None:
             yield Problem.TOO_LONG

@@ -14,7 +14,7 @@ from pathlib import Path
 from regard.data.corpus import Limits
 from regard.data.labelled import Labelled
 from regard.data.lines import find_file, read_lines
-from regard.data.problem import Line, Problem
+from regard.data.problem import Problem, RawLine
 from regard.data.report import Report
 from regard.errors import DataError, MisuseError
 
@@ -45,7 +45,7 @@ def read_tagged(
 
 
 def _clean(
-    lines: Iterator[Line],
+    lines: Iterator[RawLine],
     columns: tuple[int, int] | None,
     path: Path,
     report: Report,
@@ -72,7 +72,7 @@ def _clean(
 
 
 def _sentences(
-    lines: Iterator[Line], columns: tuple[int, int] | None, limits: Limits
+    lines: Iterator[RawLine], columns: tuple[int, int] | None, limits: Limits
 ) -> Iterator[tuple[int, list[tuple[str, str]] | Problem]]:
     """Where each sentence begins, and its words with tags, or the first thing wrong with it."""
     begin, rows, problem, size = 0, list[tuple[str, str]](), None, 0

@@ -22,13 +22,13 @@ TRIES = 3
 PAUSE = 1.0  # seconds before the next try
 MOST = 500_000_000  # bytes; no set of the table is near it
 
-Report = Callable[[int, int | None], None]  # bytes that are here, of how many
+ReportProgress = Callable[[int, int | None], None]  # bytes that are here, of how many
 
 
 def fetch(
     address: str,
     part: Path,
-    report: Report = lambda have, total: None,
+    report: ReportProgress = lambda have, total: None,
     *,
     timeout: float = TIMEOUT,
     pause: float = PAUSE,
@@ -80,7 +80,7 @@ def _mark_of(part: Path) -> Path:
     return part.with_name(f"{part.name}.mark")
 
 
-def _go_on(address: str, part: Path, report: Report, timeout: float) -> None:
+def _go_on(address: str, part: Path, report: ReportProgress, timeout: float) -> None:
     """One connection: ask for what is missing, write what comes."""
     marked = _mark_of(part).read_text("utf-8") if _mark_of(part).is_file() else ""
     have = part.stat().st_size if marked and part.is_file() else 0

@@ -19,13 +19,13 @@ from typing import IO
 from zipfile import BadZipFile, ZipFile
 
 from regard.datasets.fetch import MOST
-from regard.datasets.table import DataSet, File
+from regard.datasets.table import DataFile, DataSet
 from regard.errors import DataError
 
 CUTS = {"tatoeba-de": (10, 20, 30), "tatoeba-hi": (40, 80, 120)}
 
 
-def content(dataset: DataSet, file: File, download: Path) -> bytes:
+def content(dataset: DataSet, file: DataFile, download: Path) -> bytes:
     """What `file` of the set holds, unpacked; `download` is what lies at its address."""
     try:
         if dataset.make == "joined":

@@ -13,7 +13,7 @@ from regard import atomic
 from regard.datasets.fetch import PAUSE, TIMEOUT, fetch, forget
 from regard.datasets.find import cached_data, find
 from regard.datasets.make import content, unpacked
-from regard.datasets.table import DataSet, File
+from regard.datasets.table import DataFile, DataSet
 from regard.draw.terminal.progress import WorkProgress, progress_bar
 from regard.errors import DataError, MisuseError
 
@@ -74,7 +74,12 @@ def _read(path: Path) -> bytes:
 
 
 def _fetched(
-    dataset: DataSet, files: list[File], address: str, folder: Path, timeout: float, pause: float
+    dataset: DataSet,
+    files: list[DataFile],
+    address: str,
+    folder: Path,
+    timeout: float,
+    pause: float,
 ) -> None:
     """The files that are made of what lies at one address."""
     name = urlsplit(address).path.rpartition("/")[2]
@@ -135,7 +140,7 @@ def _from_folder(dataset: DataSet, origin: Path, say: Say) -> Path:
     return folder
 
 
-def _lies_at(dataset: DataSet, file: File, origin: Path) -> Path | None:
+def _lies_at(dataset: DataSet, file: DataFile, origin: Path) -> Path | None:
     """The file itself, or else its download, in the folder or in the set's own folder in it."""
     download = dataset.address(file).rpartition("/")[2]
     places = [
@@ -147,7 +152,7 @@ def _lies_at(dataset: DataSet, file: File, origin: Path) -> Path | None:
     return next((path for path in places if path.is_file()), None)
 
 
-def _insist(file: File, found: bytes, where: str) -> None:
+def _insist(file: DataFile, found: bytes, where: str) -> None:
     """The bytes must be those of the table; of a set that changes, there must be some."""
     if not found:
         raise DataError(f"{where}: {file.name} is empty; expected a file of the set")
@@ -165,7 +170,7 @@ def _place(path: Path, found: bytes) -> None:
     atomic.write_bytes(path, gzip.compress(found, mtime=0) if packed else found)
 
 
-def _told(path: Path, file: File) -> str:
+def _told(path: Path, file: DataFile) -> str:
     checked = "checksum right" if file.sha256 else "no fixed checksum"
     return f"{path.stat().st_size:,} bytes, {checked}"
 

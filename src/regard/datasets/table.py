@@ -12,7 +12,7 @@ TABLE = Path(__file__).parent / "sets.toml"
 
 
 @dataclass(frozen=True)
-class File:
+class DataFile:
     """A file of a set; `address` follows the set's base and is the name unless it is given."""
 
     name: str
@@ -40,9 +40,9 @@ class DataSet:
     train: tuple[str, ...] = ()
     valid: tuple[str, ...] = ()
     test: tuple[str, ...] = ()
-    files: tuple[File, ...] = ()
+    files: tuple[DataFile, ...] = ()
 
-    def address(self, file: File) -> str:
+    def address(self, file: DataFile) -> str:
         """Where the file, or the archive with it, is public; "": nowhere."""
         return self.base + (file.address or file.name) if self.base else ""
 

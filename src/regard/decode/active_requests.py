@@ -13,7 +13,7 @@ from regard.decode.slots import Slots
 
 
 @dataclass(frozen=True)
-class Sentence:
+class QueuedSentence:
     """Source ids with their end token; `number` says whose answer it is, `draw` which one."""
 
     number: int
@@ -23,19 +23,19 @@ class Sentence:
     draw: int = 0
 
 
-class Seats:
+class ActiveRequests:
     """The sentences in the slots of a batch."""
 
     def __init__(self, slots: Slots, constraints: Constraints) -> None:
         self._slots, self._constraints = slots, constraints
-        self.sentences: list[Sentence | None] = [None] * len(slots)
+        self.sentences: list[QueuedSentence | None] = [None] * len(slots)
         self.limits = torch.zeros(len(slots), dtype=torch.long, device=slots.ages.device)
         self._prefixes = self.limits.new_zeros(len(slots), 0)
         search = constraints.search
         self._free = not constraints.rules and search.min_length == 0
         self._free = self._free and not constraints.needs_outputs
 
-    def seat(self, places: Sequence[int], sentences: Sequence[Sentence]) -> None:
+    def seat(self, places: Sequence[int], sentences: Sequence[QueuedSentence]) -> None:
         longest = max(len(sentence.prefix) for sentence in sentences)
         missing = longest - self._prefixes.shape[1]
         if missing > 0:

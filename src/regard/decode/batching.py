@@ -9,26 +9,28 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from regard.decode.active_requests import Sentence
+from regard.decode.active_requests import QueuedSentence
 from regard.decode.beam import BeamSearch
 from regard.decode.constraints import Constraints
 from regard.decode.engine import Frame
-from regard.decode.fused import Prepared
+from regard.decode.fused import FusedModel
 from regard.decode.greedy import Greedy
-from regard.decode.hypothesis import Hypothesis, Search
+from regard.decode.hypothesis import DecodingOptions, Hypothesis
 from regard.decode.rules import Rules
 from regard.decode.slots import Slots
 
-Take = Callable[[int], Sequence[Sentence]]  # the next sentences of the queue, at most so many
-Give = Callable[[Sentence, list[Hypothesis]], None]
+TakeSentences = Callable[
+    [int], Sequence[QueuedSentence]
+]  # the next sentences of the queue, at most so many
+Give = Callable[[QueuedSentence, list[Hypothesis]], None]
 
 
 class Ready:
     """Sentences from the queue whose memory is made."""
 
-    def __init__(self, model: Prepared, take: Take, batch: int, pad: int) -> None:
+    def __init__(self, model: FusedModel, take: TakeSentences, batch: int, pad: int) -> None:
         self._model, self._take, self._batch, self._pad = model, take, batch, pad
-        self._sentences: list[Sentence] = []
+        self._sentences: list[QueuedSentence] = []
         self._memory, self._lengths = torch.zeros(0), torch.zeros(0)
 
     def look(self) -> tuple[int, int] | None:
@@ -39,7 +41,7 @@ class Ready:
                 self._encode()
         return (len(self._sentences), self._memory.shape[4]) if self._sentences else None
 
-    def take(self, count: int) -> tuple[list[Sentence], Tensor, Tensor]:
+    def take(self, count: int) -> tuple[list[QueuedSentence], Tensor, Tensor]:
         """The next ones with memory and source lengths; fewer at the end, and then none."""
         self.look()
         taken, self._sentences = self._sentences[:count], self._sentences[count:]
@@ -59,10 +61,10 @@ class Ready:
 
 @torch.inference_mode()
 def decode_queue(
-    model: Prepared,
-    take: Take,
+    model: FusedModel,
+    take: TakeSentences,
     give: Give,
-    search: Search,
+    search: DecodingOptions,
     rules: Rules,
     frame: Frame,
     batch: int,

@@ -22,11 +22,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.decode.active_requests import Seats, Sentence
+from regard.decode.active_requests import ActiveRequests, QueuedSentence
 from regard.decode.best import top
 from regard.decode.constraints import Constraints
 from regard.decode.greedy import Finished
-from regard.decode.hypothesis import LENGTH_NORMS, Hypothesis, Search
+from regard.decode.hypothesis import LENGTH_NORMS, DecodingOptions, Hypothesis
 from regard.decode.slots import Slots
 
 
@@ -34,7 +34,7 @@ from regard.decode.slots import Slots
 class Beam:
     """The search of one sentence: finished hypotheses, and when there is nothing left to gain."""
 
-    search: Search
+    search: DecodingOptions
     limit: int
     finished: list[Hypothesis] = field(default_factory=list)
 
@@ -69,7 +69,7 @@ class BeamSearch:
     """k rows for each sentence, the likeliest first."""
 
     def __init__(self, slots: Slots, constraints: Constraints, start: int) -> None:
-        self.slots, self.seats = slots, Seats(slots, constraints)
+        self.slots, self.seats = slots, ActiveRequests(slots, constraints)
         self._search, self._end, self._start = constraints.search, constraints.end, start
         self._beams = [Beam(self._search, 0) for _ in range(len(slots))]
         self._tokens = torch.full((len(slots), slots.width), start, device=slots.ages.device)
@@ -80,7 +80,7 @@ class BeamSearch:
             *self._scores.shape, 0
         )  # attention so far, (B, k, S)
 
-    def seat(self, places: Sequence[int], sentences: Sequence[Sentence]) -> None:
+    def seat(self, places: Sequence[int], sentences: Sequence[QueuedSentence]) -> None:
         self.seats.seat(places, sentences)
         rows = list(places)
         self._tokens[rows] = self._start

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.decode.best import log_sum_exp
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.decode.rules import Rules
 
 NO_PREFIX = -1
@@ -25,7 +25,7 @@ NO_PREFIX = -1
 class Constraints:
     """All that limits an output, whatever the search is."""
 
-    search: Search
+    search: DecodingOptions
     rules: Rules
     end: int
 

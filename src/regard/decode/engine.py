@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from regard.decode.hypothesis import Hypothesis, Search
+from regard.decode.hypothesis import DecodingOptions, Hypothesis
 
 Row = Sequence[int]
 Pending = Callable[[], list[list[Hypothesis]]]  # waits; the answers in the order of the sources
@@ -42,11 +42,11 @@ class Engine(Protocol):
     name: str
     layout: Layout
 
-    def refusal(self, search: Search, prefixed: bool = False) -> str | None:
+    def refusal(self, search: DecodingOptions, prefixed: bool = False) -> str | None:
         """Which option this engine does not offer, in a few words; None if it offers all."""
 
     def submit(
-        self, sources: Sequence[Row], search: Search, prefixes: Sequence[Row] = ()
+        self, sources: Sequence[Row], search: DecodingOptions, prefixes: Sequence[Row] = ()
     ) -> Pending:
         """Begin to search; returns at once.
 

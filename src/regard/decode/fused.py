@@ -118,7 +118,7 @@ class PreparedStack:
         self.norm = _norm(stack.norm, dtype)
 
 
-class Prepared:
+class FusedModel:
     """An encoder–decoder model, ready to decode."""
 
     def __init__(self, model: Transformer, dtype: torch.dtype | None = None) -> None:

@@ -6,27 +6,27 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.decode.active_requests import Seats, Sentence
+from regard.decode.active_requests import ActiveRequests, QueuedSentence
 from regard.decode.best import best
 from regard.decode.constraints import Constraints
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.sample import drawn, numbers
 from regard.decode.slots import Slots
 
-Finished = list[tuple[int, Sentence, list[Hypothesis]]]  # slot, who sat there, the answer
+Finished = list[tuple[int, QueuedSentence, list[Hypothesis]]]  # slot, who sat there, the answer
 
 
 class Greedy:
     """One row for each sentence."""
 
     def __init__(self, slots: Slots, constraints: Constraints, start: int) -> None:
-        self.slots, self.seats = slots, Seats(slots, constraints)
+        self.slots, self.seats = slots, ActiveRequests(slots, constraints)
         self._search, self._end, self._start = constraints.search, constraints.end, start
         self._tokens = torch.full_like(slots.ages, start)
         self._totals = torch.zeros(len(slots), dtype=torch.float64, device=slots.ages.device)
-        self._chance: dict[Sentence, list[float]] = {}
+        self._chance: dict[QueuedSentence, list[float]] = {}
 
-    def seat(self, places: Sequence[int], sentences: Sequence[Sentence]) -> None:
+    def seat(self, places: Sequence[int], sentences: Sequence[QueuedSentence]) -> None:
         self.seats.seat(places, sentences)
         self._tokens[list(places)] = self._start
         self._totals[list(places)] = 0.0

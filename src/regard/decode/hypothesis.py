@@ -32,7 +32,7 @@ class Hypothesis:
 
 
 @dataclass(frozen=True)
-class Search:
+class DecodingOptions:
     """How to search; beam, α and the limit are the paper's.
 
     `length_norm = "paper"` and `stop = "exact"` are the paper's too; the defaults are what both

@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.decode.constraints import obeyed
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.decode.rules import NO_RULES, Rules
 from regard.decode.session import Session
 from regard.errors import ConfigError, MisuseError
@@ -63,7 +63,9 @@ class Sampling:
                 )
 
 
-def narrowed(log_p: Float[Tensor, "B V"], sampling: Sampling | Search) -> Float[Tensor, "B V"]:
+def narrowed(
+    log_p: Float[Tensor, "B V"], sampling: Sampling | DecodingOptions
+) -> Float[Tensor, "B V"]:
     """Log-probabilities of the draw (temperature > 0): -∞ where a token is not in the choice."""
     scores = log_p / sampling.temperature
     if sampling.top_k is not None and sampling.top_k < scores.shape[1]:
@@ -90,7 +92,7 @@ def draw(
 
 
 def drawn(
-    log_p: Float[Tensor, "B V"], search: Search, uniform: Float[Tensor, " B"]
+    log_p: Float[Tensor, "B V"], search: DecodingOptions, uniform: Float[Tensor, " B"]
 ) -> tuple[Float[Tensor, " B"], Int[Tensor, " B"]]:
     """Where the summed probabilities of a row pass its random number: the token and its log p.
 

@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.decode.fused import FEW, Prepared, PreparedLayer, attend, hidden, rounded
+from regard.decode.fused import FEW, FusedModel, PreparedLayer, attend, hidden, rounded
 from regard.model.relative import buckets
 from regard.model.rotary import Rotation, rotated
 
@@ -32,7 +32,7 @@ PLACES = 32  # of a new cache; it doubles when an output needs more
 class Slots:
     """`count` sentences with `width` rows each, and what they have been fed."""
 
-    def __init__(self, model: Prepared, count: int, width: int, longest: int) -> None:
+    def __init__(self, model: FusedModel, count: int, width: int, longest: int) -> None:
         self.model, self.width = model, width
         heads, n, size = model.spec.heads, len(model.decoder.layers), model.spec.k
         like = torch.zeros(0, dtype=model.dtype, device=model.device)

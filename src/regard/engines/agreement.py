@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from regard.bundle.codec import Codec
 from regard.bundle.engine_choice import default_layout
 from regard.decode.engine import Engine, Layout, Row
-from regard.decode.hypothesis import Hypothesis, Search
+from regard.decode.hypothesis import DecodingOptions, Hypothesis
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import RegardError
 from regard.processor.survives import ruled_out
@@ -33,12 +33,12 @@ SECONDS_INT8 = 25.0
 
 Make = Callable[[Layout], Engine]
 Clock = Callable[[], float]
-Answer = Callable[[Sequence[Row]], list[Hypothesis]]
-Probe = Sequence[tuple[Row, str | None]]  # sources with their references, where there are any
+AnswerRows = Callable[[Sequence[Row]], list[Hypothesis]]
+ProbeRows = Sequence[tuple[Row, str | None]]  # sources with their references, where there are any
 
 
 @dataclass(frozen=True)
-class Checked:
+class AgreementCheck:
     """How a precision did against torch; `reason` says it in words."""
 
     passed: bool
@@ -54,10 +54,10 @@ def compare(
     with_torch: Make,
     with_library: Make,
     codec: Codec,
-    probe: Probe,
-    search: Search,
+    probe: ProbeRows,
+    search: DecodingOptions,
     clock: Clock = time.perf_counter,
-) -> tuple[dict[str, Checked], str]:
+) -> tuple[dict[str, AgreementCheck], str]:
     """Each precision against torch, and why ctranslate2 is not to be used, if so.
 
     fp32 is compared on some of the probe. Once it agrees it stands for torch on all of it, which
@@ -96,7 +96,7 @@ def compare(
     return checks, ""
 
 
-def cut_short(checks: dict[str, Checked]) -> str:
+def cut_short(checks: dict[str, AgreementCheck]) -> str:
     """On how few sentences the checks rest, where time was short; else nothing."""
     few = [
         f"{name.split()[1]} on {check.sentences} of {check.sentences + check.left}"
@@ -106,7 +106,7 @@ def cut_short(checks: dict[str, Checked]) -> str:
     return f"; to save time compared in {' and in '.join(few)} sentences" if few else ""
 
 
-def _divided(probe: Probe) -> tuple[Probe, Probe]:
+def _divided(probe: ProbeRows) -> tuple[ProbeRows, ProbeRows]:
     """The sentences that torch translates too, evenly from all over, and the others.
 
     Shuffled, always in the same way: wherever time ends, what was compared is a fair sample.
@@ -119,7 +119,7 @@ def _divided(probe: Probe) -> tuple[Probe, Probe]:
     return first, others
 
 
-def _remembering(engine: Engine, search: Search) -> Answer:
+def _remembering(engine: Engine, search: DecodingOptions) -> AnswerRows:
     """The best outputs of an engine, each source searched once."""
     known: dict[tuple[int, ...], Hypothesis] = {}
 
@@ -133,7 +133,7 @@ def _remembering(engine: Engine, search: Search) -> Answer:
 
 
 def _in_time(
-    label: str, asked: Sequence[Answer], probe: Probe, seconds: float, clock: Clock
+    label: str, asked: Sequence[AnswerRows], probe: ProbeRows, seconds: float, clock: Clock
 ) -> list[list[Hypothesis]]:
     """What each answers to the same rows, to as many of the first ones as fit into `seconds`."""
     rows = [row for row, _ in probe]
@@ -167,7 +167,7 @@ def parts(
         part = min(more, GROWTH * done)
 
 
-def compare_tokens(expected: Sequence[Hypothesis], got: Sequence[Hypothesis]) -> Checked:
+def compare_tokens(expected: Sequence[Hypothesis], got: Sequence[Hypothesis]) -> AgreementCheck:
     """The same tokens, but for ties."""
     pairs = list(zip(expected, got, strict=True))
     different = [(a, b) for a, b in pairs if a.ids != b.ids]
@@ -175,7 +175,7 @@ def compare_tokens(expected: Sequence[Hypothesis], got: Sequence[Hypothesis]) ->
     ties = all(abs(a.score - b.score) <= TIE for a, b in different)
     words = f"the same tokens as torch in {same} of {len(pairs)} sentences"
     words += ", the rest are ties" if ties and different else ""
-    return Checked(ties and same >= SAME * len(pairs), len(pairs), same, words)
+    return AgreementCheck(ties and same >= SAME * len(pairs), len(pairs), same, words)
 
 
 def compare_texts(
@@ -183,7 +183,7 @@ def compare_texts(
     expected: Sequence[Hypothesis],
     got: Sequence[Hypothesis],
     references: Sequence[str | None],
-) -> Checked:
+) -> AgreementCheck:
     """As good as torch's by BLEU, or nearly the same where there are no references."""
     from sacrebleu.metrics.bleu import BLEU
 
@@ -195,8 +195,8 @@ def compare_texts(
     if len(known) < count:
         bleu = float(BLEU().corpus_score(others, [texts]).score)
         words = f"BLEU {bleu:.1f} against torch's outputs, {BLEU_AGAINST_TORCH:g} is the least"
-        return Checked(same == count or bleu >= BLEU_AGAINST_TORCH, count, same, words, bleu)
+        return AgreementCheck(same == count or bleu >= BLEU_AGAINST_TORCH, count, same, words, bleu)
     bleu = float(BLEU().corpus_score(others, [known]).score)
     torchs = float(BLEU().corpus_score(texts, [known]).score)
     words = f"BLEU {bleu:.2f}, torch has {torchs:.2f}"
-    return Checked(bleu >= torchs - BLEU_LOSS, count, same, words, bleu, torchs)
+    return AgreementCheck(bleu >= torchs - BLEU_LOSS, count, same, words, bleu, torchs)

@@ -27,9 +27,9 @@ from regard.bundle.engine_choice import (
     versions,
 )
 from regard.decode.engine import Engine, Layout
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.draw.terminal.progress import progress_bar
-from regard.engines.agreement import Checked, Clock, Make, compare, cut_short
+from regard.engines.agreement import AgreementCheck, Clock, Make, compare, cut_short
 from regard.errors import CheckpointError, MisuseError
 from regard.processor.survives import ruled_out
 
@@ -65,7 +65,7 @@ def settle(
     def with_library(layout: Layout) -> Engine:
         return converted_engine(bundle, transformer, weights, layout, say=say)
 
-    checks: dict[str, Checked] = {}
+    checks: dict[str, AgreementCheck] = {}
     reason = ""
     if before is None:
         probe = _with_references(bundle, rows)
@@ -115,7 +115,7 @@ def _with_references(
     return list(zip(rows, known, strict=True))
 
 
-def _search(bundle: Bundle, rows: Sequence[list[int]]) -> Search:
+def _search(bundle: Bundle, rows: Sequence[list[int]]) -> DecodingOptions:
     """What is compared and measured: the model's own beam, as both engines offer it.
 
     Outputs that never end would be as long as published settings allow, often 512 tokens; those
@@ -124,9 +124,9 @@ def _search(bundle: Bundle, rows: Sequence[list[int]]) -> Search:
     from regard.decode.engines.ctranslate2 import refused  # its library is an extra
 
     own = bundle.settings.search
-    usual = Search().limit(max(map(len, rows), default=0))
+    usual = DecodingOptions().limit(max(map(len, rows), default=0))
     longest = own.max_length if own.max_length is not None and own.max_length < usual else None
-    search = Search(own.beam, own.alpha, max_length=longest)
+    search = DecodingOptions(own.beam, own.alpha, max_length=longest)
     return search if refused(search, bundle.settings.rules) is None else replace(search, beam=1)
 
 
@@ -140,7 +140,7 @@ def layouts_for(count: int) -> list[tuple[int, int]]:
 
 
 def _measured(
-    makes: dict[str, Make], rows: Sequence[Sequence[int]], search: Search, clock: Clock
+    makes: dict[str, Make], rows: Sequence[Sequence[int]], search: DecodingOptions, clock: Clock
 ) -> tuple[dict[str, Layout], dict[str, float]]:
     """The best layout of each engine and precision, and its target tokens a second."""
     layouts: dict[str, Layout] = {}
@@ -163,7 +163,11 @@ def _measured(
 
 
 def _speed(
-    engine: Engine, rows: Sequence[Sequence[int]], search: Search, best: float, clock: Clock
+    engine: Engine,
+    rows: Sequence[Sequence[int]],
+    search: DecodingOptions,
+    best: float,
+    clock: Clock,
 ) -> float:
     """Target tokens a second: a first run says how much work fits, then the median of three.
 
@@ -182,7 +186,7 @@ def _speed(
 
 
 def _timed(
-    engine: Engine, rows: Sequence[Sequence[int]], search: Search, clock: Clock
+    engine: Engine, rows: Sequence[Sequence[int]], search: DecodingOptions, clock: Clock
 ) -> tuple[float, int]:
     begun = clock()
     found = engine.submit(rows, search)()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from regard.decode.engine import Engine
-from regard.decode.hypothesis import Hypothesis, Search
+from regard.decode.hypothesis import DecodingOptions, Hypothesis
 
 TOLERANCE = 1e-5
 SHARE = 0.995
@@ -24,7 +24,7 @@ WAYS = {
 
 
 @dataclass(frozen=True)
-class Way:
+class BatchWay:
     """One way to group the sentences, compared with each sentence alone."""
 
     name: str
@@ -35,19 +35,19 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class InvarianceVerdict:
     """All ways; `kept` is whether the promise holds."""
 
     engine: str
     strict: bool  # torch in fp32
-    ways: tuple[Way, ...]
+    ways: tuple[BatchWay, ...]
 
     @property
     def kept(self) -> bool:
         """Whether the promise of this engine and precision holds."""
         return all(self.holds(way) for way in self.ways)
 
-    def holds(self, way: Way) -> bool:
+    def holds(self, way: BatchWay) -> bool:
         """Whether it holds for one way."""
         if self.strict:
             return not way.different and way.largest <= TOLERANCE
@@ -57,10 +57,10 @@ class Verdict:
 def check_batch(
     engine: Engine,
     rows: Sequence[Sequence[int]],
-    search: Search,
+    search: DecodingOptions,
     advance: Callable[[int], None] = lambda count: None,
     seed: int = 0,
-) -> Verdict:
+) -> InvarianceVerdict:
     """Search the same rows in several groupings and compare."""
     found = {}
     for name, size in WAYS.items():
@@ -79,10 +79,10 @@ def check_batch(
     alone = found.pop("alone")
     strict = engine.name == "torch" and engine.layout.precision == "fp32"
     ways = tuple(_way(name, alone, other) for name, other in found.items())
-    return Verdict(f"{engine.name} {engine.layout.precision}", strict, ways)
+    return InvarianceVerdict(f"{engine.name} {engine.layout.precision}", strict, ways)
 
 
-def _way(name: str, alone: Sequence[Hypothesis], other: Sequence[Hypothesis]) -> Way:
+def _way(name: str, alone: Sequence[Hypothesis], other: Sequence[Hypothesis]) -> BatchWay:
     pairs = list(zip(alone, other, strict=True))
     different = tuple(n for n, (a, b) in enumerate(pairs) if a.ids != b.ids)
     gaps = [
@@ -90,4 +90,6 @@ def _way(name: str, alone: Sequence[Hypothesis], other: Sequence[Hypothesis]) ->
         for a, b in pairs
         if a.ids == b.ids
     ]
-    return Way(name, len(pairs) - len(different), len(pairs), max(gaps, default=0.0), different)
+    return BatchWay(
+        name, len(pairs) - len(different), len(pairs), max(gaps, default=0.0), different
+    )

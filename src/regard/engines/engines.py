@@ -26,7 +26,7 @@ from regard.bundle.engine_choice import (
     write_choice,
 )
 from regard.decode.engine import Engine, Layout
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.errors import MisuseError, RegardError
 from regard.processor.survives import ruled_out
 
@@ -83,7 +83,7 @@ class Engines:
         self._choice = bundle.choice
         self._open: dict[str, Engine] = {}
 
-    def take(self, search: Search, prefixed: bool = False) -> Engine:
+    def take(self, search: DecodingOptions, prefixed: bool = False) -> Engine:
         """The engine for these options."""
         engine = self._fast(search, prefixed)
         if engine is None:
@@ -94,7 +94,7 @@ class Engines:
     def take_to_score(self) -> Engine:
         """The engine that says how likely an output is: the reference, unless another is named."""
         if self.request.engine == "ctranslate2":
-            return self.take(Search(beam=1))
+            return self.take(DecodingOptions(beam=1))
         if self.request.precision == "bf16":
             raise MisuseError("precision: scores are computed in fp32; leave out bf16")
         return self._torch()
@@ -105,7 +105,7 @@ class Engines:
             engine.close()
         self._open.clear()
 
-    def _fast(self, search: Search, prefixed: bool) -> Engine | None:
+    def _fast(self, search: DecodingOptions, prefixed: bool) -> Engine | None:
         """The ctranslate2 engine, or None and a note that says why not."""
         named = self.request.engine == "ctranslate2"
         if self.request.engine == "torch":

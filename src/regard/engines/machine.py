@@ -54,7 +54,7 @@ SETS = (
 
 
 @dataclass(frozen=True)
-class Way:
+class MachineWay:
     """A way to compute: whether it is used, how fast it is, or why it is not used."""
 
     name: str
@@ -65,7 +65,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Report:
+class MachineReport:
     """Everything, as `--json` prints it."""
 
     regard: str
@@ -76,7 +76,7 @@ class Report:
     cores: int
     memory: int | None
     free_memory: int | None
-    ways: dict[str, Way]
+    ways: dict[str, MachineWay]
     caps: dict[str, str]
     users_caps: dict[str, str]
     libraries: dict[str, str]
@@ -84,19 +84,19 @@ class Report:
     caches: str
 
 
-def examine_machine() -> Report:
+def examine_machine() -> MachineReport:
     """Ask, try and measure; some seconds, most of them the first time."""
     with progress_bar("looking at this machine", 1 + len(FEATURES)) as bar:
         answers(*(f for f, one in FEATURES.items() if library_version(one.library)))
         get_ready()
         bar.advance()
-        ways: dict[str, Way] = {}
+        ways: dict[str, MachineWay] = {}
         for feature in FEATURES:
             ways[feature] = _way(feature)
             bar.advance()
     speeds = {name: way.gflops for name, way in ways.items() if way.gflops is not None}
     kept.keep(about(), {}, speeds)
-    return Report(
+    return MachineReport(
         regard=__version__,
         python=platform.python_version(),
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -118,12 +118,12 @@ def examine_machine() -> Report:
     )
 
 
-def _way(feature: str) -> Way:
+def _way(feature: str) -> MachineWay:
     installed = bool(library_version(FEATURES[feature].library))
     deaths = answers(feature)[feature].deaths if installed else ()
     why = ruled_out(feature)
     gflops = None if why or feature not in _PRODUCTS else _measured(_PRODUCTS[feature]())
-    return Way(NAMES[feature], not why, gflops, why, deaths)
+    return MachineWay(NAMES[feature], not why, gflops, why, deaths)
 
 
 def _torch_product(name: str) -> Callable[[], object]:
@@ -163,7 +163,7 @@ def _measured(product: Callable[[], object]) -> float:
     return round(median(rates), 1)
 
 
-def lines(report: Report) -> Iterator[str]:
+def lines(report: MachineReport) -> Iterator[str]:
     """The report for a person."""
     sets = ", ".join(report.instruction_sets)
     yield f"regard      {report.regard}, Python {report.python}, {report.system}"

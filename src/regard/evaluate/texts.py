@@ -53,7 +53,7 @@ class TextScores:
 
 
 @dataclass(frozen=True)
-class Rows:
+class TestTexts:
     """Rows to ask for, and what was left out of the file."""
 
     name: str
@@ -63,7 +63,7 @@ class Rows:
 
 def texts_to_score(
     model: LoadedModel, file: Path | None, asked: Mapping[str, str] = NOTHING
-) -> Rows:
+) -> TestTexts:
     """The rows of a file, in the columns that are asked for, or those that the run remembers.
 
     Without a file, those that the run held out.
@@ -81,7 +81,7 @@ def texts_to_score(
     if model.spec.head == "labels":
         word, tag = ("", "") if data is None else (data.text, data.label)
         named = asked.get("text", word), asked.get("label", tag)
-        return Rows(str(file), list(read_tagged(file, *named, report, limits)), report)
+        return TestTexts(str(file), list(read_tagged(file, *named, report, limits)), report)
     has_pair = bool(asked.get("pair") or (data and data.pair))
     columns = Columns(
         role_of("text", data, asked),
@@ -89,19 +89,21 @@ def texts_to_score(
         role_of("label", data, asked),
         data is not None and data.labels == "several",
     )
-    return Rows(str(file), list(read_labelled(file, columns, report, limits)), report)
+    return TestTexts(str(file), list(read_labelled(file, columns, report, limits)), report)
 
 
-def _own_rows(run: Run) -> Rows:
+def _own_rows(run: Run) -> TestTexts:
     """What the run held out; of the phrasebook its test sentences, which no validation saw."""
     recipe = make_recipe(read_json(run.recipe), str(run.recipe))
     if recipe.data.phrasebook:  # a tagger: classifiers have a file
-        return Rows("the phrasebook's test set", [*tagged_phrases(recipe.data.phrasebook, "test")])
-    return Rows("the run's validation texts", held_out(run))
+        return TestTexts(
+            "the phrasebook's test set", [*tagged_phrases(recipe.data.phrasebook, "test")]
+        )
+    return TestTexts("the run's validation texts", held_out(run))
 
 
 def score_texts_of(
-    model: LoadedModel, test: Rows, advance: Callable[[int], None] = lambda count: None
+    model: LoadedModel, test: TestTexts, advance: Callable[[int], None] = lambda count: None
 ) -> TextScores:
     """Classify the rows and compare."""
     _sklearn()  # says what is missing before anything slow begins
@@ -120,7 +122,7 @@ def score_texts_of(
 
 
 def score_tags_of(
-    model: LoadedModel, test: Rows, advance: Callable[[int], None] = lambda count: None
+    model: LoadedModel, test: TestTexts, advance: Callable[[int], None] = lambda count: None
 ) -> TextScores:
     """Tag the words of the rows and compare; words that are not read are counted apart."""
     _sklearn()

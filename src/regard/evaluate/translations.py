@@ -12,7 +12,7 @@ from regard.data.corpus import read_pairs
 from regard.data.phrasebook.corpus import Entry, decided_right
 from regard.data.report import Report
 from regard.data.table import is_table
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.errors import DataError, MisuseError
 from regard.prepare.pairs import kept_entries
 from regard.runs.columns import NOTHING, data_of, role_of
@@ -73,7 +73,7 @@ def score(
 def translate_all(
     model: LoadedModel,
     sources: Sequence[str],
-    search: Search,
+    search: DecodingOptions,
     advance: Callable[[int], None] = lambda count: None,
 ) -> list[str]:
     """The best translation of each source."""
@@ -95,7 +95,7 @@ def score_slices(entries: Sequence[Entry], outputs: Sequence[str]) -> list[Slice
 
 
 def score_notes(
-    model: LoadedModel, search: Search, advance: Callable[[int], None] = lambda count: None
+    model: LoadedModel, search: DecodingOptions, advance: Callable[[int], None] = lambda count: None
 ) -> tuple[list[SliceScore], list[Slip]]:
     """The notes' sentences, which are trained on and must come out exactly; empty for old runs."""
     if not (model.bundle.run.data / "notes.jsonl").exists():
@@ -111,7 +111,7 @@ def score_notes(
 
 
 @dataclass(frozen=True)
-class Pairs:
+class TestPairs:
     """Sentences with references; `entries` where they come from the phrasebook."""
 
     name: str
@@ -127,7 +127,7 @@ def pairs_to_score(
     slices: bool,
     columns: Mapping[str, str] = NOTHING,
     report: Report | None = None,
-) -> Pairs:
+) -> TestPairs:
     """The pairs of the files, or the run's own: phrasebook test, or else validation.
 
     `columns` are those of a table, where the user has named them.
@@ -149,16 +149,16 @@ def pairs_to_score(
         pairs = [(p.source, p.target) for p in read]
         if report.kept < report.total:
             raise DataError("\n  ".join(["evaluate: a test set must be clean.", *report.lines()]))
-        return Pairs(str(source), [s for s, _ in pairs], [t for _, t in pairs], [])
+        return TestPairs(str(source), [s for s, _ in pairs], [t for _, t in pairs], [])
     if reference is not None:
         raise MisuseError("evaluate: --reference needs --source")
     if (run.data / "test.jsonl").exists():
         entries = kept_entries(run, "test")
         sources, references = [e.source for e in entries], [e.target for e in entries]
-        return Pairs("the phrasebook's test set", sources, references, entries)
+        return TestPairs("the phrasebook's test set", sources, references, entries)
     if slices:
         raise MisuseError(f"evaluate: {run.folder} was not trained on the phrasebook: no slices")
     rows = read_texts(run.whole("valid.jsonl"), source=str, target=str)
-    return Pairs(
+    return TestPairs(
         "the run's validation pairs", [r["source"] for r in rows], [r["target"] for r in rows], []
     )

@@ -24,7 +24,7 @@ SMALL_GAP = 0.01  # of the difference
 SMALLEST = 0.001  # a gap below this shows in no printed number
 TOGETHER = 4096  # tokens in one pass
 
-Answer = Callable[[Float[Tensor, "B L D"]], Float[Tensor, " B"]]  # f of B inputs, each by itself
+Answerer = Callable[[Float[Tensor, "B L D"]], Float[Tensor, " B"]]  # f of B inputs, each by itself
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Attribution:
 
 
 def attribute(
-    answer: Answer,
+    answer: Answerer,
     rows: Float[Tensor, "L D"],
     baseline: Float[Tensor, "L D"],
     steps: int | None = None,
@@ -67,7 +67,7 @@ def attribute(
 
 
 def integrated(
-    answer: Answer, rows: Float[Tensor, "L D"], baseline: Float[Tensor, "L D"], steps: int
+    answer: Answerer, rows: Float[Tensor, "L D"], baseline: Float[Tensor, "L D"], steps: int
 ) -> Float[np.ndarray, " L"]:
     """IG of each token by the rule with `steps` points."""
     points, weights = np.polynomial.legendre.leggauss(steps)

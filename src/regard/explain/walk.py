@@ -15,7 +15,7 @@ import numpy as np
 
 from regard.answer.loaded import LoadedModel
 from regard.draw.worksheet.numbers import number
-from regard.draw.worksheet.worksheet import Line, Matrix, Step, Worksheet
+from regard.draw.worksheet.worksheet import Line, Matrix, Worksheet, WorksheetStep
 from regard.explain.place import Place
 from regard.explain.traced_pass import Pass, choose, trace_pass
 from regard.explain.walk_attention import attention_steps
@@ -72,18 +72,18 @@ def _rows(done: Pass, place: Place, name: str, recorded: str, latex: str = "") -
     return Matrix(name, done.numbers(recorded), pieces, None, place.query, latex)
 
 
-def _input(done: Pass, place: Place) -> Iterator[Step]:
+def _input(done: Pass, place: Place) -> Iterator[WorksheetStep]:
     """Tokens, embedding, position, sum."""
     side, spec = done.sides[place.asks], done.spec
     numbered = np.array([[i + 1, token] for i, token in enumerate(side.ids)])
     fed = "" if place.asks == "source" else " <s> begins the output, so each token is fed in where "
-    yield Step(
+    yield WorksheetStep(
         "Tokens",
         note=f"{len(side.ids)} of the {spec.vocabulary} pieces of the vocabulary; ▁ is a space."
         + (fed and fed + "the next one is to be predicted."),
         parts=(Matrix("token", numbered, side.pieces, ["position", "id"], place.query),),
     )
-    yield Step(
+    yield WorksheetStep(
         "Embedding",
         "e = E[id]",
         r"e = E[\mathrm{id}]",
@@ -91,7 +91,7 @@ def _input(done: Pass, place: Place) -> Iterator[Step]:
         (_rows(done, place, "e", f"{place.asks}.rows", "e"),),
     )
     root = number(math.sqrt(spec.d_model))
-    yield Step(
+    yield WorksheetStep(
         f"Times √d_model = √{spec.d_model} = {root}",
         "e · √d_model",
         r"e \cdot \sqrt{d_{\text{model}}}",
@@ -99,7 +99,7 @@ def _input(done: Pass, place: Place) -> Iterator[Step]:
         (_rows(done, place, "e · √d_model", f"{place.asks}.embedding", r"e \sqrt{d}"),),
     )
     waves = spec.positions == "sinusoidal"
-    yield Step(
+    yield WorksheetStep(
         "Position",
         "PE(p, 2i) = sin(p / 10000^(2i/d)),  PE(p, 2i+1) = cos(…)" if waves else "PE = P[p]",
         r"PE(p, 2i) = \sin(p / 10000^{2i/d}), \quad PE(p, 2i+1) = \cos(p / 10000^{2i/d})"
@@ -111,7 +111,7 @@ def _input(done: Pass, place: Place) -> Iterator[Step]:
         else "A learned row for each position.",
         (_rows(done, place, "PE", f"{place.asks}.position", "PE"),),
     )
-    yield Step(
+    yield WorksheetStep(
         "Word and place together",
         "x = e · √d_model + PE",
         r"x = e \cdot \sqrt{d_{\text{model}}} + PE",
@@ -119,13 +119,13 @@ def _input(done: Pass, place: Place) -> Iterator[Step]:
     )
 
 
-def _before(done: Pass, place: Place) -> Iterator[Step]:
+def _before(done: Pass, place: Place) -> Iterator[WorksheetStep]:
     """The layers below the chosen one, as one step."""
     if place.layer == 1:
         return
     below = place.layer - 1
     which = "Layer 1" if below == 1 else f"Layers 1 to {below}"
-    yield Step(
+    yield WorksheetStep(
         f"{which} of the {place.stack}",
         note="The same calculation as below with other weights; this is what arrives at layer "
         f"{place.layer}. --layer {below} shows the layer before it.",
@@ -138,14 +138,14 @@ def _parts(place: Place) -> list[str]:
     return ["self", "ffn"] if place.stack == "encoder" else ["self", "cross", "ffn"]
 
 
-def _sub_layer(done: Pass, place: Place, part: str) -> Iterator[Step]:
+def _sub_layer(done: Pass, place: Place, part: str) -> Iterator[WorksheetStep]:
     """One sub-layer: in full if it is the chosen attention or the FFN, else its result."""
     name = f"{place.stack}.{place.layer - 1}.{part}"
     chosen = name == place.part
     if not chosen and part != "ffn":
         title = "Cross-attention" if part == "cross" else "Masked self-attention"
         kind = "cross" if part == "cross" else "decoder"
-        yield Step(
+        yield WorksheetStep(
             f"{title} of this layer, with add & norm",
             note=f"Its result only; --kind {kind} shows it number by number.",
             parts=(_rows(done, place, "x", f"{name}.norm", "x"),),
@@ -153,7 +153,7 @@ def _sub_layer(done: Pass, place: Place, part: str) -> Iterator[Step]:
         return
     first = done.spec.norm_order == "pre"
     if first:
-        yield Step(
+        yield WorksheetStep(
             "Norm before the " + ("attention" if chosen else "feed-forward network"),
             "y = " + LAYER_NORM,
             f"y = {LAYER_NORM_LATEX}",
@@ -165,7 +165,7 @@ def _sub_layer(done: Pass, place: Place, part: str) -> Iterator[Step]:
         yield _memory(done)
     yield from attention_steps(done, place) if chosen else _feed_forward(done, place, name)
     inside = "o" if chosen else "f"
-    yield Step(
+    yield WorksheetStep(
         "Add",
         f"x + {inside}",
         f"x + {inside}",
@@ -174,7 +174,7 @@ def _sub_layer(done: Pass, place: Place, part: str) -> Iterator[Step]:
         (_rows(done, place, f"x + {inside}", f"{name}.add", f"x + {inside}"),),
     )
     if not first:
-        yield Step(
+        yield WorksheetStep(
             "Norm",
             LAYER_NORM.replace("(x)", f"(x + {inside})", 1),
             LAYER_NORM_LATEX.replace("(x)", f"(x + {inside})", 1),
@@ -183,9 +183,9 @@ def _sub_layer(done: Pass, place: Place, part: str) -> Iterator[Step]:
         )
 
 
-def _memory(done: Pass) -> Step:
+def _memory(done: Pass) -> WorksheetStep:
     pieces = done.sides["source"].pieces
-    return Step(
+    return WorksheetStep(
         "The memory: the encoder's output",
         note="One vector for each token of the text, the same for every layer of the decoder. "
         "Keys and values are made from it.",
@@ -193,11 +193,11 @@ def _memory(done: Pass) -> Step:
     )
 
 
-def _feed_forward(done: Pass, place: Place, name: str) -> Iterator[Step]:
+def _feed_forward(done: Pass, place: Place, name: str) -> Iterator[WorksheetStep]:
     spec = done.spec
     reads = "y" if spec.norm_order == "pre" else "x"
     relu = spec.activation == "relu"
-    yield Step(
+    yield WorksheetStep(
         "Feed-forward network: the hidden layer",
         f"h = max(0, {reads} W_1 + b_1)" if relu else f"h = GELU({reads} W_1 + b_1)",
         rf"h = \max(0, {reads} W_1 + b_1)" if relu else rf"h = \mathrm{{GELU}}({reads} W_1 + b_1)",
@@ -205,7 +205,7 @@ def _feed_forward(done: Pass, place: Place, name: str) -> Iterator[Step]:
         + (" What would be negative becomes exactly 0." if relu else ""),
         (_rows(done, place, "h", f"{name}.hidden", "h"),),
     )
-    yield Step(
+    yield WorksheetStep(
         "Feed-forward network: the output",
         "f = h W_2 + b_2",
         "f = h W_2 + b_2",
@@ -214,20 +214,20 @@ def _feed_forward(done: Pass, place: Place, name: str) -> Iterator[Step]:
     )
 
 
-def _after(done: Pass, place: Place) -> Iterator[Step]:
+def _after(done: Pass, place: Place) -> Iterator[WorksheetStep]:
     """The layers above, the last norm of pre-norm models, and logits where there are some."""
     spec = done.spec
     layers = spec.encoder_layers if place.stack == "encoder" else spec.decoder_layers
     if place.layer < layers:
         first = place.layer + 1
         which = f"Layer {first}" if first == layers else f"Layers {first} to {layers}"
-        yield Step(
+        yield WorksheetStep(
             f"{which} of the {place.stack}",
             note="The same again with other weights; this is what comes out.",
             parts=(_rows(done, place, "x", f"{place.stack}.{layers - 1}.ffn.norm", "x"),),
         )
     if spec.norm_order == "pre":
-        yield Step(
+        yield WorksheetStep(
             f"The last norm of the {place.stack}",
             LAYER_NORM,
             LAYER_NORM_LATEX,
@@ -235,7 +235,7 @@ def _after(done: Pass, place: Place) -> Iterator[Step]:
             (_rows(done, place, "x", f"{place.stack}.output", "x"),),
         )
     if place.stack == "encoder":
-        yield Step(
+        yield WorksheetStep(
             "The memory is ready",
             note="These vectors are what every layer of the decoder looks at; go on with "
             "--kind cross.",
@@ -244,7 +244,7 @@ def _after(done: Pass, place: Place) -> Iterator[Step]:
         yield _next_token(done, place)
 
 
-def _next_token(done: Pass, place: Place) -> Step:
+def _next_token(done: Pass, place: Place) -> WorksheetStep:
     logits, probabilities = (
         done.numbers(name)[place.query] for name in ("logits", "probabilities")
     )
@@ -254,7 +254,7 @@ def _next_token(done: Pass, place: Place) -> Step:
     label = done.tokenizer.pieces([follows])[0]
     place_of = {int(token): row for row, token in enumerate(best)}
     table = np.stack([logits[best], probabilities[best]], axis=1)
-    return Step(
+    return WorksheetStep(
         f"Logits, and the most probable token after {fed}",
         "logits = x Eᵀ,  p = softmax(logits)",
         r"\text{logits} = x E^{\top}, \quad p = \mathrm{softmax}(\text{logits})",

@@ -11,12 +11,12 @@ import math
 from collections.abc import Iterator
 
 from regard.draw.worksheet.numbers import number
-from regard.draw.worksheet.worksheet import Matrix, Step, Sum
+from regard.draw.worksheet.worksheet import Matrix, Sum, WorksheetStep
 from regard.explain.place import Place
 from regard.explain.traced_pass import Pass
 
 
-def attention_steps(done: Pass, place: Place) -> Iterator[Step]:
+def attention_steps(done: Pass, place: Place) -> Iterator[WorksheetStep]:
     """The steps of the chosen head."""
     yield _projections(done, place)
     yield from _weights(done, place)
@@ -30,7 +30,7 @@ def _symbols(done: Pass, place: Place) -> tuple[str, str]:
     return reads, "m" if place.kind == "cross" else reads
 
 
-def _projections(done: Pass, place: Place) -> Step:
+def _projections(done: Pass, place: Place) -> WorksheetStep:
     spec, head = done.spec, place.head - 1
     own, other = _symbols(done, place)
     asks, seen = done.sides[place.asks].pieces, done.sides[place.seen].pieces
@@ -41,7 +41,7 @@ def _projections(done: Pass, place: Place) -> Step:
         if place.kind == "cross"
         else "Each token asks with its q, is found by its k, and hands over its v. "
     )
-    return Step(
+    return WorksheetStep(
         f"Queries, keys and values of head {place.head}",
         f"Q = {own} W_Q + b_Q,  K = {other} W_K + b_K,  V = {other} W_V + b_V",
         rf"Q = {own} W_Q + b_Q, \quad K = {other} W_K + b_K, \quad V = {other} W_V + b_V",
@@ -55,7 +55,7 @@ def _projections(done: Pass, place: Place) -> Step:
     )
 
 
-def _weights(done: Pass, place: Place) -> Iterator[Step]:
+def _weights(done: Pass, place: Place) -> Iterator[WorksheetStep]:
     """Q Kᵀ, ÷ √d_k, mask, softmax: four tables of queries × keys."""
 
     def table(recorded: str, name: str, latex: str) -> Matrix:
@@ -65,14 +65,14 @@ def _weights(done: Pass, place: Place) -> Iterator[Step]:
 
     size = done.spec.k
     root = number(math.sqrt(size))
-    yield Step(
+    yield WorksheetStep(
         "Scores: every query with every key",
         "S = Q Kᵀ",
         r"S = Q K^{\top}",
         "Row i, column j: the dot product of query i and key j.",
         (table("products", "S", "S"),),
     )
-    yield Step(
+    yield WorksheetStep(
         f"Divided by √d_k = √{size} = {root}",
         "s = S / √d_k",
         r"s = S / \sqrt{d_k}",
@@ -81,7 +81,7 @@ def _weights(done: Pass, place: Place) -> Iterator[Step]:
         (table("scores", "s", "s"),),
     )
     if place.kind == "decoder":
-        yield Step(
+        yield WorksheetStep(
             "Mask: nobody looks ahead",
             "s_ij = −∞ where j > i",
             r"s_{ij} = -\infty \text{ where } j > i",
@@ -89,12 +89,12 @@ def _weights(done: Pass, place: Place) -> Iterator[Step]:
             (table("masked", "s, masked", r"s_{\text{masked}}"),),
         )
     else:
-        yield Step(
+        yield WorksheetStep(
             "Mask: nothing to hide",
             note="One sentence has no padding, and its words may be seen from everywhere: the "
             "scores stay as they are.",
         )
-    yield Step(
+    yield WorksheetStep(
         "Softmax: scores become weights",
         "w_ij = exp(s_ij) / Σ_j exp(s_ij)",
         r"w_{ij} = \frac{\exp s_{ij}}{\sum_{j'} \exp s_{ij'}}",
@@ -104,7 +104,7 @@ def _weights(done: Pass, place: Place) -> Iterator[Step]:
     )
 
 
-def _weighted_sum(done: Pass, place: Place) -> Iterator[Step]:
+def _weighted_sum(done: Pass, place: Place) -> Iterator[WorksheetStep]:
     head, query = place.head - 1, place.query
     asks, seen = done.sides[place.asks].pieces, done.sides[place.seen].pieces
     weights, values, outputs = (
@@ -115,7 +115,7 @@ def _weighted_sum(done: Pass, place: Place) -> Iterator[Step]:
     note = f"The row of weights of {asks[query]}, each times the value of the token it belongs to."
     if len(terms) < len(seen):
         note += f" {len(seen) - len(terms)} terms with a weight of exactly 0 are left out."
-    yield Step(
+    yield WorksheetStep(
         f"The weighted sum for {asks[query]}",
         "z_i = Σ_j w_ij v_j",
         r"z_i = \sum_j w_{ij} v_j",
@@ -131,7 +131,7 @@ def _weighted_sum(done: Pass, place: Place) -> Iterator[Step]:
             ),
         ),
     )
-    yield Step(
+    yield WorksheetStep(
         f"The same for every token: the output of head {place.head}",
         "Z = w V",
         "Z = w V",
@@ -139,13 +139,13 @@ def _weighted_sum(done: Pass, place: Place) -> Iterator[Step]:
     )
 
 
-def _heads(done: Pass, place: Place) -> Iterator[Step]:
+def _heads(done: Pass, place: Place) -> Iterator[WorksheetStep]:
     spec, query, head = done.spec, place.query, place.head - 1
     asks = done.sides[place.asks].pieces
     all_heads = done.numbers(f"{place.part}.heads")[:, query]
     names = [f"head {count + 1}" for count in range(spec.heads)]
     concat = done.numbers(f"{place.part}.concat")
-    yield Step(
+    yield WorksheetStep(
         f"All heads for {asks[query]}",
         "z of head 1 … head h",
         r"z^{(1)}, \ldots, z^{(h)}",
@@ -154,7 +154,7 @@ def _heads(done: Pass, place: Place) -> Iterator[Step]:
         else "This model has one head.",
         (Matrix(f"z of {asks[query]}", all_heads, names, None, head, "z"),),
     )
-    yield Step(
+    yield WorksheetStep(
         "Concat: heads side by side",
         "C = [Z_1, …, Z_h]",
         r"C = [Z_1, \ldots, Z_h]",
@@ -162,7 +162,7 @@ def _heads(done: Pass, place: Place) -> Iterator[Step]:
         "added up.",
         (Matrix("C", concat, asks, None, query, "C"),),
     )
-    yield Step(
+    yield WorksheetStep(
         "W_O mixes the heads",
         "o = C W_O + b_O",
         "o = C W_O + b_O",

@@ -31,7 +31,7 @@ from regard.processor.simulate import watched
 from regard.processor.survives import insist_on, ruled_out
 from regard.runs.sections import TrainSection
 from regard.training.compute import Compute
-from regard.training.data_parallel import Crew
+from regard.training.data_parallel import DataParallel
 from regard.training.shared import can_share
 from regard.training.worker import LossOf
 
@@ -117,7 +117,7 @@ class Contender:
         clock: Clock = time.perf_counter,
     ) -> None:
         self.way, self._model, self._sample, self._clock = way, model, sample, clock
-        self._crew = Crew(model, loss_of, way, seed)
+        self._crew = DataParallel(model, loss_of, way, seed)
         self.speeds: list[float] = []
         self.turn(0)
         self.speeds.clear()

@@ -22,7 +22,7 @@ Identity = tuple[int, int]  # of a folder, whatever its name is
 FEWEST = 2  # regular checkpoints that are kept
 
 
-class Keeper:
+class CheckpointManager:
     """Writes the checkpoints of one run; `unsaved` says why the last one could not be written."""
 
     def __init__(self, run: Run) -> None:

@@ -109,7 +109,7 @@ def _held(folder: Path, words: Sequence[str]) -> Iterator[Claim]:
             raise
 
 
-def _locked(folder: Path, stack: ExitStack) -> lock.Held:
+def _locked(folder: Path, stack: ExitStack) -> lock.HeldLock:
     """Its lock; who had it may have given it back together with the folder just now."""
     try:
         return stack.enter_context(lock.held(folder / LOCK))

@@ -13,14 +13,14 @@ from safetensors.torch import save
 from regard import atomic
 from regard.data.batch import Batch
 from regard.errors import DivergedError
-from regard.fit.checkpoints import Keeper
+from regard.fit.checkpoints import CheckpointManager
 from regard.runs.folder import Run
 from regard.runs.log import Log
 from regard.training.loop import Step
 from regard.training.state import Progress
 from regard.training.watch import IN_A_ROW, ROLLBACKS, SPIKES, remember
 
-Texts = Callable[[Batch], list[dict[str, Any]]]  # of each example of a batch
+TextsOfBatch = Callable[[Batch], list[dict[str, Any]]]  # of each example of a batch
 SHOWN = 8  # numbers of examples on the screen; the log has all
 
 
@@ -46,8 +46,8 @@ def report_skipped(step: Step, log: Log, say: Callable[[str], None]) -> None:
 def is_hopeless(
     step: Step,
     progress: Progress,
-    keeper: Keeper,
-    texts: Texts,
+    keeper: CheckpointManager,
+    texts: TextsOfBatch,
     log: Log,
     say: Callable[[str], None],
 ) -> bool:
@@ -69,7 +69,7 @@ def is_hopeless(
     raise _given_up(step, why, keeper.run, texts)
 
 
-def _given_up(step: Step, why: str, run: Run, texts: Texts) -> DivergedError:
+def _given_up(step: Step, why: str, run: Run, texts: TextsOfBatch) -> DivergedError:
     assert step.objection is not None
     folder = run.folder / f"dump-step-{step.number:08d}"
     try:
@@ -84,7 +84,7 @@ def _given_up(step: Step, why: str, run: Run, texts: Texts) -> DivergedError:
     )
 
 
-def dump(step: Step, run: Run, texts: Texts) -> None:
+def dump(step: Step, run: Run, texts: TextsOfBatch) -> None:
     """The batch of a step for people (batch.json) and for programs (batch.safetensors)."""
     assert step.objection is not None
     facts = {

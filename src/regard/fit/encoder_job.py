@@ -10,7 +10,7 @@ import numpy as np
 from regard.data.batch import Batch, text_batch
 from regard.data.buckets import BatchOrder, Lengths, Numbers, PlannedBatch, plan_epoch
 from regard.data.mixture import Portion
-from regard.data.prefetch import ahead
+from regard.data.prefetch import prefetched
 from regard.data.store import Store
 from regard.draw.counted import counted
 from regard.fit.job import Began, Validated
@@ -72,7 +72,7 @@ class EncoderJob:
     def batches(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, Batch]]:
         train = self.recipe.train
         order = BatchOrder(*self.lengths, train.token_budget, train.seed)
-        return ahead(self._at, order.start_at(epoch, number), train.loaders)
+        return prefetched(self._at, order.start_at(epoch, number), train.loaders)
 
     def _at(self, place: PlannedBatch) -> Batch:
         chance = (self.recipe.train.seed, place.epoch, place.number)

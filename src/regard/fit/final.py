@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.answer.weights import load_into
 from regard.checkpoint import native
 from regard.checkpoint.whole import whole_steps
-from regard.fit.checkpoints import Keeper
+from regard.fit.checkpoints import CheckpointManager
 from regard.fit.job import Validated
 from regard.model.transformer import Transformer
 from regard.runs.folder import Run, write_json
@@ -25,7 +25,7 @@ Candidates = dict[str, dict[str, Tensor]]
 def final_candidates(
     model: Transformer,
     progress: Progress,
-    keeper: Keeper,
+    keeper: CheckpointManager,
     train: TrainSection,
     say: Callable[[str], None],
 ) -> Candidates:
@@ -54,7 +54,7 @@ def lower_is_better(found: Validated, train: TrainSection) -> float:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class FinalChoice:
     """The candidate that validation finds best."""
 
     name: str
@@ -69,7 +69,7 @@ def choose_final(
     candidates: Candidates,
     validation: Callable[[], Validated],
     train: TrainSection,
-) -> Chosen:
+) -> FinalChoice:
     """Validate each candidate; the best one is in the model afterwards. Nothing is written."""
     scored: dict[str, Validated] = {}
     for name, weights in candidates.items():
@@ -77,10 +77,10 @@ def choose_final(
         scored[name] = validation()
     chosen = min(scored, key=lambda name: lower_is_better(scored[name], train))
     load_into(model, candidates[chosen])
-    return Chosen(chosen, scored[chosen])
+    return FinalChoice(chosen, scored[chosen])
 
 
-def write_final(run: Run, weights: dict[str, Tensor], chosen: Chosen) -> None:
+def write_final(run: Run, weights: dict[str, Tensor], chosen: FinalChoice) -> None:
     """The weights, and beside them where they come from."""
     native.save_weights(run.weights, weights)
     write_json(

@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 from regard.data.batch import Batch
 from regard.data.buckets import Lengths, Numbers, PlannedBatch
 from regard.data.mixture import Portion
-from regard.fit.static_vectors import Coverage
+from regard.fit.static_vectors import VectorCoverage
 from regard.fit.warm_start import WarmStart
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
@@ -51,7 +51,7 @@ class Validated(Protocol):
 class Began:
     """Where the first weights come from, if not from chance alone."""
 
-    coverage: Coverage | None = None  # static vectors for the embedding
+    coverage: VectorCoverage | None = None  # static vectors for the embedding
     warm: WarmStart | None = None  # the weights of another model
 
 

@@ -23,13 +23,13 @@ from regard.errors import MisuseError
 from regard.fit.checkpoints import FEWEST
 from regard.fit.job import Job
 from regard.model.spec import Spec, parameter_count
-from regard.prepare.pairs import Corpus, Prepared
+from regard.prepare.pairs import Corpus, PreparedPairs
 from regard.runs.sections import Recipe, TrainSection
 from regard.training.compute import Compute
 from regard.training.memory_estimate import (
+    BatchShape,
     Learned,
     Need,
-    Shape,
     activations,
     learned_by,
     memory_need,
@@ -42,24 +42,24 @@ CHUNK = 1 << 22  # ids counted at once
 
 
 @dataclass(frozen=True)
-class Shapes:
+class BatchShapes:
     """The batches of one epoch: how many, how full, and which is the largest in memory."""
 
     batches: int
     tokens: int
     padding: float
-    largest: Shape
+    largest: BatchShape
 
 
 def shapes_of(
     lengths: tuple[Lengths, Lengths], spec: Spec, train: TrainSection, parts: Sequence[Portion] = ()
-) -> Shapes:
+) -> BatchShapes:
     """Plan the first epoch and look at its batches."""
     source, target = lengths
     plan = BatchOrder(source, target, train.token_budget, train.seed, parts).plan(epoch=0)
     largest = _shape(_largest(plan, source, target, spec), source, target)
     tokens = sum(int(source[b].sum()) + int(target[b].sum()) for b in plan)
-    return Shapes(len(plan), tokens, padding_share(plan, source, target), largest)
+    return BatchShapes(len(plan), tokens, padding_share(plan, source, target), largest)
 
 
 def largest_batch(
@@ -75,8 +75,8 @@ def _largest(plan: list[Numbers], source: Lengths, target: Lengths, spec: Spec) 
     return max(plan, key=lambda batch: activations(spec, _shape(batch, source, target)))
 
 
-def _shape(batch: Numbers, source: Lengths, target: Lengths) -> Shape:
-    return Shape(len(batch), int(source[batch].max()), int(target[batch].max()))
+def _shape(batch: Numbers, source: Lengths, target: Lengths) -> BatchShape:
+    return BatchShape(len(batch), int(source[batch].max()), int(target[batch].max()))
 
 
 def steps_within(job: Job, train: TrainSection, speed: float) -> float:
@@ -86,10 +86,10 @@ def steps_within(job: Job, train: TrainSection, speed: float) -> float:
     return max(1.0, 60 * (train.minutes or 0.0) * speed / tokens)
 
 
-def guessed_shape(train: TrainSection) -> Shape:
+def guessed_shape(train: TrainSection) -> BatchShape:
     """The largest batch by the budget alone: ordinary sentences, as many as it holds."""
     rows = max(1, train.token_budget // (2 * GUESSED_LENGTH))
-    return Shape(rows, GUESSED_LENGTH, GUESSED_LENGTH)
+    return BatchShape(rows, GUESSED_LENGTH, GUESSED_LENGTH)
 
 
 def guessed_compute(train: TrainSection) -> Compute:
@@ -98,7 +98,7 @@ def guessed_compute(train: TrainSection) -> Compute:
     return Compute("bf16" if train.precision == "bf16" else "fp32", workers, 1, train.kernels)
 
 
-def need_of(recipe: Recipe, spec: Spec, shape: Shape, compute: Compute) -> Need:
+def need_of(recipe: Recipe, spec: Spec, shape: BatchShape, compute: Compute) -> Need:
     """The memory that a recipe's training takes."""
     train, learned = recipe.train, _learned(recipe, spec)
     return memory_need(spec, shape, compute, train.accumulate, train.ema > 0, learned)
@@ -108,7 +108,7 @@ def _learned(recipe: Recipe, spec: Spec) -> Learned:
     return learned_by(spec, recipe.lora.rank, recipe.lora.maps)
 
 
-def check_fits(spec: Spec, recipe: Recipe, shape: Shape, folder: Path) -> None:
+def check_fits(spec: Spec, recipe: Recipe, shape: BatchShape, folder: Path) -> None:
     """Refuse what memory or disk cannot hold, before it is begun."""
     train = recipe.train
     compute = guessed_compute(train)
@@ -157,14 +157,14 @@ def _existing(folder: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldMemory:
     """Bytes, before the model is there: what the program holds, and what it may hold in all."""
 
     program: int
     most: int | None
 
     @classmethod
-    def now(cls, train: TrainSection) -> "Held":
+    def now(cls, train: TrainSection) -> "HeldMemory":
         """As the system says at this moment."""
         program, more = used_memory() or PROGRAM, room(train.memory)
         return cls(program + FIRST_USE, None if more is None else program + more)
@@ -180,7 +180,7 @@ def report(
     compute: Compute,
     speed: float,
     folder: Path,
-    held: Held,
+    held: HeldMemory,
 ) -> Iterator[str]:
     """Lines for a person: what the training will take."""
     spec, train = job.spec, recipe.train
@@ -207,7 +207,7 @@ def _memory_line(need: Need, program: int, most: int | None) -> str:
     )
 
 
-def _time_line(shapes: Shapes, train: TrainSection, speed: float) -> str:
+def _time_line(shapes: BatchShapes, train: TrainSection, speed: float) -> str:
     seconds = shapes.tokens / speed
     steps = train.last_step
     epochs = math.inf if steps is None else steps * train.accumulate / shapes.batches
@@ -235,7 +235,7 @@ class Coverage:
     bytewise: int  # tokens that are one byte of a character that has several
 
 
-def coverage(data: Prepared) -> Coverage:
+def coverage(data: PreparedPairs) -> Coverage:
     """Count the validation tokens against the training pairs."""
     tokenizer = data.tokenizer
     valid, shown = _counts(data.valid, tokenizer.size), _counts(data.train, tokenizer.size)
@@ -253,7 +253,7 @@ def coverage(data: Prepared) -> Coverage:
     )
 
 
-def coverage_line(data: Prepared) -> str:
+def coverage_line(data: PreparedPairs) -> str:
     """The coverage in a line."""
     found = coverage(data)
     tokens = max(1, found.tokens)
@@ -274,7 +274,7 @@ def _counts(pairs: Store, size: int) -> Numbers:
     return counts
 
 
-def warnings(recipe: Recipe, corpus: Corpus, data: Prepared) -> list[str]:
+def warnings(recipe: Recipe, corpus: Corpus, data: PreparedPairs) -> list[str]:
     """What looks wrong with the data; the embedded corpus has been looked at."""
     if recipe.data.phrasebook:
         return []

@@ -6,7 +6,7 @@ That memory is too small for a batch is said once and counted; training goes on 
 from regard.draw.terminal.progress import TrainingProgress
 from regard.errors import OutOfMemoryError
 from regard.runs.log import Log
-from regard.training.data_parallel import Crew
+from regard.training.data_parallel import DataParallel
 from regard.training.loop import Step
 
 LOG_EVERY = 10  # steps between lines of the log
@@ -47,7 +47,7 @@ class ShortOfMemory:
     def __init__(self) -> None:
         self._told = 0
 
-    def tell(self, crew: Crew, step: int, log: Log, bar: TrainingProgress) -> None:
+    def tell(self, crew: DataParallel, step: int, log: Log, bar: TrainingProgress) -> None:
         """A record for each step in which it happened, a sentence for the first."""
         if crew.halved == self._told:
             return

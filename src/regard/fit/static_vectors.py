@@ -18,7 +18,7 @@ from regard.text.vectors import read_dimensions, read_vectors
 
 
 @dataclass(frozen=True)
-class Coverage:
+class VectorCoverage:
     """How many of the vocabulary's entries start from a file."""
 
     found: int
@@ -40,7 +40,7 @@ def check_dimensions(path: Path, d_model: int) -> None:
 
 
 @torch.no_grad()
-def start_from(model: Transformer, tokenizer: Tokenizer, path: Path) -> Coverage:
+def start_from(model: Transformer, tokenizer: Tokenizer, path: Path) -> VectorCoverage:
     """Set the embedding's rows of the words that the file holds, spelled in the same way.
 
     E[word] = v[word] / |v[word]|
@@ -65,4 +65,4 @@ def start_from(model: Transformer, tokenizer: Tokenizer, path: Path) -> Coverage
     for embedding in (model.source_embedding, model.target_embedding):
         if embedding is not None:  # where they are tied, the second writes the same again
             embedding.weight[list(rows)] = unit.to(embedding.weight)
-    return Coverage(len(rows), tokenizer.size, path.name)
+    return VectorCoverage(len(rows), tokenizer.size, path.name)

@@ -23,7 +23,7 @@ from regard.fit.claim import Claim, claimed, claimed_free
 from regard.fit.ending import ASKED, Outcome, check_goes_on
 from regard.fit.job import Survey, doers_of
 from regard.fit.preflight import (
-    Held,
+    HeldMemory,
     check_fits,
     guessed_compute,
     guessed_shape,
@@ -185,7 +185,7 @@ def _started(claim: Claim, request: Request, say: Say) -> Fit:
     if not request.force:  # now with the real lengths
         largest = shapes_of(job.lengths, job.spec, recipe.train, job.parts).largest
         check_fits(job.spec, recipe, largest, folder)
-    held = Held.now(recipe.train)
+    held = HeldMemory.now(recipe.train)
     workers = guessed_compute(recipe.train).workers
     with memory_limit(recipe.train.memory, SPARE, workers):
         fit = Fit(run, recipe, job)

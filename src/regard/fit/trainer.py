@@ -22,7 +22,7 @@ from regard.data.batch import Batch
 from regard.draw.terminal.progress import TrainingProgress
 from regard.errors import CheckpointError, DamageError
 from regard.fit.autotune import choose_compute, measured
-from regard.fit.checkpoints import Keeper
+from regard.fit.checkpoints import CheckpointManager
 from regard.fit.divergence import is_hopeless
 from regard.fit.ending import ASKED, Outcome, ended, ended_by, over
 from regard.fit.final import choose_final, final_candidates, lower_is_better, write_final
@@ -40,7 +40,7 @@ from regard.runs.folder import Run, write_json
 from regard.runs.log import Log, damage_to_log, log_checksum, records_until
 from regard.runs.sections import Recipe
 from regard.training.compute import Compute
-from regard.training.data_parallel import Crew
+from regard.training.data_parallel import DataParallel
 from regard.training.ema import MovingAverage
 from regard.training.freeze import freeze
 from regard.training.loop import Step, training_steps
@@ -67,7 +67,7 @@ class Fit:
         self.learned: nn.Module = self.model  # what the optimizer moves
         self.lora: Lora | None = None
         self.progress = Progress()
-        self.keeper = Keeper(run)
+        self.keeper = CheckpointManager(run)
         self.compute = Compute()
         self.speeds: dict[str, float] = {}  # of each way to compute that was measured
         self.began = Began()  # where the first weights come from
@@ -181,7 +181,7 @@ class Fit:
         with closing(self.crew()) as crew:
             return self._train(crew, stop, show)
 
-    def _train(self, crew: Crew, stop: StopRequest, show: Show) -> Outcome:
+    def _train(self, crew: DataParallel, stop: StopRequest, show: Show) -> Outcome:
         begun, steps = self.progress, self._steps(crew)
         with (
             Log(self.run.log, self.run.tensorboard, begun.step, begun.logged) as log,
@@ -235,7 +235,7 @@ class Fit:
     def _look_at_the_clock(self) -> None:
         self.progress.seconds = monotonic() - self._started
 
-    def _steps(self, crew: Crew) -> Iterator[Step]:
+    def _steps(self, crew: DataParallel) -> Iterator[Step]:
         """The steps from where the run stands."""
         return training_steps(
             self.learned,
@@ -248,15 +248,15 @@ class Fit:
             lambda loss, norm: objection(loss, norm, self.progress.recent),
         )
 
-    def trial(self, crew: Crew, rate_at: Callable[[int], float]) -> Iterator[Step]:
+    def trial(self, crew: DataParallel, rate_at: Callable[[int], float]) -> Iterator[Step]:
         """Steps at other rates than the recipe's, which nobody logs or saves."""
         groups, clip = self._groups(), self.recipe.train.clip
         return training_steps(self.learned, self.optimizer, groups, crew.gradients, rate_at, clip)
 
-    def crew(self) -> Crew:
+    def crew(self) -> DataParallel:
         """The workers for this model, computing as was chosen."""
         most, seed = self.progress.most_cells, self.recipe.train.seed
-        return Crew(self.model, self.job.loss_of, self.compute, seed, most, self.lora)
+        return DataParallel(self.model, self.job.loss_of, self.compute, seed, most, self.lora)
 
     def memory_limit(self) -> AbstractContextManager[bool]:
         """The limit for this process, such that all workers keep to the recipe's together."""

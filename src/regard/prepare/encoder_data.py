@@ -15,7 +15,7 @@ from regard.checkpoint.around import copy_around
 from regard.checkpoint.files import read_json
 from regard.config import build, to_tables
 from regard.data.labelled import Labelled
-from regard.data.store import Kind, Row, Store, write_store
+from regard.data.store import ColumnKind, Store, StoreRow, write_store
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import CheckpointError, DataError
 from regard.model.spec import Spec
@@ -28,7 +28,7 @@ from regard.text.encoder_tokenizer import save_for_encoder
 from regard.text.published import PublishedTokenizer, load_tokenizer
 from regard.text.tokenizer import Tokenizer
 
-Encode = Callable[[PublishedTokenizer, Labelled, int], Row]  # of at most so many tokens
+Encode = Callable[[PublishedTokenizer, Labelled, int], StoreRow]  # of at most so many tokens
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def prepare_texts(
     run: Run,
     recipe: Recipe,
     texts: Texts,
-    columns: Mapping[str, Kind | None],
+    columns: Mapping[str, ColumnKind | None],
     encode: Encode = text_row,
     labels: tuple[str, ...] = (),
     kind: str = "",
@@ -79,12 +79,12 @@ def prepare_texts(
     EncoderFile(start.family if start else "regard", limit, labels, kind).write(run.folder)
     write_json(run.spec, to_tables(spec))
     valid = list(texts.valid())
-    ids = Kind(spec.vocabulary)
-    kinds = {"text": ids, "first": Kind(max(limit + 1, spec.vocabulary), ragged=False)}
+    ids = ColumnKind(spec.vocabulary)
+    kinds = {"text": ids, "first": ColumnKind(max(limit + 1, spec.vocabulary), ragged=False)}
     kinds |= {name: own or ids for name, own in columns.items()}
     with progress_bar("encoding", None) as bar:
 
-        def encoded(rows: Iterable[Labelled]) -> Iterator[Row]:
+        def encoded(rows: Iterable[Labelled]) -> Iterator[StoreRow]:
             for row in rows:
                 yield encode(tokenizer, row, limit)
                 bar.advance(1)

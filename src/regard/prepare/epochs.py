@@ -16,10 +16,10 @@ from regard.checkpoint.files import steps_saved
 from regard.checkpoint.native import load_state
 from regard.data.batch import Batch, make_batch
 from regard.data.buckets import BatchOrder, Numbers, PlannedBatch
-from regard.data.prefetch import ahead
-from regard.data.store import Ids, Lengths, Row, Store, write_store
+from regard.data.prefetch import prefetched
+from regard.data.store import ColumnLengths, Store, StoredIds, StoreRow, write_store
 from regard.errors import ConfigError, DamageError, TrainingError
-from regard.prepare.pairs import Prepared
+from regard.prepare.pairs import PreparedPairs
 from regard.runs.sections import Recipe
 from regard.text.special import Special
 from regard.text.tokenizer import Tokenizer
@@ -31,7 +31,7 @@ DRAWN = "train-epoch-"
 class Epochs:
     """What a training reads; it goes on from any place."""
 
-    def __init__(self, recipe: Recipe, data: Prepared, folder: Path) -> None:
+    def __init__(self, recipe: Recipe, data: PreparedPairs, folder: Path) -> None:
         self.recipe, self.data, self.folder = recipe, data, folder
         self._cutter = cutter(recipe, data.tokenizer)
 
@@ -47,7 +47,7 @@ class Epochs:
     def batches(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, Batch]]:
         """The same, as tensors; loaders make the next ones meanwhile."""
         places = self.start_at(epoch, number)
-        for (place, _), batch in ahead(self._batch, places, self.recipe.train.loaders):
+        for (place, _), batch in prefetched(self._batch, places, self.recipe.train.loaders):
             yield place, batch
 
     def _batch(self, at: tuple[PlannedBatch, Store]) -> Batch:
@@ -71,7 +71,7 @@ class Epochs:
             )
         return write_store(folder, self.data.train.kinds, self._drawn(self._cutter))
 
-    def _drawn(self, cutter: Tokenizer) -> Iterator[Row]:
+    def _drawn(self, cutter: Tokenizer) -> Iterator[StoreRow]:
         """All pairs, cut anew; one that becomes too long for a batch keeps its usual ids."""
         pairs, most = self.data.train, self.recipe.data.max_tokens
         for start in range(0, len(pairs), CHUNK):
@@ -85,7 +85,7 @@ class Epochs:
                     "target": pairs["target"][i].tolist() if too_long else target,
                 }
 
-    def _texts(self, rows: list[Ids]) -> list[str]:
+    def _texts(self, rows: list[StoredIds]) -> list[str]:
         """What was cut; kind bytes gives every text back as it was."""
         return self.data.tokenizer.decode_batch(rows)
 
@@ -108,7 +108,7 @@ class Epochs:
                 atomic.remove_folder(folder)
 
 
-def lengths_of(pairs: Store) -> tuple[Lengths, Lengths]:
+def lengths_of(pairs: Store) -> tuple[ColumnLengths, ColumnLengths]:
     """The positions that each pair takes in a batch: its tokens, and one for <s> or </s>."""
     return pairs["source"].lengths + 1, pairs["target"].lengths + 1
 

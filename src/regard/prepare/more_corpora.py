@@ -10,7 +10,7 @@ from regard.data.mixture import Portion
 from regard.data.role import Role
 from regard.runs.sections import More
 
-Texts = tuple[str, str]
+TextPair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Further:
     def name(self) -> str:
         return self.more.source.name
 
-    def pairs(self) -> Iterator[Texts]:
+    def pairs(self) -> Iterator[TextPair]:
         """Its pairs, each source with the tag before it."""
         tag = f"{self.more.tag} " if self.more.tag else ""
         files = self.more.source, self.more.target
@@ -88,13 +88,13 @@ class Unseen:
     from the targets, as back-translation is: there the target gives the answer away too.
     """
 
-    def __init__(self, valid: Iterable[Texts]) -> None:
+    def __init__(self, valid: Iterable[TextPair]) -> None:
         self._sources, self._targets = set[str](), set[str]()
         for source, target in valid:
             self._sources.add(_plain(source))
             self._targets.add(_plain(target))
 
-    def of(self, pairs: Iterable[Texts], tag: str) -> Iterator[Texts]:
+    def of(self, pairs: Iterable[TextPair], tag: str) -> Iterator[TextPair]:
         """Those of `pairs` that validation does not ask for."""
         for source, target in pairs:
             known = _plain(source.removeprefix(tag)) in self._sources

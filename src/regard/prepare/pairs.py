@@ -17,7 +17,7 @@ from regard.config import build
 from regard.data.corpus import Limits, Pair, Report, read_pairs, split_for_validation
 from regard.data.mixture import Portion
 from regard.data.phrasebook.corpus import NOTES, Entry, phrasebook
-from regard.data.store import Kind, Row, Store, write_store
+from regard.data.store import ColumnKind, Store, StoreRow, write_store
 from regard.data.suspicion import Different
 from regard.draw.counted import counted
 from regard.draw.terminal.progress import progress_bar
@@ -37,7 +37,7 @@ NOTES_REPEATED = 8
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedPairs:
     """What training needs of the data."""
 
     tokenizer: Tokenizer
@@ -127,7 +127,7 @@ def survey_pairs(data: DataSection, seed: int) -> Corpus:
     return Corpus(data, seed, report, tuple(further))
 
 
-def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> Prepared:
+def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> PreparedPairs:
     """Fill the run's data folder and load it."""
     tokenizer = _vocabulary(recipe, corpus)
     tokenizer.save(run.tokenizer)
@@ -135,11 +135,11 @@ def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> Prepared:
     valid = list(corpus.valid())
     with progress_bar("encoding", None) as bar:
 
-        def encoded(pairs: Iterable[tuple[str, str]]) -> Iterator[Row]:
+        def encoded(pairs: Iterable[tuple[str, str]]) -> Iterator[StoreRow]:
             return _encoded(tokenizer, iter(pairs), most, bar.advance)
 
         parts: list[Portion] = []
-        sides = dict.fromkeys(("source", "target"), Kind(tokenizer.size))
+        sides = dict.fromkeys(("source", "target"), ColumnKind(tokenizer.size))
         write_store(run.data / "train", sides, _in_parts(corpus, valid, encoded, parts))
         store = write_store(run.data / "valid", sides, encoded(valid))
     for name, pairs in {"train": parts[0].pairs, "valid": len(store)}.items():
@@ -185,11 +185,11 @@ def _vocabulary(recipe: Recipe, corpus: Corpus) -> Tokenizer:
         return Tokenizer.train(lines, recipe.tokenizer.kind, recipe.tokenizer.size)
 
 
-def load_prepared(run: Run) -> Prepared:
+def load_prepared(run: Run) -> PreparedPairs:
     """What `prepare` left in the run folder."""
     run.check_data()
     rows = read_texts(run.data / "valid.jsonl", source=str, target=str)
-    return Prepared(
+    return PreparedPairs(
         Tokenizer.load(run.tokenizer),
         Store.open(run.data / "train"),
         Store.open(run.data / "valid"),
@@ -237,9 +237,9 @@ def _sentences(pairs: Iterable[tuple[str, str]], advance: Callable[[int], None])
 def _in_parts(
     corpus: Corpus,
     valid: list[tuple[str, str]],
-    encoded: Callable[[Iterable[tuple[str, str]]], Iterator[Row]],
+    encoded: Callable[[Iterable[tuple[str, str]]], Iterator[StoreRow]],
     parts: list[Portion],
-) -> Iterator[Row]:
+) -> Iterator[StoreRow]:
     """The ids of all corpora in a row; `parts` is told where each one ends."""
     unseen = Unseen(valid)
     name: str = corpus.data.phrasebook or "data"
@@ -259,7 +259,7 @@ def _encoded(
     pairs: Iterator[tuple[str, str]],
     most: int,
     advance: Callable[[int], None],
-) -> Iterator[Row]:
+) -> Iterator[StoreRow]:
     """Ids of both sides; pairs with more than `most` tokens on a side are left out."""
     while chunk := list(islice(pairs, CHUNK)):
         sources = tokenizer.encode_batch([source for source, _ in chunk])

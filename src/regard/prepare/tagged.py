@@ -11,7 +11,7 @@ from pathlib import Path
 from regard.data.corpus import Limits, Report
 from regard.data.labelled import Labelled
 from regard.data.phrasebook.corpus import phrasebook, words_of_sentences
-from regard.data.store import Row
+from regard.data.store import StoreRow
 from regard.data.tagged import read_tagged
 from regard.runs.sections import DataSection
 from regard.text.published import PublishedTokenizer
@@ -34,7 +34,7 @@ def tagged_phrases(language: str, split: str) -> Iterator[Labelled]:
 
 def tagged_row(
     tokenizer: PublishedTokenizer, row: Labelled, limit: int, places: dict[str, int]
-) -> Row:
+) -> StoreRow:
     """Ids, and the tag of each."""
     whole, begins = tokenizer.encode_words(row.text.split(" "), limit)
     tags = [0] * len(whole.ids)

@@ -24,7 +24,7 @@ SHOWN = 5  # labels that a sentence lists
 ENOUGH = 10  # rows that each have a label of their own, and it is none
 MANY = 50  # labels that are usual; more, and most of them once, and it is the wrong column
 
-Read = Callable[[Path, DataSection, Report], Iterator[Labelled]]
+ReadTexts = Callable[[Path, DataSection, Report], Iterator[Labelled]]
 Phrases = Callable[[str, str], Iterator[Labelled]]  # of a language and a split
 
 
@@ -52,7 +52,7 @@ class Texts:
     data: DataSection
     seed: int
     report: Report  # of the counting pass
-    read: Read = read_rows
+    read: ReadTexts = read_rows
     phrases: Phrases = english_phrases
     counts: Counter[str] = field(default_factory=Counter)  # of each label; empty: there are none
     characters: int = 0  # of all texts
@@ -101,7 +101,7 @@ def survey_texts(
     data: DataSection,
     seed: int,
     what: str = "row",
-    read: Read = read_rows,
+    read: ReadTexts = read_rows,
     phrases: Phrases = english_phrases,
     labelled: bool = True,
     check: Callable[[Texts], None] = lambda texts: None,

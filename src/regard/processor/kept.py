@@ -28,7 +28,7 @@ MAX_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
-class Answer:
+class TrialAnswer:
     """Of one feature: the first cap that it survives (None: none), and what happened before that.
 
     `certain` is False where a trial ended as no processor ends one, for want of memory for example.
@@ -45,15 +45,15 @@ def place(identity: Mapping[str, str]) -> Path:
     return cache_folder() / f"processor-{sha256(text.encode()).hexdigest()[:16]}.json"
 
 
-def read_answers(identity: Mapping[str, str]) -> dict[str, Answer]:
+def read_answers(identity: Mapping[str, str]) -> dict[str, TrialAnswer]:
     """Those that are kept for this machine."""
-    answers: dict[str, Answer] = {}
+    answers: dict[str, TrialAnswer] = {}
     for feature, row in _table(identity, "answers").items():
         with suppress(KeyError, TypeError):
             rung, deaths = row["rung"], row["deaths"]
             known = rung is None or (type(rung) is int and 0 <= rung < len(LADDER))
             if known and all(isinstance(death, str) and death.isprintable() for death in deaths):
-                answers[feature] = Answer(rung, tuple(deaths))
+                answers[feature] = TrialAnswer(rung, tuple(deaths))
     return answers
 
 
@@ -65,7 +65,7 @@ def read_speeds(identity: Mapping[str, str]) -> dict[str, float]:
 
 def keep(
     identity: Mapping[str, str],
-    answers: Mapping[str, Answer],
+    answers: Mapping[str, TrialAnswer],
     speeds: Mapping[str, float] | None = None,
 ) -> None:
     """Add to what is kept; where nothing can be written, the next command finds out again."""

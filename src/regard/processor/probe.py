@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from regard.errors import MisuseError
 from regard.processor import simulate
 from regard.processor.caps import LADDER, environment_with, rungs
-from regard.processor.kept import Answer
+from regard.processor.kept import TrialAnswer
 
 SECONDS = "REGARD_TRIAL_SECONDS"  # the time limit of a trial; 60 unless this says otherwise
 STARTING = 300  # seconds that a child may take besides, until its libraries are there
@@ -56,21 +56,21 @@ class _Death:
     certain: bool = True
 
 
-def try_library(features: Sequence[str]) -> dict[str, Answer]:
+def try_library(features: Sequence[str]) -> dict[str, TrialAnswer]:
     """What becomes of these features, all of one library: the first cap that each survives."""
-    left = {feature: Answer(None) for feature in features}
-    answers: dict[str, Answer] = {}
+    left = {feature: TrialAnswer(None) for feature in features}
+    answers: dict[str, TrialAnswer] = {}
     for rung in rungs(max(FEATURES[f].highest for f in features), "amx" in simulate.simulated()):
         waiting = [f for f in left if rung <= FEATURES[f].highest]
         while waiting:
             survived, death = _child(waiting, rung)
             for feature in survived:
-                answers[feature] = Answer(rung, left.pop(feature).deaths)
+                answers[feature] = TrialAnswer(rung, left.pop(feature).deaths)
             waiting = waiting[len(survived) :]
             if death is not None and waiting:  # not one that came after all the answers
                 feature, before = waiting[0], left[waiting[0]]
                 said = (*before.deaths, _under(rung) + death.words)
-                left[feature] = Answer(None, said, before.certain and death.certain)
+                left[feature] = TrialAnswer(None, said, before.certain and death.certain)
                 waiting = waiting[1:]
     return answers | left
 

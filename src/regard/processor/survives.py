@@ -19,12 +19,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 from regard.errors import MisuseError, RegardError
 from regard.processor import caps, kept, simulate
-from regard.processor.kept import Answer
+from regard.processor.kept import TrialAnswer
 from regard.processor.machine import identity, library_version
 from regard.processor.probe import FEATURES, try_library
 
 QUIET_SECONDS = 2.0
-_known: dict[str, dict[str, Answer]] = {}  # by file of the machine, in this process
+_known: dict[str, dict[str, TrialAnswer]] = {}  # by file of the machine, in this process
 _lock = threading.Lock()
 
 
@@ -68,7 +68,7 @@ def get_ready() -> None:
         ruled_out(feature)
 
 
-def answers(*features: str) -> dict[str, Answer]:
+def answers(*features: str) -> dict[str, TrialAnswer]:
     """What became of each of them; those that nobody tried are tried now, libraries at once."""
     here = about()
     with _lock:
@@ -91,7 +91,7 @@ def about() -> dict[str, str]:
     return {**identity(), "caps": set_by_user, "simulated": pretended}
 
 
-def _tried(groups: Sequence[Sequence[str]]) -> dict[str, Answer]:
+def _tried(groups: Sequence[Sequence[str]]) -> dict[str, TrialAnswer]:
     """One child after the other for each library, the libraries side by side."""
     line = "regard: finding out what this processor can do (once) …"
     timer = threading.Timer(QUIET_SECONDS, lambda: print(line, file=sys.stderr, flush=True))
@@ -105,7 +105,7 @@ def _tried(groups: Sequence[Sequence[str]]) -> dict[str, Answer]:
     return {name: answer for found in results for name, answer in found.items()}
 
 
-def _say(found: dict[str, Answer]) -> None:
+def _say(found: dict[str, TrialAnswer]) -> None:
     """One line for each feature that is not as it should be, the first time."""
     for feature, answer in found.items():
         if not answer.deaths:

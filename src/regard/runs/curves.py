@@ -61,7 +61,7 @@ def read_curves(runs: Sequence[Run], what: What) -> list[Curve]:
 
 
 @dataclass(frozen=True)
-class Picture:
+class CurvePicture:
     """Curves as draw/figure/comparison.py takes them, with the words around them."""
 
     series: list[tuple[str, list[Point], list[Point]]]
@@ -70,15 +70,15 @@ class Picture:
     columns: int  # of the legend
 
 
-def in_one_picture(curves: Sequence[Curve], what: What) -> Picture:
+def in_one_picture(curves: Sequence[Curve], what: What) -> CurvePicture:
     """What the runs have in common is the title; what they have not stands in the legend."""
     titles = {curve.title for curve in curves}
     if len(titles) == 1:
         series = [(curve.name, curve.steps, curve.checks) for curve in curves]
-        return Picture(series, titles.pop(), measure_of(curves, what), 4)
+        return CurvePicture(series, titles.pop(), measure_of(curves, what), 4)
     named = [f"{curve.name}  ({curve.title})" for curve in curves]
     series = [(n, curve.steps, curve.checks) for n, curve in zip(named, curves, strict=True)]
-    return Picture(series, f"{len(curves)} runs compared", measure_of(curves, what), 1)
+    return CurvePicture(series, f"{len(curves)} runs compared", measure_of(curves, what), 1)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ DEPTH = 3  # folders within folders that are looked into
 
 
 @dataclass(frozen=True)
-class Row:
+class RunRow:
     """One run; None where it does not say."""
 
     folder: str
@@ -47,7 +47,7 @@ class Row:
     problem: str = ""  # what is wrong with it, if it is damaged
 
 
-def list_runs(folder: Path) -> list[Row]:
+def list_runs(folder: Path) -> list[RunRow]:
     """The runs below a folder, or the folder's own; those that wrote last come first.
 
     A run with a file that cannot be used is a row too, which says what is wrong with it.
@@ -79,8 +79,8 @@ def _written(run: Run) -> float:
     return max(times[1:], default=times[0])
 
 
-def _row(run: Run, age: float) -> Row:
-    row = Row(str(run.folder), "damaged", seconds=age)
+def _row(run: Run, age: float) -> RunRow:
+    row = RunRow(str(run.folder), "damaged", seconds=age)
     try:
         row = _of_info(run, row, run.read_info())
         if not run.is_preparing():
@@ -102,7 +102,7 @@ def _sentence(error: RegardError | OSError) -> str:
     return str(error)
 
 
-def _of_info(run: Run, row: Row, info: dict[str, Any]) -> Row:
+def _of_info(run: Run, row: RunRow, info: dict[str, Any]) -> RunRow:
     """State and step, from run.json."""
     said, step = info.get("state"), info.get("step", 0)
     if said not in STATES:
@@ -112,7 +112,7 @@ def _of_info(run: Run, row: Row, info: dict[str, Any]) -> Row:
     return replace(row, state=_state(run, said), step=step)
 
 
-def _of_recipe(run: Run, row: Row) -> Row:
+def _of_recipe(run: Run, row: RunRow) -> RunRow:
     """What it was asked for, and on what data; how large the model is."""
     recipe = read_json(run.recipe)
     train, data = (recipe.get(section) for section in ("train", "data"))
@@ -132,7 +132,7 @@ def _of_recipe(run: Run, row: Row) -> Row:
     )
 
 
-def _of_log(run: Run, row: Row) -> Row:
+def _of_log(run: Run, row: RunRow) -> RunRow:
     """The last step while it trains; the best loss and score, unless the log was changed."""
     records = read_log(run.log)
     damage = damage_to_log(run.log, records, str(run.read_info().get("log_sha256", "")))
@@ -176,7 +176,7 @@ def _aim(train: dict[str, Any], info: dict[str, Any]) -> tuple[int | None, float
     return (None if unsaid else steps), minutes
 
 
-def _ended(info: dict[str, Any], row: Row) -> str:
+def _ended(info: dict[str, Any], row: RunRow) -> str:
     """What the run says that ended it; an earlier version's did not say."""
     if said := info.get("ended"):
         return str(said)

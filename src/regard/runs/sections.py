@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from regard.config import to_tables
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.errors import ConfigError
 from regard.model.presets import preset
 from regard.model.spec import BOUNDS, Spec
@@ -262,7 +262,9 @@ class Recipe:
     tokenizer: TokenizerSection = field(default_factory=TokenizerSection)
     model: Mapping[str, Any] = field(default_factory=dict)  # preset, and fields of Spec
     train: TrainSection = field(default_factory=TrainSection)
-    decode: Search = field(default_factory=Search)  # how the trained model is asked by default
+    decode: DecodingOptions = field(
+        default_factory=DecodingOptions
+    )  # how the trained model is asked by default
     objective: str = "translate"  # one of runs/objectives.py
     own: Any = None  # the section that is named after the objective, where it has one
     lora: LoraSection = field(default_factory=LoraSection)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard import atomic
-from regard.data.passages import SUFFIXES, Passage, Survey, content, cut, survey
+from regard.data.passages import SUFFIXES, Passage, PassageSurvey, content, cut, survey
 from regard.draw.terminal.progress import WorkProgress, progress_bar
 from regard.errors import DataError, MisuseError
 from regard.search.encoder import Encoder, open_encoder
@@ -36,7 +36,7 @@ from regard.search.store import (
     write_manifest,
     writing,
 )
-from regard.search.table import FILES, PASSAGES, TEXTS, Entry, Table
+from regard.search.table import FILES, PASSAGES, TEXTS, IndexedFile, PassageTable
 from regard.search.vectors import Vectors, unit, write_vectors
 from regard.search.words import write_words
 from regard.untrusted import opened
@@ -72,7 +72,7 @@ class Indexed:
 class _Part:
     """One file of the new index: its entry, and its passages, new or from the old index."""
 
-    entry: Entry
+    entry: IndexedFile
     passages: list[Passage]
     old_row: int | None  # where its vectors stand in the old index
 
@@ -139,14 +139,14 @@ def _budget(encoder: Encoder, asked: int | None) -> int:
 def _update(
     index: Path,
     facts: Manifest,
-    found: Survey,
+    found: PassageSurvey,
     encoder: Encoder,
     old: tuple[Manifest, Path] | None,
     current: Manifest | None,
 ) -> Indexed:
     """Make the index of `facts`, of which `old` is reused; `current` answers until it is there."""
     same = old is not None and old[0].tokens == facts.tokens
-    table = Table(old[1], old[0].passages) if old and same else None
+    table = PassageTable(old[1], old[0].passages) if old and same else None
     known = {entry.name: (entry, row) for entry, row in table.placed()} if table else {}
     parts = []
     for name, path in found.files.items():
@@ -188,8 +188,8 @@ def _update(
 def _part(
     name: str,
     path: Path,
-    known: tuple[Entry, int] | None,
-    table: Table | None,
+    known: tuple[IndexedFile, int] | None,
+    table: PassageTable | None,
     encoder: Encoder,
     tokens: int,
 ) -> _Part:
@@ -202,12 +202,15 @@ def _part(
     pieces = cut(data, encoder.count, tokens - encoder.frame)
     bad = [len(pieces.bad_lines), *pieces.bad_lines[:SHOWN]]
     return _Part(
-        Entry(name, digest, pieces.lines, bad, len(pieces.passages)), pieces.passages, None
+        IndexedFile(name, digest, pieces.lines, bad, len(pieces.passages)), pieces.passages, None
     )
 
 
 def _counted(
-    parts: Sequence[_Part], known: dict[str, tuple[Entry, int]], found: Survey, recut: bool
+    parts: Sequence[_Part],
+    known: dict[str, tuple[IndexedFile, int]],
+    found: PassageSurvey,
+    recut: bool,
 ) -> Indexed:
     fresh = [part for part in parts if part.old_row is None]
     changed = sum(part.entry.name in known or recut for part in fresh)
@@ -227,7 +230,7 @@ def _counted(
     )
 
 
-def _nothing(facts: Manifest, found: Survey) -> DataError:
+def _nothing(facts: Manifest, found: PassageSurvey) -> DataError:
     other = ", ".join(f"{suffix} {n}" for suffix, n in found.other.most_common(5))
     there = f"; there are files of other kinds ({other}): add one with --suffix" if other else ""
     what = "text files, but no text in them" if found.files else "no text file"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from regard.errors import CheckpointError, MisuseError, nearest
 from regard.search.store import open_generation, read_manifest
-from regard.search.table import Table
+from regard.search.table import PassageTable
 from regard.search.vectors import Vectors, unit
 from regard.search.words import Words, words_in
 
@@ -29,8 +29,8 @@ FUSED = 60
 DEPTH = 100
 ALIEN = 0.5  # of a query's tokens unknown to the model: its vector says little
 
-Ranked = tuple[NDArray[np.int64], NDArray[np.float32]]
-Found = tuple[int, float, dict[str, int]]  # row, score, its rank in each list
+RankedRows = tuple[NDArray[np.int64], NDArray[np.float32]]
+RankedPassage = tuple[int, float, dict[str, int]]  # row, score, its rank in each list
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class SearchIndex:
             self.manifest, folder = open_generation(path, check)
             count = self.manifest.passages
             try:
-                self.table = Table(folder, count)
+                self.table = PassageTable(folder, count)
                 self.words = Words(folder, count)
                 self.vectors = Vectors(folder, count, self.manifest.width)
             except CheckpointError:
@@ -98,7 +98,7 @@ class SearchIndex:
         if not query.strip():
             raise MisuseError("query: got an empty text, expected words to search for")
         vector = None if mode == "keyword" else self.vector(query)
-        lists: dict[str, Ranked] = {}
+        lists: dict[str, RankedRows] = {}
         depth = k if mode != "hybrid" else max(k, DEPTH)
         if vector is not None:
             lists["semantic"] = self.vectors.nearest(vector, depth)
@@ -107,7 +107,7 @@ class SearchIndex:
         if mode != "hybrid":
             ((rows, scores),) = lists.values()
             pairs = zip(rows.tolist(), scores.tolist(), strict=True)
-            found: list[Found] = [(row, score, {}) for row, score in pairs]
+            found: list[RankedPassage] = [(row, score, {}) for row, score in pairs]
         else:
             found = fuse(lists)[:k]
         return [
@@ -152,7 +152,7 @@ def _same_words(query: str, text: str) -> list[Highlight]:
     ]
 
 
-def fuse(lists: dict[str, Ranked]) -> list[Found]:
+def fuse(lists: dict[str, RankedRows]) -> list[RankedPassage]:
     """Rows by reciprocal rank fusion, best first, with their ranks in each list."""
     ranks: dict[int, dict[str, int]] = {}
     for name, (rows, _) in lists.items():

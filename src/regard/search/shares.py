@@ -27,7 +27,7 @@ MOST = 0.25  # and at most this part of the words is highlighted
 
 
 @dataclass(frozen=True)
-class Word:
+class WordShare:
     """A word of a text, from `start` to `end`, and its share of the score."""
 
     word: str
@@ -41,7 +41,7 @@ class Shares:
     """The words of a passage; `rest`: what falls to special tokens, or to words that were cut off
     or cannot be told apart."""
 
-    words: list[Word]
+    words: list[WordShare]
     rest: float
 
     @property
@@ -49,7 +49,7 @@ class Shares:
         """The cosine."""
         return sum(word.share for word in self.words) + self.rest
 
-    def outstanding(self) -> list[Word]:
+    def outstanding(self) -> list[WordShare]:
         """The words to highlight: far above the average, and few; a dash or a bar is none."""
         if not self.words:
             return []
@@ -61,7 +61,7 @@ class Shares:
         return sorted(high, key=lambda word: word.start)
 
 
-def _says(word: Word) -> bool:
+def _says(word: WordShare) -> bool:
     return any(character.isalnum() for character in word.word)
 
 
@@ -96,14 +96,14 @@ def word_shares(encoder: Encoder, text: str, query: NDArray[np.float32]) -> Shar
     shares = token_shares(encoder, text, query)
     places = _places(text)
     counts = _tokens_of_words(encoder, text, [text[start:end] for start, end in places])
-    words: list[Word] = []
+    words: list[WordShare] = []
     if counts:
         before, after = _frame(encoder)
         at = before
         for (start, end), count in zip(places, counts, strict=True):
             part = shares[at : min(at + count, len(shares) - after)]
             if len(part) == count:
-                words.append(Word(text[start:end], start, end, float(part.sum())))
+                words.append(WordShare(text[start:end], start, end, float(part.sum())))
             at += count
     return Shares(words, float(shares.sum()) - sum(word.share for word in words))
 

@@ -174,7 +174,7 @@ def describe(folder: Path) -> dict[str, list[Any]]:
 
 
 @dataclass(frozen=True)
-class Found:
+class StoredIndex:
     """What lies in the folder of an index."""
 
     manifest: Manifest | None  # None: there is none, or a damaged one that is to be made anew
@@ -182,7 +182,7 @@ class Found:
 
 
 @contextmanager
-def writing(index: Path, rebuild: bool = False) -> Iterator[Found]:
+def writing(index: Path, rebuild: bool = False) -> Iterator[StoredIndex]:
     """Be the only one who changes an index, in a folder that is one or becomes one."""
     if index.exists() and not index.is_dir():
         raise MisuseError(f"{index}: is a file, expected the folder of an index, or a new one")
@@ -205,20 +205,20 @@ def writing(index: Path, rebuild: bool = False) -> Iterator[Found]:
             raise
 
 
-def _look(index: Path, rebuild: bool) -> Found:
+def _look(index: Path, rebuild: bool) -> StoredIndex:
     """What is there, if all of it is an index; else an error that names the first stranger."""
-    found = Found(None, [])
+    found = StoredIndex(None, [])
     if (index / MANIFEST).exists():
         try:
             manifest = read_manifest(index)
-            found = Found(manifest, manifest.written)
+            found = StoredIndex(manifest, manifest.written)
         except CheckpointError:
             # Of a damaged one, the names can still be read; of somebody else's manifest, none.
             with opened(index / MANIFEST) as file:
                 content = file.read(MAX_MANIFEST).decode("utf-8", "replace")
             if not rebuild or KIND not in content:
                 raise
-            found = Found(None, re.findall(f'"({OURS.pattern})"', content))
+            found = StoredIndex(None, re.findall(f'"({OURS.pattern})"', content))
     ours = [MANIFEST, *found.written]
     for path in sorted(index.glob("*")):
         if path.name not in (LOCK, *ours) and not is_left_of(path.name, ours):

@@ -17,7 +17,7 @@ PASSAGES, TEXTS, FILES = "passages.npy", "texts.txt", "files.json"
 
 
 @dataclass(frozen=True)
-class Entry:
+class IndexedFile:
     """One file of an index."""
 
     name: str
@@ -27,7 +27,7 @@ class Entry:
     passages: int
 
 
-class Table:
+class PassageTable:
     """The passages of the generation in `folder`."""
 
     def __init__(self, folder: Path, count: int) -> None:
@@ -53,7 +53,7 @@ class Table:
         text = self._texts[start:end].decode("utf-8", "replace")
         return self.entries[number].name, Passage(text, first, last)
 
-    def placed(self) -> Iterator[tuple[Entry, int]]:
+    def placed(self) -> Iterator[tuple[IndexedFile, int]]:
         """Each file and the row at which its passages begin."""
         row = 0
         for entry in self.entries:
@@ -61,10 +61,10 @@ class Table:
             row += entry.passages
 
 
-def _read_entries(path: Path) -> list[Entry]:
+def _read_entries(path: Path) -> list[IndexedFile]:
     """The files that an index lists, each of its type."""
     listed = strict_json(read_small_file(path, MAX_FILES), str(path), MAX_FILES)
-    kinds = {field.name: field.type for field in fields(Entry)} | {"bad_lines": list}
+    kinds = {field.name: field.type for field in fields(IndexedFile)} | {"bad_lines": list}
     if not isinstance(listed, list):
         raise CheckpointError(f"{path}: expected a list of files, got {shown(listed)}")
     for entry in listed:
@@ -72,4 +72,4 @@ def _read_entries(path: Path) -> list[Entry]:
         # how many lines are bad stands first
         if not fits or {*map(type, entry["bad_lines"])} != {int}:
             raise CheckpointError(f"{path}: lists {shown(entry)}, which is no file of an index")
-    return [Entry(**entry) for entry in listed]
+    return [IndexedFile(**entry) for entry in listed]

@@ -34,7 +34,7 @@ _NO_SPECIALS_SPLIT = r"[<>]"
 
 
 @dataclass(frozen=True)
-class Kind:
+class TokenizerKind:
     """One row of the table above; what differs between kinds is only this data."""
 
     build: Callable[[], Backend]
@@ -105,10 +105,10 @@ def _word_trainer(size: int) -> trainers.Trainer:
 
 
 KINDS = {
-    "bytes": Kind(_build_bytes, _bytes_trainer, 256 + len(_SPECIALS), spell_bytes),
-    "unigram": Kind(_build_unigram, _unigram_trainer, 1 + len(_SPECIALS), spell_metaspace),
-    "words": Kind(
+    "bytes": TokenizerKind(_build_bytes, _bytes_trainer, 256 + len(_SPECIALS), spell_bytes),
+    "unigram": TokenizerKind(_build_unigram, _unigram_trainer, 1 + len(_SPECIALS), spell_metaspace),
+    "words": TokenizerKind(
         _build_words, _word_trainer, 1 + len(_SPECIALS), spell_plain, is_word=True, join=join_words
     ),
-    "characters": Kind(_build_characters, _word_trainer, 1 + len(_SPECIALS), spell_plain),
+    "characters": TokenizerKind(_build_characters, _word_trainer, 1 + len(_SPECIALS), spell_plain),
 }

@@ -32,11 +32,11 @@ from regard.text.published_backend import (
     read_tokenizer_json,
     read_wordpiece,
 )
-from regard.text.published_files import ROLES, Settings, file_in, read_settings
+from regard.text.published_files import ROLES, TokenizerSettings, file_in, read_settings
 from regard.text.published_pieces import PieceCodec, read_marian, read_spiece, read_tokenizer_model
 
-Codec = BackendCodec | PieceCodec
-Ids = Iterable[int] | NDArray[np.integer[Any]]
+AnyCodec = BackendCodec | PieceCodec
+IdSequence = Iterable[int] | NDArray[np.integer[Any]]
 
 MAX_TEXT = 1_000_000  # characters; cutting is not linear for every pattern
 EXPECTED_FILES = (
@@ -59,7 +59,7 @@ CUSTOMARY = {
 class PublishedTokenizer:
     """Text ↔ ids of a published model; made by `load_tokenizer`."""
 
-    codec: Codec
+    codec: AnyCodec
     roles: dict[str, int]  # pad, bos, eos, unk, cls, sep, mask: those that this model has
     max_length: int | None  # the most tokens a text may have, as far as its files say
 
@@ -110,12 +110,12 @@ class PublishedTokenizer:
         _check_text(text)
         return self.codec.encode_target(text)
 
-    def decode(self, ids: Ids) -> str:
+    def decode(self, ids: IdSequence) -> str:
         """The text of ids; special ones are left out, and those that no token has."""
         hidden = frozenset(self.codec.special.values())
         return self.codec.decode([i for i in _row(ids) if self._token(i) and i not in hidden])
 
-    def pieces(self, ids: Ids) -> list[str]:
+    def pieces(self, ids: IdSequence) -> list[str]:
         """One readable label per id: "▁" for a space, ‹e2› for half a character, "[CLS]"."""
         return [self._label(i) for i in _row(ids)]
 
@@ -147,7 +147,7 @@ class PublishedTokenizer:
         return label(bytes.fromhex(byte[1]) if byte else token.encode())
 
 
-def _row(ids: Ids) -> list[int]:
+def _row(ids: IdSequence) -> list[int]:
     """Plain ints, none of them negative: Python would count those from the end."""
     row = [int(i) for i in ids]
     if row and min(row) < 0:
@@ -164,7 +164,7 @@ def load_tokenizer(folder: Path) -> PublishedTokenizer | None:
     return PublishedTokenizer(codec, _roles(codec, settings), settings.max_length)
 
 
-def _codec(folder: Path, settings: Settings) -> Codec | None:
+def _codec(folder: Path, settings: TokenizerSettings) -> AnyCodec | None:
     table = file_in(folder, "vocab.json")
     source, target = file_in(folder, "source.spm"), file_in(folder, "target.spm")
     if source and target and table:
@@ -188,7 +188,7 @@ def _codec(folder: Path, settings: Settings) -> Codec | None:
     return None
 
 
-def _roles(codec: Codec, settings: Settings) -> dict[str, int]:
+def _roles(codec: AnyCodec, settings: TokenizerSettings) -> dict[str, int]:
     """By the text that a file gives, else by the id of config.json, else by custom."""
     by_text = {token: i for i, token in enumerate(codec.tokens)} | dict(codec.special)
     roles: dict[str, int] = {}

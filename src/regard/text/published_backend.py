@@ -26,7 +26,7 @@ from regard.text.published_files import (
     MAX_PARTS,
     MAX_TOKEN,
     MAX_VOCABULARY,
-    Settings,
+    TokenizerSettings,
     broken,
     read_lines,
     read_vocabulary,
@@ -138,7 +138,7 @@ def _refusing(path: Path, problem: str) -> Iterator[None]:
         raise
 
 
-def read_tokenizer_json(path: Path, settings: Settings) -> BackendCodec:
+def read_tokenizer_json(path: Path, settings: TokenizerSettings) -> BackendCodec:
     """A tokenizer.json, after a look at everything in it that could do harm."""
     content = read_small_file(path, MAX_FILE)
     check_tokenizer_file(path, strict_json(content, str(path), MAX_PARTS))
@@ -147,7 +147,7 @@ def read_tokenizer_json(path: Path, settings: Settings) -> BackendCodec:
     return _finished(backend, path, settings)
 
 
-def read_wordpiece(path: Path, settings: Settings) -> BackendCodec:
+def read_wordpiece(path: Path, settings: TokenizerSettings) -> BackendCodec:
     """A vocab.txt: line n is the piece with id n."""
     lines = read_lines(path)
     if not 0 < len(lines) <= MAX_VOCABULARY or max(map(len, lines)) > MAX_TOKEN:
@@ -181,7 +181,7 @@ def read_wordpiece(path: Path, settings: Settings) -> BackendCodec:
     return _finished(backend, path, settings)
 
 
-def read_byte_pairs(path: Path, merges: Path, settings: Settings) -> BackendCodec:
+def read_byte_pairs(path: Path, merges: Path, settings: TokenizerSettings) -> BackendCodec:
     """A vocab.json and its merges.txt: byte-level BPE, as GPT-2 has it."""
     vocabulary = read_vocabulary(path)
     lines = [line for line in read_lines(merges) if line and not line.startswith("#version")]
@@ -204,7 +204,7 @@ def _mark(backend: Tokenizer, texts: Iterable[str]) -> None:
             backend.add_special_tokens([AddedToken(text, special=True, normalized=False)])
 
 
-def _finished(backend: Tokenizer, path: Path, settings: Settings) -> BackendCodec:
+def _finished(backend: Tokenizer, path: Path, settings: TokenizerSettings) -> BackendCodec:
     """Tokens that other files add, and begin or end where tokenizer_config.json asks for them."""
     _mark(backend, settings.texts.values())
     for token in settings.added:

@@ -40,7 +40,7 @@ class Added:
 
 
 @dataclass(frozen=True)
-class Settings:
+class TokenizerSettings:
     """What the small files of a folder say about its tokenizer."""
 
     folder: Path
@@ -67,7 +67,7 @@ class Settings:
         return None
 
 
-def read_settings(folder: Path) -> Settings:
+def read_settings(folder: Path) -> TokenizerSettings:
     """The small files of a folder; each may be missing."""
     options = _object(folder, "tokenizer_config.json")
     older = _object(folder, "special_tokens_map.json")
@@ -84,7 +84,7 @@ def read_settings(folder: Path) -> Settings:
         first = value[0] if isinstance(value, list) and value else value
         if isinstance(first, int) and not isinstance(first, bool) and first >= 0:
             ids[role] = first
-    return Settings(folder, options, texts, ids, _added(folder, options))
+    return TokenizerSettings(folder, options, texts, ids, _added(folder, options))
 
 
 def _object(folder: Path, name: str) -> dict[str, Any]:

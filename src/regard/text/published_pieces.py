@@ -22,7 +22,7 @@ from regard.text.published_files import (
     MAX_FILE,
     MAX_TOKEN,
     MAX_VOCABULARY,
-    Settings,
+    TokenizerSettings,
     broken,
     read_vocabulary,
 )
@@ -32,15 +32,15 @@ PIECE_TEXTS = {"pad": "<pad>", "bos": "<s>", "eos": "</s>", "unk": "<unk>"}
 SENTINELS = 100  # how many <extra_id_…> follow a spiece.model that says nothing of them
 MAX_SENTINELS = 10_000
 
-Cut = Callable[[str], list[int]]
+CutText = Callable[[str], list[int]]
 
 
 @dataclass(frozen=True)
 class PieceCodec:
     """Pieces by a model, special tokens before, between and after the texts."""
 
-    cut: Cut
-    cut_target: Cut
+    cut: CutText
+    cut_target: CutText
     join: Callable[[Sequence[int]], str]
     tokens: Sequence[str]
     special: Mapping[str, int]
@@ -77,7 +77,7 @@ class PieceCodec:
         return self.join(ids)
 
 
-def read_spiece(path: Path, settings: Settings) -> PieceCodec:
+def read_spiece(path: Path, settings: TokenizerSettings) -> PieceCodec:
     """A spiece.model, with its sentinels: <extra_id_0> has the highest id."""
     model = _load(path)
     asked = settings.options.get("extra_ids")
@@ -92,7 +92,7 @@ def read_spiece(path: Path, settings: Settings) -> PieceCodec:
     return _codec(model, cut, special, between=(end,), after=(end,))
 
 
-def read_tokenizer_model(path: Path, settings: Settings) -> PieceCodec:
+def read_tokenizer_model(path: Path, settings: TokenizerSettings) -> PieceCodec:
     """A tokenizer.model: the space before a text stands before its first word only."""
     model = later = _load(path)
     if not settings.flag("legacy", False):
@@ -108,7 +108,7 @@ def read_tokenizer_model(path: Path, settings: Settings) -> PieceCodec:
     return _codec(model, cut, special, tuple(begin), (*end, *begin), tuple(end))
 
 
-def read_marian(source: Path, target: Path, table: Path, settings: Settings) -> PieceCodec:
+def read_marian(source: Path, target: Path, table: Path, settings: TokenizerSettings) -> PieceCodec:
     """Two models for the pieces of two languages, one table for their ids."""
     if settings.flag("separate_vocabs", False):
         raise broken(source, "has a vocabulary for each language, which regard does not implement")
@@ -158,7 +158,7 @@ def _load(path: Path) -> SentencePieceProcessor:
     return model
 
 
-def _special(model: SentencePieceProcessor, settings: Settings) -> dict[str, int]:
+def _special(model: SentencePieceProcessor, settings: TokenizerSettings) -> dict[str, int]:
     """Control tokens of the model, the roles, and what other files add."""
     pieces = {model.id_to_piece(i): i for i in range(model.get_piece_size())}
     found = {p: i for p, i in pieces.items() if model.is_control(i) or model.is_unknown(i)}
@@ -166,7 +166,7 @@ def _special(model: SentencePieceProcessor, settings: Settings) -> dict[str, int
     return found | {token.text: token.id for token in settings.added if token.special}
 
 
-def _id_of(role: str, special: Mapping[str, int], settings: Settings, path: Path) -> int:
+def _id_of(role: str, special: Mapping[str, int], settings: TokenizerSettings, path: Path) -> int:
     text = settings.texts.get(role, PIECE_TEXTS[role])
     if text not in special:
         raise broken(path, f"has no {text}, which stands around every text")
@@ -197,7 +197,7 @@ def _cut(
 
 def _codec(
     model: SentencePieceProcessor,
-    cut: Cut,
+    cut: CutText,
     special: Mapping[str, int],
     before: tuple[int, ...] = (),
     between: tuple[int, ...] = (),

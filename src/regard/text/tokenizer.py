@@ -29,7 +29,7 @@ from regard.text.special import TEXTS, Special
 from regard.untrusted import read_small_file
 
 MAX_FILE = 1 << 28  # bytes of a tokenizer.json
-Ids = Iterable[int] | NDArray[np.integer[Any]]
+IdSequence = Iterable[int] | NDArray[np.integer[Any]]
 
 
 class Tokenizer:
@@ -125,11 +125,11 @@ class Tokenizer:
             raise
         return [encoding.ids for encoding in encodings]
 
-    def decode(self, ids: Ids) -> str:
+    def decode(self, ids: IdSequence) -> str:
         """The text of ids; special ids are skipped."""
         return self.decode_batch([ids])[0]
 
-    def decode_batch(self, batch: Iterable[Ids]) -> list[str]:
+    def decode_batch(self, batch: Iterable[IdSequence]) -> list[str]:
         """The texts of many sequences of ids."""
         rows = [self._checked(ids) for ids in batch]
         join = self._kind.join
@@ -138,11 +138,11 @@ class Tokenizer:
         hidden = frozenset(self.special.ids)
         return [join([self._token(i) for i in row if i not in hidden]) for row in rows]
 
-    def pieces(self, ids: Ids) -> list[str]:
+    def pieces(self, ids: IdSequence) -> list[str]:
         """One readable label per id: "▁" for a space, ‹e2› for half a character, "</s>"."""
         return [p if isinstance(p, str) else label(p) for p in self._spellings(ids)]
 
-    def word_groups(self, ids: Ids) -> list[tuple[str, list[int]]]:
+    def word_groups(self, ids: IdSequence) -> list[tuple[str, list[int]]]:
         """Words and the positions in `ids` that form them, e.g. [("unlikely", [0, 1, 2]), …].
 
         Every position is in exactly one group: merge sub-word columns of attention by summing.
@@ -169,12 +169,12 @@ class Tokenizer:
         """Every piece as its file writes it, in the order of ids."""
         return [self._token(i) for i in range(self._size)]
 
-    def _spellings(self, ids: Ids) -> list[bytes | str]:
+    def _spellings(self, ids: IdSequence) -> list[bytes | str]:
         """What each piece spells; a special token is a str, its label."""
         specials, spell = self.special.texts, self._kind.spell
         return [specials.get(i) or spell(self._token(i)) for i in self._checked(ids)]
 
-    def _checked(self, ids: Ids) -> list[int]:
+    def _checked(self, ids: IdSequence) -> list[int]:
         """Plain ints, all of this vocabulary: the library would drop foreign ids silently."""
         row = [int(i) for i in ids]
         for i in row:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from regard.errors import DataError
 
 Vector = NDArray[np.float32]
-File = BufferedReader | gzip.GzipFile
+VectorFile = BufferedReader | gzip.GzipFile
 
 MOST_DIMENSIONS = 65_536  # as many as a model may have; more is a broken first line
 LONGEST_WORD = 10_000  # bytes; further than this a binary file has no word
@@ -53,7 +53,7 @@ def read_dimensions(path: Path) -> int:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[File]:
+def _opened(path: Path) -> Iterator[VectorFile]:
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             yield file
@@ -66,7 +66,7 @@ def _is_binary(path: Path) -> bool:
     return (path.with_suffix("") if path.suffix == ".gz" else path).suffix == ".bin"
 
 
-def _first_line(file: File) -> bytes:
+def _first_line(file: VectorFile) -> bytes:
     return file.readline(LONGEST_LINE).removeprefix(b"\xef\xbb\xbf")  # some editors' mark
 
 
@@ -89,7 +89,7 @@ def _dimensions_of(line: bytes, path: Path) -> int:
     return dimensions
 
 
-def _read_text(file: File, path: Path, wanted: Collection[str]) -> dict[str, Vector]:
+def _read_text(file: VectorFile, path: Path, wanted: Collection[str]) -> dict[str, Vector]:
     first = _first_line(file)
     header = _header(first, path)
     dimensions = header[1] if header else _dimensions_of(first, path)
@@ -124,7 +124,7 @@ def _numbers(fields: list[bytes]) -> Vector:
         return np.array([float(f) if _is_number(f) else np.nan for f in fields], dtype=np.float32)
 
 
-def _read_binary(file: File, path: Path, wanted: Collection[str]) -> dict[str, Vector]:
+def _read_binary(file: VectorFile, path: Path, wanted: Collection[str]) -> dict[str, Vector]:
     header = _header(_first_line(file), path)
     if header is None:
         raise _no_header(path)

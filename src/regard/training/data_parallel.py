@@ -28,10 +28,10 @@ from regard.training.memory import give_freed_memory_back, keep_freed_memory
 from regard.training.parts import parts_of, too_large
 from regard.training.shared import SharedTensors, can_share
 from regard.training.worker import Done, LossOf, Share, Sums, Worker, trained
-from regard.training.worker_process import Colleague, is_known, use_shared
+from regard.training.worker_process import WorkerProcess, is_known, use_shared
 
 
-class Crew:
+class DataParallel:
     """The workers; `gradients` fills `.grad` of the model's weights, `close` sends them home.
 
     With `lora` the gradients are handed on to its A and B (model/lora.py).
@@ -52,7 +52,7 @@ class Crew:
         self.halved = 0  # parts that memory was too small for
         self.most = most  # cells of a part that it suffices for, once that is known
         self._weights = trained(model)
-        self._colleagues: list[Colleague] = []
+        self._colleagues: list[WorkerProcess] = []
         keep_freed_memory()
         # The optimizer too: threads that meet for moments only spin where colleagues want to work.
         torch.set_num_threads(compute.threads)
@@ -75,7 +75,7 @@ class Crew:
                 place.copy_(weight)
         use_shared(self._model, memory.tensors)
         self._colleagues = [
-            Colleague(self._model, loss_of, self.compute, seed, memory)
+            WorkerProcess(self._model, loss_of, self.compute, seed, memory)
             for _ in range(self.compute.workers - 1)
         ]
 

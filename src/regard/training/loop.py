@@ -12,10 +12,10 @@ import torch
 from torch import nn
 
 from regard.data.batch import Batch
-from regard.training.watch import Objection, objection
+from regard.training.watch import SkipReason, objection
 from regard.training.worker import Sums
 
-Judge = Callable[[float, float], Objection | None]  # of a loss and a gradient's norm
+StepJudge = Callable[[float, float], SkipReason | None]  # of a loss and a gradient's norm
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class Step:
     padding: float  # share of the batch that was padding
     seconds: float
     group: Sequence[Batch]  # what it was computed from
-    objection: Objection | None = None  # set: the weights were left as they are
+    objection: SkipReason | None = None  # set: the weights were left as they are
 
 
-def _finite(loss: float, gradient_norm: float) -> Objection | None:
+def _finite(loss: float, gradient_norm: float) -> SkipReason | None:
     return objection(loss, gradient_norm, recent=())
 
 
@@ -46,7 +46,7 @@ def training_steps(
     rate_at: Callable[[int], float],
     clip: float,
     first_step: int = 1,
-    judge: Judge = _finite,
+    judge: StepJudge = _finite,
 ) -> Iterator[Step]:
     """Yield steps `first_step`, `first_step + 1`, … for as long as there are batches.
 

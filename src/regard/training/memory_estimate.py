@@ -30,7 +30,7 @@ LOOSE = 1.3  # freed blocks lie between those in use: measured, a process takes 
 
 
 @dataclass(frozen=True)
-class Shape:
+class BatchShape:
     """Of a batch: rows, and positions of each on both sides."""
 
     rows: int
@@ -79,7 +79,7 @@ class Need:
 
 def memory_need(
     spec: Spec,
-    shape: Shape,
+    shape: BatchShape,
     compute: Compute,
     accumulate: int = 1,
     averaged: bool = False,
@@ -120,7 +120,7 @@ def joined_weights(spec: Spec) -> int:
     return spec.encoder_layers * own + spec.decoder_layers * (own + cross)
 
 
-def activations(spec: Spec, shape: Shape, plain: bool = False) -> int:
+def activations(spec: Spec, shape: BatchShape, plain: bool = False) -> int:
     """Numbers kept for the way back, of a batch of that shape.
 
     For one position of a layer, D wide each unless said otherwise:
@@ -165,7 +165,7 @@ def _rotated(spec: Spec) -> int:
     return 2 * spec.heads * spec.k * (spec.positions == "rotary")
 
 
-def _passing(spec: Spec, shape: Shape) -> int:
+def _passing(spec: Spec, shape: BatchShape) -> int:
     """What lives for one operation only, at the widest place of a layer, with its gradient."""
     wide = max(spec.ffn_size * (2 if spec.gated else 1), 3 * spec.heads * spec.k)
     longest = max(shape.source, shape.target)

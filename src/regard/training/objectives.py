@@ -27,7 +27,7 @@ from regard.training.teacher import load_teacher
 
 
 @dataclass(frozen=True)
-class Translation:
+class TranslationLoss:
     """The objective as data, which can be told to another process."""
 
     smoothing: float = 0.0

@@ -14,7 +14,7 @@ from regard.errors import OutOfMemoryError
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class BatchPart:
     """`batch` is the rows from `start` on of a part that has `rows` of them."""
 
     number: int
@@ -27,29 +27,29 @@ class Part:
         """Positions, padding counted: what memory grows with."""
         return self.batch.cells
 
-    def halves(self) -> list["Part"]:
+    def halves(self) -> list["BatchPart"]:
         """The upper and the lower rows, as wide as before."""
         count = len(self.batch)
         assert count > 1, "one row cannot be halved"
         return [self._rows(slice(0, count // 2)), self._rows(slice(count // 2, count))]
 
-    def within(self, cells: int | None) -> list["Part"]:
+    def within(self, cells: int | None) -> list["BatchPart"]:
         """Halves, and halves of halves, until each has at most so many cells, or one row."""
         if cells is None or self.cells <= cells or len(self.batch) == 1:
             return [self]
         return [small for half in self.halves() for small in half.within(cells)]
 
-    def _rows(self, rows: slice) -> "Part":
+    def _rows(self, rows: slice) -> "BatchPart":
         return replace(self, batch=self.batch.rows(rows), start=self.start + rows.start)
 
 
-def parts_of(group: Sequence[Batch], workers: int) -> list[Part]:
+def parts_of(group: Sequence[Batch], workers: int) -> list[BatchPart]:
     """Each batch divided among the workers; numbered through."""
     batches = [part for batch in group for part in batch.split(workers)]
-    return [Part(number, batch, len(batch)) for number, batch in enumerate(batches)]
+    return [BatchPart(number, batch, len(batch)) for number, batch in enumerate(batches)]
 
 
-def too_large(part: Part) -> OutOfMemoryError:
+def too_large(part: BatchPart) -> OutOfMemoryError:
     """Not even one row fits: the sentence that says so."""
     row = part.batch.row_in_words
     return OutOfMemoryError(

@@ -26,29 +26,29 @@ ROLLBACKS = 3  # to one checkpoint, after which training is given up
 
 
 @dataclass(frozen=True)
-class Objection:
+class SkipReason:
     """Why a step is not taken, as a clause."""
 
     reason: str
     is_spike: bool
 
 
-def objection(loss: float, gradient_norm: float, recent: Sequence[float]) -> Objection | None:
+def objection(loss: float, gradient_norm: float, recent: Sequence[float]) -> SkipReason | None:
     """What speaks against a step with this loss and gradient, after steps with these losses."""
     if not math.isfinite(loss):
-        return Objection(f"the loss is {loss}", is_spike=False)
+        return SkipReason(f"the loss is {loss}", is_spike=False)
     if not math.isfinite(gradient_norm):
-        return Objection(f"the gradient's norm is {gradient_norm}", is_spike=False)
+        return SkipReason(f"the gradient's norm is {gradient_norm}", is_spike=False)
     if len(recent) < WINDOW:
         return None
     mean, deviation = fmean(recent), pstdev(recent)
     if loss <= mean + max(SIGMAS * deviation, FLOOR):
         return None
     usual = f"{mean:.3f} ± {deviation:.3f} in the last {len(recent)} steps"
-    return Objection(f"the loss jumped to {loss:.3f} (it was {usual})", is_spike=True)
+    return SkipReason(f"the loss jumped to {loss:.3f} (it was {usual})", is_spike=True)
 
 
-def remember(progress: Progress, loss: float, objected: Objection | None) -> None:
+def remember(progress: Progress, loss: float, objected: SkipReason | None) -> None:
     """Note how a step went."""
     if objected is None:
         progress.recent = (*progress.recent, loss)[-WINDOW:]

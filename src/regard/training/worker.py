@@ -18,7 +18,7 @@ from regard.processor.simulate import watched
 from regard.training.compute import Compute
 from regard.training.label_smoothing import Loss
 from regard.training.memory_limit import is_out_of_memory
-from regard.training.parts import Part
+from regard.training.parts import BatchPart
 
 LossOf = Callable[[Transformer, Batch], Loss]
 
@@ -29,7 +29,7 @@ class Share:
 
     step: int
     targets: int  # of the whole step: losses are means over them
-    parts: Sequence[Part]
+    parts: Sequence[BatchPart]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Done:
 
     gradients: list[Tensor | None]
     sums: Sums
-    failed: list[Part]
+    failed: list[BatchPart]
 
     def add(self, other: "Done") -> None:
         """Another share of the same step."""
@@ -92,7 +92,7 @@ class Worker:
             done.add(one)
         return done
 
-    def _one(self, share: Share, part: Part) -> Done:
+    def _one(self, share: Share, part: BatchPart) -> Done:
         loss = self._loss(share.step, part)
         mean = loss.smoothed / share.targets
         found = torch.autograd.grad(mean, self._used, allow_unused=True)
@@ -102,7 +102,7 @@ class Worker:
         ]
         return Done(wide, Sums(float(mean.detach()), float(loss.plain) / share.targets), [])
 
-    def _loss(self, step: int, part: Part) -> Loss:
+    def _loss(self, step: int, part: BatchPart) -> Loss:
         generator = torch.Generator(self._device)
         words = np.random.SeedSequence((self._seed, step, part.number)).generate_state(1)
         generator.manual_seed(int(words[0]))

@@ -33,14 +33,14 @@ from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.training.compute import Compute
 from regard.training.memory import keep_freed_memory
-from regard.training.parts import Part
+from regard.training.parts import BatchPart
 from regard.training.shared import SharedTensors
 from regard.training.worker import Done, LossOf, Share, Sums, Worker, trained
 
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
 
 
-class Colleague:
+class WorkerProcess:
     """The other process, seen from ours."""
 
     def __init__(
@@ -172,10 +172,10 @@ def _answered(worker: Worker, question: bytes, into: Sequence[Tensor]) -> bytes:
         return json.dumps({"error": traceback.format_exc()}).encode()
 
 
-def _part(tensors: dict[str, Tensor], i: int) -> Part:
+def _part(tensors: dict[str, Tensor], i: int) -> BatchPart:
     number, rows, start = tensors[f"{i}"].tolist()
     named = {n.removeprefix(f"{i}."): t for n, t in tensors.items() if n.startswith(f"{i}.")}
-    return Part(number, Batch(named), rows, start)
+    return BatchPart(number, Batch(named), rows, start)
 
 
 def is_known(loss_of: LossOf) -> bool:

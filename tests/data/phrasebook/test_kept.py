@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from regard.data.phrasebook import corpus, kept
-from regard.data.phrasebook.kept import Rows, kept_rows
+from regard.data.phrasebook.kept import KeptRows, kept_rows
 from regard.data.phrasebook.word_classes import words_of
 
-ROWS: Rows = [["a\u2028b\r\nc", "क", ["x"]], ["d", "", []]]
+ROWS: KeptRows = [["a\u2028b\r\nc", "क", ["x"]], ["d", "", []]]
 
 
 class Maker:
@@ -17,7 +17,7 @@ class Maker:
     def __init__(self) -> None:
         self.asked = 0
 
-    def __call__(self) -> Rows:
+    def __call__(self) -> KeptRows:
         self.asked += 1
         return ROWS
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from regard.checkpoint.families.config import Config
-from regard.checkpoint.families.family import Family, Read
+from regard.checkpoint.families.family import Family, ReadFields
 from regard.checkpoint.families.fields import ACTIVATIONS, Field
 from regard.checkpoint.families.heads import encoder_head, label_names, named_by
-from regard.checkpoint.names import Row, paired, stacked
+from regard.checkpoint.names import RenameRow, paired, stacked
 from regard.model.spec import Spec
 
 ARCHITECTURES = {
@@ -50,7 +50,7 @@ LAYER = {
 }
 
 
-def _computed(config: Config, names: frozenset[str], read: Read) -> dict[str, Any]:
+def _computed(config: Config, names: frozenset[str], read: ReadFields) -> dict[str, Any]:
     head = named_by(HEADS, names)
     if head == "classes" and "TokenClassification" in config.architecture():
         head = "labels"
@@ -62,11 +62,11 @@ def _written(spec: Spec) -> dict[str, Any]:
     return {"tie_word_embeddings": spec.tie == "all", "id2label": label_names(spec)}
 
 
-def _rows(spec: Spec) -> Iterator[Row]:
+def _rows(spec: Spec) -> Iterator[RenameRow]:
     start = "embeddings."
-    yield Row(f"{start}word_embeddings.weight", "source_embedding.weight")
-    yield Row(f"{start}position_embeddings.weight", "source_embedding.positions.table")
-    yield Row(f"{start}token_type_embeddings.weight", "source_embedding.segments")
+    yield RenameRow(f"{start}word_embeddings.weight", "source_embedding.weight")
+    yield RenameRow(f"{start}position_embeddings.weight", "source_embedding.positions.table")
+    yield RenameRow(f"{start}token_type_embeddings.weight", "source_embedding.segments")
     yield from paired(start, "source_embedding.", {"LayerNorm": "norm"})
     yield from stacked("encoder.layer.", "encoder.layers.", spec.encoder_layers, LAYER)
     if spec.pool != "none":
@@ -75,10 +75,10 @@ def _rows(spec: Spec) -> Iterator[Row]:
         transform = {"dense": "transform", "LayerNorm": "norm"}
         yield from paired("cls.predictions.transform.", "output.", transform)
         if spec.tie == "none":
-            yield Row("cls.predictions.decoder.weight", "output.weight")
-            yield Row("cls.predictions.decoder.bias", "output.bias")
+            yield RenameRow("cls.predictions.decoder.weight", "output.weight")
+            yield RenameRow("cls.predictions.decoder.bias", "output.bias")
         else:
-            yield Row("cls.predictions.bias", "output.bias")
+            yield RenameRow("cls.predictions.bias", "output.bias")
     elif spec.head != "none":
         name = "qa_outputs" if spec.head == "spans" else "classifier"
         yield from paired("", "classifier.", {name: "map"})

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from regard.checkpoint.families.config import Config
-from regard.checkpoint.families.family import Family, Read
+from regard.checkpoint.families.family import Family, ReadFields
 from regard.checkpoint.families.fields import ACTIVATIONS, Field
 from regard.checkpoint.families.heads import encoder_head, label_names, named_by
-from regard.checkpoint.names import Row, paired, stacked
+from regard.checkpoint.names import RenameRow, paired, stacked
 from regard.model.spec import Spec
 
 ARCHITECTURES = {
@@ -64,7 +64,7 @@ HEAD_MAPS = {
 OUTPUT = "vocab_projector"
 
 
-def _computed(config: Config, names: frozenset[str], read: Read) -> dict[str, Any]:
+def _computed(config: Config, names: frozenset[str], read: ReadFields) -> dict[str, Any]:
     config.flag("sinusoidal_pos_embds", False)  # how the table began; the file holds it
     head = named_by(HEADS, names)
     tied = config.flag("tie_word_embeddings", True) and f"{OUTPUT}.weight" not in names
@@ -81,16 +81,16 @@ def _written(spec: Spec) -> dict[str, Any]:
     }
 
 
-def _rows(spec: Spec) -> Iterator[Row]:
-    yield Row("embeddings.word_embeddings.weight", "source_embedding.weight")
-    yield Row("embeddings.position_embeddings.weight", "source_embedding.positions.table")
+def _rows(spec: Spec) -> Iterator[RenameRow]:
+    yield RenameRow("embeddings.word_embeddings.weight", "source_embedding.weight")
+    yield RenameRow("embeddings.position_embeddings.weight", "source_embedding.positions.table")
     yield from paired("embeddings.", "source_embedding.", {"LayerNorm": "norm"})
     yield from stacked("transformer.layer.", "encoder.layers.", spec.encoder_layers, LAYER)
     yield from paired("", "", HEAD_MAPS[spec.head])
     if spec.head == "tokens":
-        yield Row(f"{OUTPUT}.bias", "output.bias")
+        yield RenameRow(f"{OUTPUT}.bias", "output.bias")
         if spec.tie == "none":
-            yield Row(f"{OUTPUT}.weight", "output.weight")
+            yield RenameRow(f"{OUTPUT}.weight", "output.weight")
 
 
 DISTILBERT = Family(

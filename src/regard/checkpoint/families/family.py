@@ -8,12 +8,12 @@ from torch import Tensor
 
 from regard.checkpoint.families.config import Config
 from regard.checkpoint.families.fields import Field, read_fields, write_fields
-from regard.checkpoint.names import Row
+from regard.checkpoint.names import RenameRow
 from regard.errors import CheckpointError
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 
-Read = Mapping[str, Any]  # fields of a spec, as far as they are known
+ReadFields = Mapping[str, Any]  # fields of a spec, as far as they are known
 # What a config of any family may ask for and no model of ours does.
 EXPECTED = {"is_decoder": False, "add_cross_attention": False}
 
@@ -27,9 +27,9 @@ class Family:
     fields: Mapping[str, Field]  # config key ↔ field of the spec
     fixed: Mapping[str, Any]  # fields that are alike in all of its models
     # the fields that take a thought, from the config, the names of the tensors, and `fields` read
-    computed: Callable[[Config, frozenset[str], Read], dict[str, Any]]
+    computed: Callable[[Config, frozenset[str], ReadFields], dict[str, Any]]
     written: Callable[[Spec], dict[str, Any]]  # config keys, beside those of `fields`
-    rows: Callable[[Spec], Iterable[Row]]
+    rows: Callable[[Spec], Iterable[RenameRow]]
     prefix: str = ""
     heads: tuple[str, ...] = ()  # names that begin so belong to a head and never have the prefix
     expected: Mapping[str, Any] = field(default_factory=dict)  # config key → all that regard runs

@@ -24,7 +24,7 @@ ACTIVATIONS = {
     "silu": "silu",
     "swish": "silu",
 }
-Kind = type[int] | type[float] | type[bool] | Mapping[str, str]
+FieldKind = type[int] | type[float] | type[bool] | Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Field:
     """One key: the spec's field, what it holds (a table: one of these words), its default."""
 
     ours: str
-    kind: Kind = int
+    kind: FieldKind = int
     default: Any = ...  # …: the key must be there; None: without it the spec's own default holds
 
     def read(self, config: Config, key: str) -> Any:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from regard.checkpoint.families.config import Config
-from regard.checkpoint.families.family import Family, Read
+from regard.checkpoint.families.family import Family, ReadFields
 from regard.checkpoint.families.fields import ACTIVATIONS, Field
 from regard.checkpoint.families.heads import decoder_head
-from regard.checkpoint.names import Row, paired
+from regard.checkpoint.names import RenameRow, paired
 from regard.model.spec import Spec
 
 ARCHITECTURES = {"tokens": "GPT2LMHeadModel", "none": "GPT2Model"}
@@ -33,7 +33,7 @@ MAPS = {
 NORMS = {"ln_1": "attention_norm.norm", "ln_2": "feed_forward_norm.norm"}
 
 
-def _computed(config: Config, names: frozenset[str], read: Read) -> dict[str, Any]:
+def _computed(config: Config, names: frozenset[str], read: ReadFields) -> dict[str, Any]:
     tied = config.flag("tie_word_embeddings", True)
     return {
         "ffn_size": config.number("n_inner", 4 * read["d_model"]),
@@ -49,21 +49,21 @@ def _written(spec: Spec) -> dict[str, Any]:
     }
 
 
-def _rows(spec: Spec) -> Iterator[Row]:
-    yield Row("wte.weight", "target_embedding.weight")
-    yield Row("wpe.weight", "target_embedding.positions.table")
+def _rows(spec: Spec) -> Iterator[RenameRow]:
+    yield RenameRow("wte.weight", "target_embedding.weight")
+    yield RenameRow("wpe.weight", "target_embedding.positions.table")
     for n in range(spec.decoder_layers):
         theirs, ours = f"h.{n}.", f"decoder.layers.{n}."
         for part, how in (("weight", "columns"), ("bias", "pieces")):
             apart = tuple(f"{ours}attention.{name}.{part}" for name in ("query", "key", "value"))
-            yield Row(f"{theirs}attn.c_attn.{part}", apart, how)
+            yield RenameRow(f"{theirs}attn.c_attn.{part}", apart, how)
         for left, right in MAPS.items():
-            yield Row(f"{theirs}{left}.weight", f"{ours}{right}.weight", "transpose")
-            yield Row(f"{theirs}{left}.bias", f"{ours}{right}.bias")
+            yield RenameRow(f"{theirs}{left}.weight", f"{ours}{right}.weight", "transpose")
+            yield RenameRow(f"{theirs}{left}.bias", f"{ours}{right}.bias")
         yield from paired(theirs, ours, NORMS)
     yield from paired("", "decoder.", {"ln_f": "norm"})
     if spec.head == "tokens" and spec.tie == "none":
-        yield Row("lm_head.weight", "output.weight")
+        yield RenameRow("lm_head.weight", "output.weight")
 
 
 GPT2 = Family(

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from regard.checkpoint.families.config import Config
-from regard.checkpoint.families.family import Family, Read
+from regard.checkpoint.families.family import Family, ReadFields
 from regard.checkpoint.families.fields import ACTIVATIONS, Field, read_fields, write_fields
 from regard.checkpoint.families.heads import decoder_head
-from regard.checkpoint.names import Row, paired
+from regard.checkpoint.names import RenameRow, paired
 from regard.errors import CheckpointError
 from regard.model.spec import Spec
 
@@ -75,7 +75,7 @@ def _rotary(config: Config, trained: int) -> dict[str, Any]:
     return fields
 
 
-def _computed(config: Config, names: frozenset[str], read: Read) -> dict[str, Any]:
+def _computed(config: Config, names: frozenset[str], read: ReadFields) -> dict[str, Any]:
     tied = config.flag("tie_word_embeddings", False)
     head = decoder_head(config, "lm_head.weight" in names, tied, ARCHITECTURES["none"])
     return head | _rotary(config, read["max_length"])
@@ -91,17 +91,17 @@ def _written(spec: Spec) -> dict[str, Any]:
     }
 
 
-def _rows(spec: Spec) -> Iterator[Row]:
-    yield Row("embed_tokens.weight", "target_embedding.weight")
+def _rows(spec: Spec) -> Iterator[RenameRow]:
+    yield RenameRow("embed_tokens.weight", "target_embedding.weight")
     for n in range(spec.decoder_layers):
         theirs, ours = f"layers.{n}.", f"decoder.layers.{n}."
         attention, ffn = f"{ours}attention.", f"{ours}feed_forward."
         yield from paired(f"{theirs}self_attn.", attention, ATTENTION, bias=spec.attention_bias)
         yield from paired(f"{theirs}mlp.", ffn, FFN, bias=spec.ffn_bias)
         yield from paired(theirs, ours, NORMS, bias=False)
-    yield Row("norm.weight", "decoder.norm.weight")
+    yield RenameRow("norm.weight", "decoder.norm.weight")
     if spec.head == "tokens" and spec.tie == "none":
-        yield Row("lm_head.weight", "output.weight")
+        yield RenameRow("lm_head.weight", "output.weight")
 
 
 LLAMA = Family(

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from regard.checkpoint.families.config import Config
-from regard.checkpoint.families.family import Family, Read
+from regard.checkpoint.families.family import Family, ReadFields
 from regard.checkpoint.families.fields import ACTIVATIONS, Field
 from regard.checkpoint.halves import are_halves, as_halves
-from regard.checkpoint.names import Row, stacked
+from regard.checkpoint.names import RenameRow, stacked
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 
@@ -50,7 +50,7 @@ CROSS = {
 }
 
 
-def _computed(config: Config, names: frozenset[str], read: Read) -> dict[str, Any]:
+def _computed(config: Config, names: frozenset[str], read: ReadFields) -> dict[str, Any]:
     head = not config.flag("tie_word_embeddings", True) or HEAD in names
     shared = config.flag("share_encoder_decoder_embeddings", True)
     apart = not shared or (head and names.issuperset(TABLES))
@@ -71,18 +71,18 @@ def _written(spec: Spec) -> dict[str, Any]:
     }
 
 
-def _rows(spec: Spec) -> Iterator[Row]:
+def _rows(spec: Spec) -> Iterator[RenameRow]:
     if spec.tie in ("all", "embeddings"):
-        yield Row("shared.weight", "source_embedding.weight")
+        yield RenameRow("shared.weight", "source_embedding.weight")
     else:
-        yield Row(TABLES[0], "source_embedding.weight")
-        yield Row(TABLES[1], "target_embedding.weight")
+        yield RenameRow(TABLES[0], "source_embedding.weight")
+        yield RenameRow(TABLES[1], "target_embedding.weight")
     yield from stacked("encoder.layers.", "encoder.layers.", spec.encoder_layers, LAYER)
     yield from stacked("decoder.layers.", "decoder.layers.", spec.decoder_layers, LAYER | CROSS)
     if spec.tie in ("embeddings", "none"):
-        yield Row(HEAD, "output.weight")
+        yield RenameRow(HEAD, "output.weight")
     if spec.output_bias:
-        yield Row(BIAS, "output.bias", shape=(1, spec.vocabulary))
+        yield RenameRow(BIAS, "output.bias", shape=(1, spec.vocabulary))
 
 
 def _exported(model: Transformer) -> Transformer:

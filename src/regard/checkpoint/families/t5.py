@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from regard.checkpoint.families.config import Config
-from regard.checkpoint.families.family import Family, Read
+from regard.checkpoint.families.family import Family, ReadFields
 from regard.checkpoint.families.fields import Field
-from regard.checkpoint.names import Row, paired
+from regard.checkpoint.names import RenameRow, paired
 from regard.errors import CheckpointError
 from regard.model.spec import Spec
 
@@ -40,10 +40,12 @@ FIXED = dict(
 ATTENTION = {"q": "query", "k": "key", "v": "value", "o": "output"}
 RELATIVE = "block.0.layer.0.SelfAttention.relative_attention_bias.weight"
 HEAD = "lm_head.weight"
-Part = tuple[str, str, Mapping[str, str]]  # a sub-layer: their name, ours, the names of its maps
+BlockPart = tuple[
+    str, str, Mapping[str, str]
+]  # a sub-layer: their name, ours, the names of its maps
 
 
-def _computed(config: Config, names: frozenset[str], read: Read) -> dict[str, Any]:
+def _computed(config: Config, names: frozenset[str], read: ReadFields) -> dict[str, Any]:
     gated = read["activation"] != "relu"
     config.expect("is_gated_act", gated)  # newer files say it twice
     config.expect("dense_act_fn", "gelu_new" if gated else "relu")
@@ -73,8 +75,8 @@ def _written(spec: Spec) -> dict[str, Any]:
     }
 
 
-def _rows(spec: Spec) -> Iterator[Row]:
-    yield Row("shared.weight", "source_embedding.weight")
+def _rows(spec: Spec) -> Iterator[RenameRow]:
+    yield RenameRow("shared.weight", "source_embedding.weight")
     inner = {"wi_0": "inner", "wi_1": "gate"} if spec.gated else {"wi": "inner"}
     own = ("SelfAttention", "attention", ATTENTION)
     cross = ("EncDecAttention", "cross", ATTENTION)
@@ -82,18 +84,18 @@ def _rows(spec: Spec) -> Iterator[Row]:
     yield from _stack("encoder.", spec.encoder_layers, (own, ffn))
     yield from _stack("decoder.", spec.decoder_layers, (own, cross, ffn))
     if spec.tie == "embeddings":
-        yield Row(HEAD, "output.weight")
+        yield RenameRow(HEAD, "output.weight")
 
 
-def _stack(stack: str, layers: int, parts: tuple[Part, ...]) -> Iterator[Row]:
+def _stack(stack: str, layers: int, parts: tuple[BlockPart, ...]) -> Iterator[RenameRow]:
     """One stack; the parts of a block are numbered, each with its norm."""
-    yield Row(stack + RELATIVE, f"{stack}relative.weight")
-    yield Row(f"{stack}final_layer_norm.weight", f"{stack}norm.weight")
+    yield RenameRow(stack + RELATIVE, f"{stack}relative.weight")
+    yield RenameRow(f"{stack}final_layer_norm.weight", f"{stack}norm.weight")
     for n in range(layers):
         for i, (theirs, ours, maps) in enumerate(parts):
             left, right = f"{stack}block.{n}.layer.{i}.", f"{stack}layers.{n}.{ours}"
             yield from paired(f"{left}{theirs}.", f"{right}.", maps, bias=False)
-            yield Row(f"{left}layer_norm.weight", f"{right}_norm.norm.weight")
+            yield RenameRow(f"{left}layer_norm.weight", f"{right}_norm.norm.weight")
 
 
 T5 = Family(

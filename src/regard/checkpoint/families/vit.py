@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from regard.checkpoint.families.config import Config
-from regard.checkpoint.families.family import Family, Read
+from regard.checkpoint.families.family import Family, ReadFields
 from regard.checkpoint.families.fields import ACTIVATIONS, Field
 from regard.checkpoint.families.heads import label_names
-from regard.checkpoint.names import Row, paired
+from regard.checkpoint.names import RenameRow, paired
 from regard.model.spec import Spec
 
 POOLS = {"tanh": "tanh", "relu": "relu"}
@@ -42,7 +42,7 @@ LAYER = {
 MAP = "embeddings.patch_embeddings.projection."
 
 
-def _computed(config: Config, names: frozenset[str], read: Read) -> dict[str, Any]:
+def _computed(config: Config, names: frozenset[str], read: ReadFields) -> dict[str, Any]:
     pool = config.choice("pooler_act", POOLS, "tanh")
     classified = "classifier.weight" in names
     pooled = "pooler.dense.weight" in names and not classified
@@ -60,14 +60,14 @@ def _written(spec: Spec) -> dict[str, Any]:
     }
 
 
-def _rows(spec: Spec) -> Iterator[Row]:
+def _rows(spec: Spec) -> Iterator[RenameRow]:
     d, p = spec.d_model, spec.patch_size
-    yield Row("embeddings.cls_token", "patches.token", shape=(1, 1, d))
+    yield RenameRow("embeddings.cls_token", "patches.token", shape=(1, 1, d))
     table = (1, spec.patches + 1, d)
-    yield Row("embeddings.position_embeddings", "patches.table", shape=table)
+    yield RenameRow("embeddings.position_embeddings", "patches.table", shape=table)
     # a convolution whose windows do not overlap is a linear map of the patches
-    yield Row(f"{MAP}weight", "patches.map.weight", shape=(d, spec.channels, p, p))
-    yield Row(f"{MAP}bias", "patches.map.bias")
+    yield RenameRow(f"{MAP}weight", "patches.map.weight", shape=(d, spec.channels, p, p))
+    yield RenameRow(f"{MAP}bias", "patches.map.bias")
     for n in range(spec.encoder_layers):
         theirs, ours = f"encoder.layer.{n}.", f"encoder.layers.{n}."
         yield from paired(theirs, ours, QKV, bias=spec.qkv_bias)

@@ -44,14 +44,14 @@ PLAIN = {
 
 
 @dataclass(frozen=True, eq=False)
-class Named:
+class NamedObject:
     """Something that the pickle asks to import; it is compared, never looked up."""
 
     path: str
 
 
 @dataclass(eq=False)
-class Pairs:
+class ObjectPairs:
     """A dictionary."""
 
     items: list[tuple[Any, Any]] = field(default_factory=list)
@@ -63,7 +63,9 @@ class Call:
 
     what: Any
     arguments: Any
-    put: Pairs = field(default_factory=Pairs)  # what is put into the result (an OrderedDict)
+    put: ObjectPairs = field(
+        default_factory=ObjectPairs
+    )  # what is put into the result (an OrderedDict)
 
 
 class _Lost(Exception):
@@ -103,10 +105,10 @@ class _Machine:
             level: Any = "note" if path in UNREAD else "unsafe"
             text = f"its pickle asks for {shown(path, 200)}; {ONLY}"
             self.contents.find(level, text, stops=True)
-        self.push(Named(path))
+        self.push(NamedObject(path))
 
     def call(self, what: Any, arguments: Any) -> None:
-        if not isinstance(what, Named):
+        if not isinstance(what, NamedObject):
             kind = type(what).__name__.lower()
             self.contents.find("unsafe", f"its pickle calls {kind}; {ONLY}")
         self.push(Call(what, arguments))
@@ -114,7 +116,7 @@ class _Machine:
     def put(self, items: list[Any]) -> None:
         below = self.stack[-1]
         pairs = below.put if isinstance(below, Call) else below
-        if not isinstance(pairs, Pairs) or len(items) % 2:
+        if not isinstance(pairs, ObjectPairs) or len(items) % 2:
             text = f"its pickle sets items of something that is no dictionary; {ONLY}"
             self.contents.find("note", text, stops=True)
         else:
@@ -141,8 +143,10 @@ class _Machine:
     def state(self) -> None:
         """A state dict carries the versions of modules along, which change no number."""
         state, target = self.pop(), self.stack[-1]
-        versions = isinstance(state, Pairs) and [key for key, _ in state.items] == ["_metadata"]
-        if not versions or not isinstance(target, Call | Pairs):
+        versions = isinstance(state, ObjectPairs) and [key for key, _ in state.items] == [
+            "_metadata"
+        ]
+        if not versions or not isinstance(target, Call | ObjectPairs):
             self.contents.find("note", f"its pickle sets attributes; {ONLY}", stops=True)
 
 
@@ -152,14 +156,14 @@ VALUES = (
     "STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE",
     "BINUNICODE8", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8",
 )  # fmt: skip
-Step = Callable[[_Machine, Any], None]
-STEPS: dict[str, Step] = {
+OpcodeStep = Callable[[_Machine, Any], None]
+STEPS: dict[str, OpcodeStep] = {
     **dict.fromkeys(("PROTO", "FRAME", "STOP"), lambda m, a: None),
     "MARK": lambda m, a: m.marks.append(len(m.stack)),
     "NONE": lambda m, a: m.stack.append(None),
     "NEWTRUE": lambda m, a: m.stack.append(True),
     "NEWFALSE": lambda m, a: m.stack.append(False),
-    "EMPTY_DICT": lambda m, a: m.stack.append(Pairs()),
+    "EMPTY_DICT": lambda m, a: m.stack.append(ObjectPairs()),
     **dict.fromkeys(("EMPTY_LIST", "EMPTY_SET"), lambda m, a: m.stack.append([])),
     "EMPTY_TUPLE": lambda m, a: m.stack.append(()),
     "TUPLE": lambda m, a: m.stack.append(tuple(m.since_mark())),
@@ -192,7 +196,7 @@ STEPS: dict[str, Step] = {
 
 def _dict(machine: _Machine) -> None:
     items = machine.since_mark()
-    machine.push(Pairs(list(zip(items[::2], items[1::2], strict=False))))
+    machine.push(ObjectPairs(list(zip(items[::2], items[1::2], strict=False))))
 
 
 def _object(machine: _Machine) -> None:

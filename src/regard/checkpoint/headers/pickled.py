@@ -18,7 +18,7 @@ from typing import Any
 
 from regard.checkpoint.headers.archive import Archive, open_archive
 from regard.checkpoint.headers.contents import MAX_AXES, Contents
-from regard.checkpoint.headers.opcodes import ONLY, STORAGES, Call, Named, Pairs, follow
+from regard.checkpoint.headers.opcodes import ONLY, STORAGES, Call, NamedObject, ObjectPairs, follow
 from regard.checkpoint.headers.safetensors import SIZES
 from regard.untrusted import opened, shown
 
@@ -118,7 +118,7 @@ class _Outlines:
             return
         place = storage.arguments if isinstance(storage.arguments, tuple) else ()
         kind, named, key, _, count = place[:5] if len(place) >= 5 else (None,) * 5
-        dtype = STORAGES.get(named.path) if isinstance(named, Named) else None
+        dtype = STORAGES.get(named.path) if isinstance(named, NamedObject) else None
         if storage.what is not None or (kind, type(key), type(count)) != ("storage", str, int):
             self._find("unsafe", "refers to something outside that is no storage")
             return
@@ -150,7 +150,9 @@ class _Outlines:
 
 
 def _path(value: Any) -> str:
-    return value.what.path if isinstance(value, Call) and isinstance(value.what, Named) else ""
+    return (
+        value.what.path if isinstance(value, Call) and isinstance(value.what, NamedObject) else ""
+    )
 
 
 def _without_parameter(value: Any) -> Any:
@@ -163,7 +165,7 @@ def _without_parameter(value: Any) -> Any:
 
 def _dictionary(value: Any) -> list[tuple[Any, Any]] | None:
     """The pairs of a plain or an ordered dictionary."""
-    if isinstance(value, Pairs):
+    if isinstance(value, ObjectPairs):
         return value.items
     ordered = _path(value) == "collections.OrderedDict" and value.arguments == ()
     return value.put.items if ordered else None
@@ -176,7 +178,7 @@ def _held_by(value: Any) -> list[tuple[str, Any]]:
             return []
         return [("arguments", value.arguments), *value.put.items]
     many = value[:1000] if isinstance(value, tuple | list) else ()
-    return [(str(i), part) for i, part in enumerate(many) if isinstance(part, Call | Pairs)]
+    return [(str(i), part) for i, part in enumerate(many) if isinstance(part, Call | ObjectPairs)]
 
 
 def _is_empty(value: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from regard.data.phrasebook.german.grammar import german
 from regard.data.phrasebook.hindi.grammar import hindi
-from regard.data.phrasebook.kept import Rows, kept_rows
+from regard.data.phrasebook.kept import KeptRows, kept_rows
 from regard.data.phrasebook.notation import SLICES, Pattern
 from regard.data.phrasebook.notes import notes_sentences
 from regard.data.phrasebook.sampling import Draft, Language, Sampler
@@ -160,7 +160,7 @@ def _book(language: str, seed: int) -> tuple[tuple[Entry, Lemmas], ...]:
     """All pairs with their English lemmas: as they were kept, or built now."""
     _check_language(language)
 
-    def rows() -> Rows:
+    def rows() -> KeptRows:
         return [[*vars(entry).values(), draft.lemmas] for entry, draft in _build(language, seed)]
 
     book: list[tuple[Entry, Lemmas]] = []
@@ -183,9 +183,9 @@ def words_of_sentences(language: str = "de", seed: int = 1) -> dict[str, list[Wo
     return {source: [Word(*word) for word in words] for source, words in kept}
 
 
-def _words(language: str, seed: int) -> Rows:
+def _words(language: str, seed: int) -> KeptRows:
     lexicon, built = _language(language).lexicon, _build(language, seed)
-    rows: Rows = []
+    rows: KeptRows = []
     with progress_bar("finding the classes of its words", len(built)) as bar:
         for entry, draft in built:
             words = words_of(draft, lexicon)

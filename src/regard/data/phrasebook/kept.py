@@ -24,10 +24,10 @@ FORMAT = 1
 FOLDER = Path(__file__).parent
 OUTSIDE = (Path(words.__file__),)  # code of another room that word_classes.py uses
 
-Rows = list[list[Any]]
+KeptRows = list[list[Any]]
 
 
-def kept_rows(name: str, make: Callable[[], Rows]) -> Rows:
+def kept_rows(name: str, make: Callable[[], KeptRows]) -> KeptRows:
     """The rows kept under this name, or those that `make` gives, which are kept from now on."""
     path = cache_folder() / "phrasebook" / f"{name}.jsonl"
     body = _read(path)
@@ -36,7 +36,7 @@ def kept_rows(name: str, make: Callable[[], Rows]) -> Rows:
         body = b"".join(json.dumps(row).encode("ascii") + b"\n" for row in make())
         with suppress(OSError):  # read-only, full, or no folder at all
             atomic.write_bytes(path, json.dumps(_head(body)).encode("ascii") + b"\n" + body)
-    rows: Rows = json.loads(b"[" + body.rstrip(b"\n").replace(b"\n", b",") + b"]")
+    rows: KeptRows = json.loads(b"[" + body.rstrip(b"\n").replace(b"\n", b",") + b"]")
     return rows
 
 

@@ -78,7 +78,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Reading:
+class PatternReading:
     """One of the readings of a frame: the deciding word (or slot) and the slots that differ."""
 
     answer: str
@@ -93,7 +93,7 @@ class Pattern:
     count: int
     slices: tuple[str, ...]
     slots: tuple[Slot, ...]
-    readings: tuple[Reading, ...]
+    readings: tuple[PatternReading, ...]
     swap: tuple[str, ...]
     source: tuple[Piece, ...]
     target: tuple[Piece, ...]
@@ -142,7 +142,7 @@ def _read_block(
         if tag not in SLICES:
             raise PhrasebookError(f"{name}, line {first}: slice {tag!r} is none of {SLICES}")
     slots: list[Slot] = []
-    readings: list[Reading] = []
+    readings: list[PatternReading] = []
     swap: tuple[str, ...] = ()
     include: list[tuple[str, ...]] = []
     text = {"en": "", **dict.fromkeys(TARGETS, "")}
@@ -163,7 +163,7 @@ def _read_block(
             answers = answer.split("|")
             place = TARGETS.index(language) if len(answers) > 1 else 0
             if place < len(answers):
-                readings.append(Reading(answers[place], _read_slots(where, rest)))
+                readings.append(PatternReading(answers[place], _read_slots(where, rest)))
         else:
             slots.extend(_read_slots(where, line))
     if not text["en"] or not any(text[target] for target in TARGETS):

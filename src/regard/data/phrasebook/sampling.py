@@ -23,7 +23,7 @@ from regard.data.phrasebook.fillers import (
     core,
 )
 from regard.data.phrasebook.lemmas import lemmas_of
-from regard.data.phrasebook.notation import Hole, Pattern, Reading, Slot
+from regard.data.phrasebook.notation import Hole, Pattern, PatternReading, Slot
 from regard.data.phrasebook.tables import Lexeme, Lexicon, PhrasebookError
 
 BLANK = "___"
@@ -139,7 +139,7 @@ class Sampler:
     def _gender(self, filler: Filler) -> str:
         return self._language.gender(filler) if isinstance(filler, NounPhrase) else ""
 
-    def _answer(self, reading: Reading, shared: Fillers) -> str:
+    def _answer(self, reading: PatternReading, shared: Fillers) -> str:
         antecedent = shared.get(reading.answer)
         if isinstance(antecedent, NounPhrase):
             return self._language.pronoun(antecedent)

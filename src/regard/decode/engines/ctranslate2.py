@@ -31,7 +31,7 @@ from regard.checkpoint.ctranslate2_info import (
 )
 from regard.checksums import check
 from regard.decode.engine import Frame, Layout, Pending, Row
-from regard.decode.hypothesis import Hypothesis, Search
+from regard.decode.hypothesis import DecodingOptions, Hypothesis
 from regard.decode.rules import NO_RULES, Rules
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.processor.simulate import forbid
@@ -51,7 +51,7 @@ class _Asked:
 
     sources: Sequence[Row]
     prefixes: Sequence[Row]
-    search: Search
+    search: DecodingOptions
     limits: Sequence[int]
 
 
@@ -96,12 +96,12 @@ class CTranslate2Engine:
             )
         self._translator = _open(folder, self.layout)
 
-    def refusal(self, search: Search, prefixed: bool = False) -> str | None:
+    def refusal(self, search: DecodingOptions, prefixed: bool = False) -> str | None:
         """Which option the library does not have, or has with another meaning."""
         return refused(search, self._rules, prefixed)
 
     def submit(
-        self, sources: Sequence[Row], search: Search, prefixes: Sequence[Row] = ()
+        self, sources: Sequence[Row], search: DecodingOptions, prefixes: Sequence[Row] = ()
     ) -> Pending:
         """Begin to search; returns at once."""
         refusal = self.refusal(search, any(prefixes))
@@ -227,7 +227,9 @@ class CTranslate2Engine:
             for each in answers
         ]
 
-    def _outputs(self, batch: _Batch, search: Search) -> Iterator[tuple[int, list[Hypothesis]]]:
+    def _outputs(
+        self, batch: _Batch, search: DecodingOptions
+    ) -> Iterator[tuple[int, list[Hypothesis]]]:
         """The row and the outputs of each sentence of a batch, as they come."""
         for i, running in zip(batch.rows, batch.running, strict=True):
             result = running.result()
@@ -246,7 +248,7 @@ class CTranslate2Engine:
             yield i, outputs
 
     def _is_settled(
-        self, outputs: Sequence[Hypothesis], search: Search, limit: int, used: int
+        self, outputs: Sequence[Hypothesis], search: DecodingOptions, limit: int, used: int
     ) -> bool:
         """Whether a search with the limit `used` gave what one with the row's own `limit` would.
 
@@ -283,7 +285,7 @@ class CTranslate2Engine:
         ]
 
 
-def refused(search: Search, rules: Rules = NO_RULES, prefixed: bool = False) -> str | None:
+def refused(search: DecodingOptions, rules: Rules = NO_RULES, prefixed: bool = False) -> str | None:
     """What of a search the library does not have, or has with another meaning; None: it has all."""
     beam = search.beam > 1
     asked = {
@@ -297,7 +299,7 @@ def refused(search: Search, rules: Rules = NO_RULES, prefixed: bool = False) -> 
     return next((words for words, is_asked in asked.items() if is_asked), None)
 
 
-def _shifted(h: Hypothesis, log_p: float, search: Search) -> Hypothesis:
+def _shifted(h: Hypothesis, log_p: float, search: DecodingOptions) -> Hypothesis:
     total = h.log_probability + log_p
     return Hypothesis(h.ids, total, search.score(total, len(h.ids) + h.finished), h.finished)
 

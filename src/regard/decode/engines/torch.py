@@ -12,11 +12,11 @@ from threading import Lock
 
 import torch
 
-from regard.decode.active_requests import Sentence
+from regard.decode.active_requests import QueuedSentence
 from regard.decode.batching import decode_queue
 from regard.decode.engine import Frame, Layout, Pending, Row
-from regard.decode.fused import Prepared
-from regard.decode.hypothesis import Hypothesis, Search
+from regard.decode.fused import FusedModel
+from regard.decode.hypothesis import DecodingOptions, Hypothesis
 from regard.decode.rules import NO_RULES, Rules
 from regard.decode.score import score_pairs
 from regard.errors import DataError, MisuseError
@@ -27,21 +27,23 @@ from regard.processor.survives import insist_on
 PRECISIONS = {"fp32": None, "bf16": torch.bfloat16}  # None: as the weights are
 
 
-class Job:
+class DecodingJob:
     """The sentences of one `submit`, and the answers so far."""
 
-    def __init__(self, sentences: Sequence[Sentence], count: int, search: Search) -> None:
+    def __init__(
+        self, sentences: Sequence[QueuedSentence], count: int, search: DecodingOptions
+    ) -> None:
         self.search = search
         self._waiting = deque(sorted(sentences, key=lambda s: -len(s.source)))
         self._answers: list[list[Hypothesis]] = [[] for _ in range(count)]
         self._lock = Lock()
         self.workers: list[Future[None]] = []
 
-    def take(self, most: int) -> list[Sentence]:
+    def take(self, most: int) -> list[QueuedSentence]:
         with self._lock:
             return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
 
-    def give(self, sentence: Sentence, found: list[Hypothesis]) -> None:
+    def give(self, sentence: QueuedSentence, found: list[Hypothesis]) -> None:
         self._answers[sentence.number] += found  # each has its own number: no lock is needed
 
     def result(self) -> list[list[Hypothesis]]:
@@ -73,17 +75,17 @@ class TorchEngine:
         if self.layout.precision == "bf16" and next(model.parameters()).device.type == "cpu":
             insist_on("bf16", "precision", "fp32")
         self._model, self._frame, self._rules = model.eval(), frame, rules
-        self._prepared = Prepared(model, PRECISIONS[self.layout.precision])
+        self._prepared = FusedModel(model, PRECISIONS[self.layout.precision])
         self._pool = ThreadPoolExecutor(
             self.layout.workers, "regard", torch.set_num_threads, (self.layout.threads,)
         )
 
-    def refusal(self, search: Search, prefixed: bool = False) -> str | None:
+    def refusal(self, search: DecodingOptions, prefixed: bool = False) -> str | None:
         """It offers everything."""
         return None
 
     def submit(
-        self, sources: Sequence[Row], search: Search, prefixes: Sequence[Row] = ()
+        self, sources: Sequence[Row], search: DecodingOptions, prefixes: Sequence[Row] = ()
     ) -> Pending:
         sentences = []
         for number, source in enumerate(sources):
@@ -95,14 +97,14 @@ class TorchEngine:
                     "shorten the prefix or raise max_length"
                 )
             for draw in range(search.n_best if search.draws else 1):
-                sentences.append(Sentence(number, tuple(source), limit, prefix, draw))
-        job = Job(sentences, len(sources), search)
+                sentences.append(QueuedSentence(number, tuple(source), limit, prefix, draw))
+        job = DecodingJob(sentences, len(sources), search)
         workers = min(self.layout.workers, len(sentences))
         batch = min(self.layout.batch, -(-len(sentences) // max(1, workers)))
         job.workers = [self._pool.submit(self._work, job, batch) for _ in range(workers)]
         return job.result
 
-    def _work(self, job: Job, batch: int) -> None:
+    def _work(self, job: DecodingJob, batch: int) -> None:
         model, rules, frame = self._prepared, self._rules, self._frame
         with watched():
             decode_queue(model, job.take, job.give, job.search, rules, frame, batch)

@@ -79,7 +79,7 @@ class Circle:
 
 
 @dataclass(frozen=True)
-class Line:
+class Stroke:
     """A line through two points or more, with round ends."""
 
     points: Sequence[tuple[Number, Number]]
@@ -121,7 +121,7 @@ class Tip:
     shapes: Sequence[Rect | Circle | Text]
 
 
-Shape = Rect | Circle | Line | Text | Raster | Tip
+Drawn = Rect | Circle | Stroke | Text | Raster | Tip
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ class Picture:
     height: Number
     title: str
     words: str
-    shapes: Sequence[Shape]
+    shapes: Sequence[Drawn]
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def heading(title: str, subtitle: str) -> Heading:
 
 def colour_scale(
     left: Number, top: Number, low: str, high: str, width: Number = SCALE_WIDTH
-) -> Iterator[Shape]:
+) -> Iterator[Drawn]:
     """What the colours mean: a ramp between the numbers at its ends."""
     start, baseline = left + ems(low) * SMALL_SIZE + 6, top + SCALE_HEIGHT - 1
     yield Text(left, baseline, low, SMALL_SIZE, MUTED)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 
 from regard.draw.figure import canvas
-from regard.draw.figure.canvas import Circle, Picture, Rect, Shape, Text, Tip
+from regard.draw.figure.canvas import Circle, Drawn, Picture, Rect, Text, Tip
 from regard.draw.figure.layout import Plan
 from regard.draw.grid import Grid, number, strongest, told
 
@@ -48,7 +48,7 @@ def _dot(x: float, y: float, fraction: float, plan: Plan) -> Circle:
     return Circle(x, y, math.sqrt(fraction) * WIDEST_DOT * plan.cell, canvas.BLUE)
 
 
-def _samples(plan: Plan) -> Iterator[Shape]:
+def _samples(plan: Plan) -> Iterator[Drawn]:
     """The legend: a few dots, each with its weight."""
     widest = WIDEST_DOT * plan.cell
     y = plan.top + len(plan.rows) * plan.cell + 14 + widest

@@ -18,7 +18,7 @@ import numpy as np
 
 from regard import atomic
 from regard.draw import palette
-from regard.draw.figure.canvas import Circle, Line, Picture, Raster, Rect, Shape, Text, Tip
+from regard.draw.figure.canvas import Circle, Drawn, Picture, Raster, Rect, Stroke, Text, Tip
 from regard.draw.figure.fonts import say_once, set_fonts
 from regard.errors import RegardError
 
@@ -49,7 +49,7 @@ def write_png(path: str | os.PathLike[str], picture: Picture) -> None:
 
     dots = DOTS_PER_INCH / PIXELS_PER_INCH
     pixels = Affine2D().scale(dots, -dots).translate(0, picture.height * dots)
-    flat: list[Shape] = []
+    flat: list[Drawn] = []
     for shape in picture.shapes:
         flat += shape.shapes if isinstance(shape, Tip) else [shape]
     for order, shape in enumerate(flat):
@@ -64,10 +64,10 @@ def write_png(path: str | os.PathLike[str], picture: Picture) -> None:
     save(figure, path)
 
 
-def _artist(shape: Shape) -> "Artist":
+def _artist(shape: Drawn) -> "Artist":
     from matplotlib import lines, patches
 
-    if isinstance(shape, Line):
+    if isinstance(shape, Stroke):
         xs, ys = zip(*shape.points, strict=True)
         return lines.Line2D(
             xs, ys, color=shape.colour.light, linewidth=shape.width * POINTS,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.draw.figure import canvas
-from regard.draw.figure.canvas import Circle, Line, Number, Picture, Raster, Shape, Text, Tip
+from regard.draw.figure.canvas import Circle, Drawn, Number, Picture, Raster, Stroke, Text, Tip
 from regard.draw.terminal.positions import MOST_IN_WAVES, PositionFigures, every, step
 
 WIDTH, HEIGHT = 960, 680
@@ -57,16 +57,16 @@ class Panel:
         width: Number,
         first: int = 0,
         pitch: int = 1,
-    ) -> Line | Circle:
+    ) -> Stroke | Circle:
         """A value at every place, or at each second one; a single one is a dot."""
         points = [self.at(first + pitch * i, value) for i, value in enumerate(values)]
-        return Line(points, colour, width) if len(points) > 1 else Circle(*points[0], DOT, colour)
+        return Stroke(points, colour, width) if len(points) > 1 else Circle(*points[0], DOT, colour)
 
-    def hairlines(self, values: Sequence[Number]) -> Iterator[Shape]:
+    def hairlines(self, values: Sequence[Number]) -> Iterator[Drawn]:
         """Each with its number at the left."""
         for value in values:
             x, y = self.at(0, value)
-            yield Line([(x, y), (x + self.width, y)], canvas.HAIRLINE, 1)
+            yield Stroke([(x, y), (x + self.width, y)], canvas.HAIRLINE, 1)
             yield self.beside(y, f"{value:g}")
 
     def ticks(self) -> Iterator[Text]:
@@ -91,7 +91,7 @@ def positions(figures: PositionFigures, most: int = MOST) -> Picture:
     return Picture(WIDTH, HEIGHT, figures.title, words, shapes)
 
 
-def _table(figures: PositionFigures, panel: Panel, most: int) -> Iterator[Shape]:
+def _table(figures: PositionFigures, panel: Panel, most: int) -> Iterator[Drawn]:
     """The table as cells; a sine and its cosine stay together."""
     down, pairs = step(figures.length, most), step(figures.dim // 2, most)
     columns = [d for d in range(figures.dim) if d // 2 % pairs == 0]
@@ -111,7 +111,7 @@ def _table(figures: PositionFigures, panel: Panel, most: int) -> Iterator[Shape]
         yield Text(right, baseline, f"shown: {left_out}", SIZE, canvas.MUTED, "end")
 
 
-def _waves(figures: PositionFigures, left: int, top: int) -> Iterator[Shape]:
+def _waves(figures: PositionFigures, left: int, top: int) -> Iterator[Drawn]:
     """A strip for each of a few sines, with its period at the right."""
     dimensions = figures.waves()
     shown = min(figures.length, MOST_IN_WAVES)
@@ -121,7 +121,7 @@ def _waves(figures: PositionFigures, left: int, top: int) -> Iterator[Shape]:
     for i, dimension in enumerate(dimensions):
         strip = Panel(left, top + i * pitch + 2, whole.width, pitch - 4, shown - 1, -1, 1)
         y = strip.at(0, 0)[1]
-        yield Line([(left, y), (left + whole.width, y)], canvas.HAIRLINE, 1)
+        yield Stroke([(left, y), (left + whole.width, y)], canvas.HAIRLINE, 1)
         yield strip.curve(figures.table[:shown, dimension].tolist(), canvas.BLUE, 1.6)
         yield strip.beside(y, f"dim {dimension}")
         period = f"period {figures.wavelengths[dimension // 2]:,.1f}"
@@ -129,7 +129,7 @@ def _waves(figures: PositionFigures, left: int, top: int) -> Iterator[Shape]:
     yield from whole.ticks()
 
 
-def _products(figures: PositionFigures, panel: Panel) -> Iterator[Shape]:
+def _products(figures: PositionFigures, panel: Panel) -> Iterator[Drawn]:
     """PE(p) · PE(p+k) over k; the lowest value may lie below 0 when there are few dimensions."""
     yield panel.name("PE(p) · PE(p+k) by distance k")
     yield from panel.hairlines([panel.y_end * part for part in (0, 0.25, 0.5, 0.75, 1)])
@@ -139,7 +139,7 @@ def _products(figures: PositionFigures, panel: Panel) -> Iterator[Shape]:
     yield from panel.ticks()
 
 
-def _deviation(figures: PositionFigures, panel: Panel) -> Iterator[Shape]:
+def _deviation(figures: PositionFigures, panel: Panel) -> Iterator[Drawn]:
     """Two lines, since a sine and its cosine need not spread alike."""
     yield panel.name("Standard deviation of each dimension")
     yield from panel.hairlines([0, 0.25, 0.5, 0.75, 1])

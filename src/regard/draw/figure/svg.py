@@ -13,7 +13,17 @@ import numpy as np
 
 from regard import atomic
 from regard.draw.figure import canvas
-from regard.draw.figure.canvas import Circle, Colour, Line, Picture, Raster, Rect, Shape, Text, Tip
+from regard.draw.figure.canvas import (
+    Circle,
+    Colour,
+    Drawn,
+    Picture,
+    Raster,
+    Rect,
+    Stroke,
+    Text,
+    Tip,
+)
 
 FONTS = (
     "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','Noto Sans',"
@@ -71,7 +81,7 @@ class _Looks:
             dark += f".regard-map .{name}{{{role}:{colour.dark}}}"
         return f"{SAME_IN_BOTH_MODES}\n{light}\n@media (prefers-color-scheme:dark){{{dark}}}"
 
-    def drawn(self, shape: Shape) -> str:
+    def drawn(self, shape: Drawn) -> str:
         match shape:
             case Rect(x, y, width, height, fill, edge):
                 look = self.name("fill", fill) + (f" {self.name('stroke', edge)}" if edge else "")
@@ -80,7 +90,7 @@ class _Looks:
             case Circle(x, y, radius, fill):
                 place = f'cx="{_short(x)}" cy="{_short(y)}" r="{_short(radius)}"'
                 return f'<circle class="{self.name("fill", fill)}" {place}/>'
-            case Line(points, colour, width):
+            case Stroke(points, colour, width):
                 look = self.name("stroke", colour, f";stroke-width:{width:g}px")
                 path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
                 return f'<path class="{look}" d="M{path}"/>'

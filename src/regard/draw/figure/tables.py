@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from regard.draw.figure import canvas
-from regard.draw.figure.canvas import Picture, Rect, Shape, Text
+from regard.draw.figure.canvas import Drawn, Picture, Rect, Text
 from regard.draw.figure.layout import LABEL_GAP
 from regard.draw.labels import ems, shorten_ems, visible
 from regard.draw.terminal.tables import NumberTable, written
@@ -22,7 +22,7 @@ def tables(tables: Sequence[NumberTable], title: str, subtitle: str = "") -> Pic
     cell = math.ceil(max(NARROWEST, max(map(ems, columns)) * FONT + 8))
     left = math.ceil(canvas.PAD + max(map(ems, rows)) * FONT + LABEL_GAP)
     head = canvas.heading(title, subtitle)
-    shapes: list[Shape] = [*head.texts()]
+    shapes: list[Drawn] = [*head.texts()]
     right, y = max(left + len(columns) * cell, head.right), head.bottom
     for table in tables:
         name = Text(canvas.PAD, y + 38, visible(table.title), canvas.SUBTITLE_SIZE, bold=True)

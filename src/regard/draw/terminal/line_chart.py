@@ -27,14 +27,14 @@ _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # of a braille
 _BLANK = 0x2800
 
 Point = tuple[float | int, float | int]  # (step, value)
-Line = tuple[str, Sequence[Point]]
+ChartLine = tuple[str, Sequence[Point]]
 
 
 @dataclass(frozen=True)
 class LineChart:
     """Named lines over one axis; `logarithmic` spreads the x axis by its logarithm."""
 
-    lines: Sequence[Line]
+    lines: Sequence[ChartLine]
     title: str
     below: str
     logarithmic: bool = False

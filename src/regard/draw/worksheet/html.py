@@ -11,7 +11,15 @@ from regard.draw import palette
 from regard.draw.labels import visible
 from regard.draw.tint import LEVELS, largest, level, tint
 from regard.draw.worksheet.numbers import DECIMALS, kept, number, places, vector
-from regard.draw.worksheet.worksheet import Line, Mark, Matrix, Part, Step, Sum, Worksheet
+from regard.draw.worksheet.worksheet import (
+    Line,
+    Mark,
+    Matrix,
+    StepPart,
+    Sum,
+    Worksheet,
+    WorksheetStep,
+)
 
 COLUMNS = 12  # shown of a wider matrix, unless told otherwise
 SIGNS = {"right": "✓", "wrong": "✗", "unchecked": "·"}
@@ -119,7 +127,7 @@ class _Page:
     def __init__(self, decimals: int, columns: int | None) -> None:
         self.decimals, self.columns = decimals, columns
 
-    def step(self, place: int, step: Step) -> str:
+    def step(self, place: int, step: WorksheetStep) -> str:
         equation = f'<span class="e">{_text(step.equation)}</span>' if step.equation else ""
         note = f'<p class="note">{_text(step.note)}</p>' if step.note else ""
         parts = "\n".join(self.part(part) for part in step.parts)
@@ -129,7 +137,7 @@ class _Page:
             f"{_mark(step.mark)}</details>"
         )
 
-    def part(self, part: Part) -> str:
+    def part(self, part: StepPart) -> str:
         if isinstance(part, Line):
             return f'<p class="line">{_text(part.text)}</p>'
         return self.sum(part) if isinstance(part, Sum) else self.matrix(part)

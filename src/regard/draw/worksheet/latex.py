@@ -9,7 +9,15 @@ import re
 
 from regard.draw.labels import visible
 from regard.draw.worksheet.numbers import DECIMALS, kept, number, places, vector
-from regard.draw.worksheet.worksheet import Line, Mark, Matrix, Part, Step, Sum, Worksheet
+from regard.draw.worksheet.worksheet import (
+    Line,
+    Mark,
+    Matrix,
+    StepPart,
+    Sum,
+    Worksheet,
+    WorksheetStep,
+)
 
 COLUMNS = 8  # what an A4 page holds
 ROWS = 36  # of one matrix on a page; a longer one goes on in a new block
@@ -111,7 +119,7 @@ def _name(name: str, latex: str) -> str:
     return latex or rf"\text{{{escape(name)}}}"
 
 
-def _step(place: int, step: Step, decimals: int, columns: int | None) -> list[str]:
+def _step(place: int, step: WorksheetStep, decimals: int, columns: int | None) -> list[str]:
     lines = ["", rf"\subsection*{{{place}\quad {escape(step.title)}}}"]
     if step.equation_latex:
         lines.append(rf"\[ {step.equation_latex} \]")
@@ -126,7 +134,7 @@ def _step(place: int, step: Step, decimals: int, columns: int | None) -> list[st
     return lines
 
 
-def _part(part: Part, decimals: int, columns: int | None) -> list[str]:
+def _part(part: StepPart, decimals: int, columns: int | None) -> list[str]:
     if isinstance(part, Line):
         return [rf"\[ {part.latex} \]" if part.latex else escape(part.text) + "\n"]
     if isinstance(part, Sum):

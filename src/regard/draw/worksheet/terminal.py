@@ -23,7 +23,15 @@ from rich.text import Text
 from regard.draw.labels import pad_left, shorten_cells, visible
 from regard.draw.tint import LEVELS, largest, level
 from regard.draw.worksheet.numbers import DECIMALS, kept, number, places, vector
-from regard.draw.worksheet.worksheet import Line, Mark, Matrix, Part, Step, Sum, Worksheet
+from regard.draw.worksheet.worksheet import (
+    Line,
+    Mark,
+    Matrix,
+    StepPart,
+    Sum,
+    Worksheet,
+    WorksheetStep,
+)
 
 INDENT = 4
 LONGEST_LABEL = 14  # terminal cells
@@ -72,7 +80,9 @@ def _spelled(text: str) -> str:
     return visible(text).translate(SPELLED).encode("ascii", "backslashreplace").decode()
 
 
-def _heading(place: int, step: Step, width: int, say: Callable[[str], str]) -> Iterator[Text]:
+def _heading(
+    place: int, step: WorksheetStep, width: int, say: Callable[[str], str]
+) -> Iterator[Text]:
     """Number and title, the equation at the right, or below when both do not fit on a line."""
     line = Text.assemble((f"{place:>2}", "bold magenta"), " " * (INDENT - 2))
     line.append(say(step.title), style="bold")
@@ -95,7 +105,7 @@ class _Painter:
     decimals: int
     columns: int | None
 
-    def step(self, step: Step) -> Iterator[Text]:
+    def step(self, step: WorksheetStep) -> Iterator[Text]:
         if step.note:
             yield Text(self.say(step.note), style="dim")
         for part in step.parts:
@@ -105,7 +115,7 @@ class _Painter:
         if step.mark is not None:
             yield self.mark(step.mark)
 
-    def part(self, part: Part) -> Iterator[Text]:
+    def part(self, part: StepPart) -> Iterator[Text]:
         if isinstance(part, Line):
             yield Text(self.say(part.text))
         elif isinstance(part, Sum):

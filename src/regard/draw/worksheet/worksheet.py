@@ -101,18 +101,18 @@ class Mark:
     message: str = ""
 
 
-Part = Matrix | Sum | Line
+StepPart = Matrix | Sum | Line
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class WorksheetStep:
     """One step of the calculation; steps are numbered by their place in the worksheet."""
 
     title: str
     equation: str = ""
     equation_latex: str = ""
     note: str = ""
-    parts: Sequence[Part] = ()
+    parts: Sequence[StepPart] = ()
     mark: Mark | None = None
 
 
@@ -122,7 +122,7 @@ class Worksheet:
 
     title: str
     subtitle: str
-    steps: Sequence[Step]
+    steps: Sequence[WorksheetStep]
 
 
 def as_data(sheet: Worksheet) -> dict[str, object]:
@@ -144,7 +144,7 @@ def as_data(sheet: Worksheet) -> dict[str, object]:
     }
 
 
-def _part_data(part: Part) -> dict[str, object]:
+def _part_data(part: StepPart) -> dict[str, object]:
     if isinstance(part, Line):
         return {"line": part.text}
     if isinstance(part, Sum):

@@ -11,13 +11,13 @@ from itertools import combinations
 
 from torch import Tensor
 
-from regard.draw.worksheet.worksheet import Line, Mark, Step
+from regard.draw.worksheet.worksheet import Line, Mark, WorksheetStep
 
 EQUATION = "w12·w23·w31 = w21·w32·w13"
 LATEX = r"w_{12} w_{23} w_{31} = w_{21} w_{32} w_{13}"
 
 
-def symmetric_step(weights: Tensor, half: float, words: tuple[str, ...]) -> Step:
+def symmetric_step(weights: Tensor, half: float, words: tuple[str, ...]) -> WorksheetStep:
     """The claim tested for every three words; rounded weights stand for all that round to them."""
     parts: list[Line] = []
     broken = 0
@@ -42,7 +42,7 @@ def symmetric_step(weights: Tensor, half: float, words: tuple[str, ...]) -> Step
     else:
         mark = Mark("right", "these weights may come from dot products of one set of vectors")
     note = "a softmax of symmetric scores obeys this for any three words"
-    return Step("Q = K?", EQUATION, LATEX, note, parts, mark)
+    return WorksheetStep("Q = K?", EQUATION, LATEX, note, parts, mark)
 
 
 def _product(weights: Tensor, places: list[tuple[int, int]]) -> float:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from regard.explain.by_hand.numbers import Written
 from regard.explain.by_hand.reader import Sheet
-from regard.explain.by_hand.steps import Values
+from regard.explain.by_hand.steps import SheetValues
 from regard.model.attention import attention_weights, masked_scores
 
 FAR_BELOW = -1e4  # such a score has the weight 0 as well; code often writes −1e9 for −∞
@@ -28,7 +28,7 @@ class Case:
 
     sheet: Sheet
     step: str
-    values: Values
+    values: SheetValues
     written: Written
 
     @property

@@ -17,7 +17,7 @@ from regard.explain.by_hand.numbers import is_whole
 
 MOST_PLACES = 64  # among more numbers, one is too often the same by chance
 TIMES = ("", "once", "twice", "three times", "four times", "five times", "six times")
-Slip = tuple[str, float]  # a cause, and the number as it would be because of it
+PenSlip = tuple[str, float]  # a cause, and the number as it would be because of it
 
 
 def cell_cause(case: Case, row: int, column: int) -> str:
@@ -34,7 +34,7 @@ def show(value: float, decimals: int) -> str:
     return number(value, decimals if decimals or is_whole(value) else DECIMALS)
 
 
-def _slips(case: Case, row: int, column: int) -> Iterator[Slip]:
+def _slips(case: Case, row: int, column: int) -> Iterator[PenSlip]:
     right = float(case.right[row, column])
     decimals = case.written.decimals
     if not math.isfinite(right):  # −∞ is a masked score; NaN follows from own lines only
@@ -48,7 +48,7 @@ def _slips(case: Case, row: int, column: int) -> Iterator[Slip]:
     yield from _elsewhere(case, row, column)
 
 
-def _cut_off(right: float, decimals: int) -> Iterator[Slip]:
+def _cut_off(right: float, decimals: int) -> Iterator[PenSlip]:
     if abs(right) > LARGEST_WRITTEN_OUT:
         return
     unit = Decimal(1).scaleb(-decimals)
@@ -63,7 +63,7 @@ def _places(decimals: int) -> str:
     return "a whole number" if decimals == 0 else f"{decimals} decimal{'s' * (decimals != 1)}"
 
 
-def _sums(case: Case, row: int, column: int) -> Iterator[Slip]:
+def _sums(case: Case, row: int, column: int) -> Iterator[PenSlip]:
     """Every step that is a sum: what if one of its terms was taken wrongly?"""
     decimals = case.written.decimals
     exact = [(name, float(value)) for name, value in terms(case, row, column)]
@@ -113,7 +113,7 @@ def terms(case: Case, row: int, column: int) -> list[tuple[str, Tensor]]:
     return []
 
 
-def _digits(wrote: str, right: float, decimals: int) -> Iterator[Slip]:
+def _digits(wrote: str, right: float, decimals: int) -> Iterator[PenSlip]:
     """The right number with its digits treated badly."""
     text = show(right, decimals)
     for place in range(len(text) - 1):
@@ -136,7 +136,7 @@ def _float(text: str) -> float:
     return float(text.replace(MINUS, "-"))
 
 
-def _elsewhere(case: Case, row: int, column: int) -> Iterator[Slip]:
+def _elsewhere(case: Case, row: int, column: int) -> Iterator[PenSlip]:
     """The right number of another place of the same matrix."""
     rows, columns = case.right.shape
     if rows * columns > MOST_PLACES:

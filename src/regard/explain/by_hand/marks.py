@@ -19,7 +19,7 @@ from regard.explain.by_hand.diagnosis import Case, causes, close
 from regard.explain.by_hand.diagnosis_cells import cell_cause, show
 from regard.explain.by_hand.numbers import LONGEST_ROW, Written, half_a_unit, is_whole, shape
 from regard.explain.by_hand.reader import Sheet
-from regard.explain.by_hand.steps import Values, calculate
+from regard.explain.by_hand.steps import SheetValues, calculate
 
 MOST_ROWS, MOST_CELLS = 3, 4  # that are told of one by one
 NO_CAUSE = "none of the usual slips gives this"
@@ -27,7 +27,7 @@ ORDINALS = ("1st", "2nd", "3rd")
 
 
 @dataclass(frozen=True)
-class Finding:
+class Mistake:
     """One wrong line: what was written, what it is, why (NO_CAUSE where nothing fits)."""
 
     row: int
@@ -45,11 +45,11 @@ class Judgement:
     """What is said of one step: right, following from an earlier wrong line, or wrong."""
 
     verdict: Literal["right", "follows", "wrong"]
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Mistake, ...] = ()
     more: int = 0  # wrong rows that are not listed
 
 
-def judge(sheet: Sheet, right: Values) -> dict[str, Judgement]:
+def judge(sheet: Sheet, right: SheetValues) -> dict[str, Judgement]:
     """Each step that a person wrote, in order."""
     judged: dict[str, Judgement] = {}
     own: dict[str, Written] = {}
@@ -65,7 +65,7 @@ def any_wrong(judged: Mapping[str, Judgement]) -> bool:
     return any(judgement.verdict == "wrong" for judgement in judged.values())
 
 
-def _check_shape(step: str, written: Written, right: Values) -> None:
+def _check_shape(step: str, written: Written, right: SheetValues) -> None:
     if step not in right:
         raise ConfigError(f"yours.{step}: this sheet has no such step; it has {', '.join(right)}")
     if written.values.shape != right[step].shape:
@@ -77,7 +77,7 @@ def _check_shape(step: str, written: Written, right: Values) -> None:
 
 
 def _judge_step(
-    sheet: Sheet, step: str, right: Values, own: Mapping[str, Written], blamed: bool
+    sheet: Sheet, step: str, right: SheetValues, own: Mapping[str, Written], blamed: bool
 ) -> Judgement:
     written = sheet.yours[step]
     # Rounding each step to 0 or 1 decimals is not how anybody calculates.
@@ -103,7 +103,7 @@ def _any_close(candidates: Sequence[Tensor], written: Written) -> Tensor:
     return fits
 
 
-def _findings(cases: Sequence[Case], wrong: Sequence[int], fits: Tensor) -> list[Finding]:
+def _findings(cases: Sequence[Case], wrong: Sequence[int], fits: Tensor) -> list[Mistake]:
     """One for all wrong rows where a mistake of method explains them, else row by row."""
     if cases[0].step == "E":
         return [_copied(cases[0], row) for row in wrong]
@@ -114,7 +114,7 @@ def _findings(cases: Sequence[Case], wrong: Sequence[int], fits: Tensor) -> list
     return [finding for row in wrong[:MOST_ROWS] for finding in _row_findings(cases, row, fits)]
 
 
-def _row_findings(cases: Sequence[Case], row: int, fits: Tensor) -> list[Finding]:
+def _row_findings(cases: Sequence[Case], row: int, fits: Tensor) -> list[Mistake]:
     """A mistake of method for the row, else the slips of its numbers, equal ones together."""
     for case in cases:
         found = causes(case, [row])
@@ -130,7 +130,7 @@ def _row_findings(cases: Sequence[Case], row: int, fits: Tensor) -> list[Finding
     if len(places) > 1 and not any(whys.values()):
         return [_whole_row(case, row, [NO_CAUSE + _row_sum(case, row)], 1)]
     found_cells = [
-        Finding(row, _word(case, row) + _where(case, columns), *pair, whys[pair] or NO_CAUSE)
+        Mistake(row, _word(case, row) + _where(case, columns), *pair, whys[pair] or NO_CAUSE)
         for pair, columns in places.items()
     ][:MOST_CELLS]
     last = found_cells[-1]
@@ -149,12 +149,12 @@ def _cell_cause(cases: Sequence[Case], row: int, column: int) -> str:
     return ""
 
 
-def _whole_row(case: Case, row: int, found: Sequence[str], rows: int) -> Finding:
+def _whole_row(case: Case, row: int, found: Sequence[str], rows: int) -> Mistake:
     written = case.written
     right = _vector(case.right[row], written)
     also = f" (and so for {rows} rows)" if rows > 1 else ""
     cause = ", or ".join(found) + also
-    return Finding(row, _word(case, row), written.row(row), right, cause)
+    return Mistake(row, _word(case, row), written.row(row), right, cause)
 
 
 def _vector(values: Tensor, written: Written) -> str:
@@ -177,7 +177,7 @@ def _row_sum(case: Case, row: int) -> str:
     return f"; a row must sum to 1, yours sums to {show(total, case.written.decimals)}"
 
 
-def _copied(case: Case, row: int) -> Finding:
+def _copied(case: Case, row: int) -> Mistake:
     """A row of E that is not the sheet's; later lines may tell which of the two was used."""
     sheet, written = case.sheet, case.written
     cause = "this is not the E of the sheet"
@@ -192,7 +192,7 @@ def _copied(case: Case, row: int) -> Finding:
             cause += f", and only the sheet's gives your {step} {later.row(row)}"
             break
     right = _vector(case.right[row], written)
-    return Finding(row, _word(case, row), written.row(row), right, cause)
+    return Mistake(row, _word(case, row), written.row(row), right, cause)
 
 
 def _word(case: Case, row: int) -> str:

@@ -11,13 +11,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.draw.worksheet.worksheet import Line, Mark, Matrix, Part, Step, Sum, Worksheet
+from regard.draw.worksheet.worksheet import (
+    Line,
+    Mark,
+    Matrix,
+    StepPart,
+    Sum,
+    Worksheet,
+    WorksheetStep,
+)
 from regard.errors import ConfigError, MisuseError, nearest
 from regard.explain.by_hand import lines
 from regard.explain.by_hand.claim import symmetric_step
 from regard.explain.by_hand.marks import Judgement, judge
 from regard.explain.by_hand.reader import Sheet, read_sheet
-from regard.explain.by_hand.steps import Values, calculate
+from regard.explain.by_hand.steps import SheetValues, calculate
 
 SHEETS = Path(__file__).parent / "sheets"
 
@@ -49,7 +57,7 @@ def walk_sheet(path: Path) -> Worksheet:
         judged = judge(sheet, values)
     except ConfigError as error:
         raise ConfigError(f"{file.name}: {error}") from None
-    steps: list[Step] = []
+    steps: list[WorksheetStep] = []
     numbers: dict[str, int] = {}  # step → its number in the worksheet
     for name, make in BUILD.items():
         if name in values:
@@ -66,7 +74,7 @@ def walk_sheet(path: Path) -> Worksheet:
     return Worksheet(sheet.title, summary, steps)
 
 
-def _marked(step: Step, judgement: Judgement | None) -> Step:
+def _marked(step: WorksheetStep, judgement: Judgement | None) -> WorksheetStep:
     if judgement is None:
         return step
     if judgement.verdict == "right":
@@ -76,19 +84,21 @@ def _marked(step: Step, judgement: Judgement | None) -> Step:
     else:
         more = f" {judgement.more} more rows are wrong." if judgement.more else ""
         mark = Mark("wrong", ". ".join(f.sentence() for f in judgement.findings) + "." + more)
-    return Step(step.title, step.equation, step.equation_latex, step.note, step.parts, mark)
+    return WorksheetStep(
+        step.title, step.equation, step.equation_latex, step.note, step.parts, mark
+    )
 
 
 def _summary(
-    judged: dict[str, Judgement], numbers: dict[str, int], steps: list[Step]
-) -> tuple[str, Step | None]:
+    judged: dict[str, Judgement], numbers: dict[str, int], steps: list[WorksheetStep]
+) -> tuple[str, WorksheetStep | None]:
     """One line on top, and a last step that lists what to correct."""
     if not judged:
         return "", None
     wrong = {name: j for name, j in judged.items() if j.verdict == "wrong"}
     if not wrong:
         return "Your results are right.", None
-    parts: list[Part] = []
+    parts: list[StepPart] = []
     for name, judgement in wrong.items():
         title = steps[numbers[name] - 1].title
         for finding in judgement.findings:
@@ -96,7 +106,7 @@ def _summary(
             parts.append(Line(f"{first}: step {numbers[name]} ({title}), {finding.sentence()}."))
     first_step = numbers[next(iter(wrong))]
     summary = f"Your results: the first wrong line is in step {first_step}."
-    return summary, Step("What to correct", parts=parts)
+    return summary, WorksheetStep("What to correct", parts=parts)
 
 
 def _matrix(
@@ -107,17 +117,17 @@ def _matrix(
     return Matrix(name, grid, rows, columns, latex=latex or (name if len(name) == 1 else ""))
 
 
-def _embedding(sheet: Sheet, values: Values) -> Step:
-    return Step(
+def _embedding(sheet: Sheet, values: SheetValues) -> WorksheetStep:
+    return WorksheetStep(
         "Embeddings",
         note="one row for each word",
         parts=[_matrix("E", values["E"], sheet.row_words("E"))],
     )
 
 
-def _positions(sheet: Sheet, values: Values) -> Step:
+def _positions(sheet: Sheet, values: SheetValues) -> WorksheetStep:
     sinusoidal = "positions" in sheet.flags
-    return Step(
+    return WorksheetStep(
         "Positions",
         "PE(p, 2i) = sin(p / 10000^(2i/d)), PE(p, 2i+1) = cos(same)" if sinusoidal else "",
         r"PE(p, 2i) = \sin(p / 10000^{2i/d}), \; PE(p, 2i+1) = \cos(p / 10000^{2i/d})"
@@ -128,10 +138,10 @@ def _positions(sheet: Sheet, values: Values) -> Step:
     )
 
 
-def _input(sheet: Sheet, values: Values) -> Step | None:
+def _input(sheet: Sheet, values: SheetValues) -> WorksheetStep | None:
     if "P" not in values and "X" not in sheet.yours:
         return None  # X is E
-    return Step(
+    return WorksheetStep(
         "Embeddings + positions",
         "X = E + P",
         "X = E + P",
@@ -146,8 +156,8 @@ def _identities(sheet: Sheet) -> bool:
     return same and not {"Q", "K", "V"} & set(sheet.yours)
 
 
-def _projected(name: str, title: str) -> Callable[[Sheet, Values], Step | None]:
-    def build(sheet: Sheet, values: Values) -> Step | None:
+def _projected(name: str, title: str) -> Callable[[Sheet, SheetValues], WorksheetStep | None]:
+    def build(sheet: Sheet, values: SheetValues) -> WorksheetStep | None:
         x = "X" if "P" in values else "E"
         equation = f"{name} = {x} W_{name}"
         result = _matrix(name, values[name], sheet.row_words(name))
@@ -156,27 +166,27 @@ def _projected(name: str, title: str) -> Callable[[Sheet, Values], Step | None]:
                 return None  # said with Q
             same = f"Q = K = V = {x}"
             note = "W_Q, W_K and W_V are the identity"
-            return Step("Queries, keys and values", same, same, note, [result])
+            return WorksheetStep("Queries, keys and values", same, same, note, [result])
         weight = sheet.given.get(f"W_{name}")
         if weight is None:
-            return Step(title, note="as the sheet gives them", parts=[result])
+            return WorksheetStep(title, note="as the sheet gives them", parts=[result])
         rows = tuple(str(row + 1) for row in range(len(weight)))
         own = Matrix(f"W_{name}", weight.numpy(), rows, latex=f"W_{name}")
-        return Step(title, equation, equation, parts=[own, result])
+        return WorksheetStep(title, equation, equation, parts=[own, result])
 
     return build
 
 
-def _scores(sheet: Sheet, values: Values) -> Step:
+def _scores(sheet: Sheet, values: SheetValues) -> WorksheetStep:
     matrix = _matrix("scores", values["scores"], sheet.words, sheet.key_words)
     if "Q" not in values:
-        return Step("Scores", note="as the sheet gives them", parts=[matrix])
+        return WorksheetStep("Scores", note="as the sheet gives them", parts=[matrix])
     first = lines.dot_products(values["Q"][0], values["K"], sheet.words[0], sheet.key_words)
     note = f"the dot products of the first word, {sheet.words[0]}, written out"
-    return Step("Scores", "S = Q Kᵀ", r"S = Q K^{\top}", note, [*first, matrix])
+    return WorksheetStep("Scores", "S = Q Kᵀ", r"S = Q K^{\top}", note, [*first, matrix])
 
 
-def _scaled(sheet: Sheet, values: Values) -> Step | None:
+def _scaled(sheet: Sheet, values: SheetValues) -> WorksheetStep | None:
     scale, count = sheet.scale, len(sheet.key_words)
     if not scale.text:
         return None if "scaled" not in sheet.yours else _unscaled(sheet, values)
@@ -191,25 +201,25 @@ def _scaled(sheet: Sheet, values: Values) -> Step | None:
     latex = root.replace("√d_k", r"\sqrt{d_k}")
     latex = rf"\sqrt{{{latex[1:]}}}" if latex.startswith("√") else latex
     matrix = _matrix("scaled", values["scaled"], sheet.words, sheet.key_words)
-    return Step(f"Scores ÷ {root}", f"S / {root}", f"S / {latex}", note, [first, matrix])
+    return WorksheetStep(f"Scores ÷ {root}", f"S / {root}", f"S / {latex}", note, [first, matrix])
 
 
-def _unscaled(sheet: Sheet, values: Values) -> Step:
+def _unscaled(sheet: Sheet, values: SheetValues) -> WorksheetStep:
     matrix = _matrix("scaled", values["scaled"], sheet.words, sheet.key_words)
-    return Step("Scores, not divided", note='scale = "none"', parts=[matrix])
+    return WorksheetStep("Scores, not divided", note='scale = "none"', parts=[matrix])
 
 
-def _masked(sheet: Sheet, values: Values) -> Step:
+def _masked(sheet: Sheet, values: SheetValues) -> WorksheetStep:
     note = "a hidden score is −∞, so that its weight is exactly 0"
     matrix = _matrix("masked", values["masked"], sheet.words, sheet.key_words)
-    return Step("Mask", note=note, parts=[matrix])
+    return WorksheetStep("Mask", note=note, parts=[matrix])
 
 
-def _weights(sheet: Sheet, values: Values) -> Step:
+def _weights(sheet: Sheet, values: SheetValues) -> WorksheetStep:
     weights, words, key_words = values["weights"], sheet.words, sheet.key_words
     matrix = _matrix("weights", weights, words, key_words)
     given = sheet.given.get("weights")
-    parts: list[Part] = []
+    parts: list[StepPart] = []
     if given is None:
         scores = values["masked" if "masked" in values else "scaled"]
         parts += lines.exponentials(scores[0], weights[0], words[0], key_words)
@@ -227,31 +237,31 @@ def _weights(sheet: Sheet, values: Values) -> Step:
     parts.append(matrix)
     if "V" not in values:
         parts += lines.equations(weights, words, key_words)
-    return Step(title, equation, latex, note, parts)
+    return WorksheetStep(title, equation, latex, note, parts)
 
 
-def _output(sheet: Sheet, values: Values) -> Step:
+def _output(sheet: Sheet, values: SheetValues) -> WorksheetStep:
     v: np.ndarray = values["V"].numpy()
-    sums: list[Part] = [
+    sums: list[StepPart] = [
         Sum(word, weights.numpy(), v, sheet.key_words, total.numpy())
         for word, weights, total in zip(
             sheet.words, values["weights"], values["output"], strict=True
         )
     ]
     matrix = _matrix("output", values["output"], sheet.words)
-    return Step(
+    return WorksheetStep(
         "Output: Σ w·V", "O = w V", "O = w V", "each word's sum written out", [*sums, matrix]
     )
 
 
-def _add(sheet: Sheet, values: Values) -> Step:
+def _add(sheet: Sheet, values: SheetValues) -> WorksheetStep:
     x = "X" if "P" in values else "E"
     matrix = _matrix("add", values["add"], sheet.words)
-    return Step("Add", f"{x} + output", rf"{x} + O", "the residual connection", [matrix])
+    return WorksheetStep("Add", f"{x} + output", rf"{x} + O", "the residual connection", [matrix])
 
 
-def _norm(sheet: Sheet, values: Values) -> Step:
-    return Step(
+def _norm(sheet: Sheet, values: SheetValues) -> WorksheetStep:
+    return WorksheetStep(
         "Norm",
         "(x − mean) / √(variance + ε)",
         r"\frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}}",
@@ -260,7 +270,7 @@ def _norm(sheet: Sheet, values: Values) -> Step:
     )
 
 
-BUILD: dict[str, Callable[[Sheet, Values], Step | None]] = {
+BUILD: dict[str, Callable[[Sheet, SheetValues], WorksheetStep | None]] = {
     "E": _embedding,
     "P": _positions,
     "X": _input,

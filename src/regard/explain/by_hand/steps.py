@@ -22,27 +22,27 @@ from regard.model.attention import attention_weights, masked_scores
 from regard.model.positions import sinusoids
 from regard.model.spec import Spec
 
-Values = dict[str, Tensor]
+SheetValues = dict[str, Tensor]
 
 
-def _embedding(sheet: Sheet, _: Values) -> Tensor | None:
+def _embedding(sheet: Sheet, _: SheetValues) -> Tensor | None:
     return sheet.given.get("E")
 
 
-def _positions(sheet: Sheet, so_far: Values) -> Tensor | None:
+def _positions(sheet: Sheet, so_far: SheetValues) -> Tensor | None:
     if "positions" in sheet.flags:
         return sinusoids(*so_far["E"].shape).double()
     return sheet.given.get("P")
 
 
-def _input(sheet: Sheet, so_far: Values) -> Tensor | None:
+def _input(sheet: Sheet, so_far: SheetValues) -> Tensor | None:
     if "P" in so_far:
         return so_far["E"] + so_far["P"]
     return so_far.get("E")
 
 
-def _projected(name: str) -> Callable[[Sheet, Values], Tensor | None]:
-    def step(sheet: Sheet, so_far: Values) -> Tensor | None:
+def _projected(name: str) -> Callable[[Sheet, SheetValues], Tensor | None]:
+    def step(sheet: Sheet, so_far: SheetValues) -> Tensor | None:
         if f"W_{name}" in sheet.given:
             return so_far["X"] @ sheet.given[f"W_{name}"]
         return sheet.given.get(name)
@@ -50,25 +50,25 @@ def _projected(name: str) -> Callable[[Sheet, Values], Tensor | None]:
     return step
 
 
-def _scores(sheet: Sheet, so_far: Values) -> Tensor | None:
+def _scores(sheet: Sheet, so_far: SheetValues) -> Tensor | None:
     if "Q" in so_far:
         return so_far["Q"] @ so_far["K"].T
     return sheet.given.get("scores")
 
 
-def _scaled(sheet: Sheet, so_far: Values) -> Tensor | None:
+def _scaled(sheet: Sheet, so_far: SheetValues) -> Tensor | None:
     if "scores" not in so_far:
         return None
     return so_far["scores"] / sheet.scale.divisor
 
 
-def _masked(sheet: Sheet, so_far: Values) -> Tensor | None:
+def _masked(sheet: Sheet, so_far: SheetValues) -> Tensor | None:
     if sheet.allowed is None or "scaled" not in so_far:
         return None
     return masked_scores(so_far["scaled"], sheet.allowed)
 
 
-def _weights(sheet: Sheet, so_far: Values) -> Tensor | None:
+def _weights(sheet: Sheet, so_far: SheetValues) -> Tensor | None:
     given = sheet.given.get("weights")
     if given is None:
         return attention_weights(so_far["masked" if "masked" in so_far else "scaled"], None)
@@ -78,22 +78,22 @@ def _weights(sheet: Sheet, so_far: Values) -> Tensor | None:
     return attention_weights(given.log(), sheet.allowed)
 
 
-def _output(sheet: Sheet, so_far: Values) -> Tensor | None:
+def _output(sheet: Sheet, so_far: SheetValues) -> Tensor | None:
     return so_far["weights"] @ so_far["V"] if "V" in so_far else None
 
 
-def _add(sheet: Sheet, so_far: Values) -> Tensor | None:
+def _add(sheet: Sheet, so_far: SheetValues) -> Tensor | None:
     return so_far["X"] + so_far["output"] if "add" in sheet.flags else None
 
 
-def _norm(sheet: Sheet, so_far: Values) -> Tensor | None:
+def _norm(sheet: Sheet, so_far: SheetValues) -> Tensor | None:
     inside = so_far.get("add", so_far.get("output"))
     if "norm" not in sheet.flags or inside is None:
         return None
     return F.layer_norm(inside, inside.shape[-1:], eps=Spec.norm_epsilon)
 
 
-STEPS: dict[str, Callable[[Sheet, Values], Tensor | None]] = {
+STEPS: dict[str, Callable[[Sheet, SheetValues], Tensor | None]] = {
     "E": _embedding,
     "P": _positions,
     "X": _input,
@@ -112,9 +112,9 @@ STEPS: dict[str, Callable[[Sheet, Values], Tensor | None]] = {
 
 def calculate(
     sheet: Sheet, instead: Mapping[str, Written] | None = None, decimals: int | None = None
-) -> Values:
+) -> SheetValues:
     """Every step of the sheet by name; `instead` replaces numbers, `decimals` rounds each step."""
-    values: Values = {}
+    values: SheetValues = {}
     for name, step in STEPS.items():
         value = step(sheet, values)
         if value is None:

@@ -18,7 +18,7 @@ from regard.bundle.encoder_file import ONE, SEVERAL
 from regard.data.batch import IGNORED, Batch
 from regard.data.buckets import Numbers
 from regard.data.labelled import Labelled
-from regard.data.store import Kind, Row, Store
+from regard.data.store import ColumnKind, Store, StoreRow
 from regard.fit.encoder_job import EncoderJob, MakeBatch, check, texts_of
 from regard.fit.job import Doers
 from regard.model.transformer import Transformer
@@ -39,7 +39,7 @@ def prepare(run: Run, recipe: Recipe, texts: Texts) -> None:
     """Each text with the numbers of its labels."""
     labels = texts.labels
     kind = SEVERAL if recipe.data.labels == "several" else ONE
-    columns = {"labels": Kind(len(labels))}
+    columns = {"labels": ColumnKind(len(labels))}
     prepare_texts(run, recipe, texts, columns, labelled_row(labels), labels, kind)
 
 
@@ -55,7 +55,7 @@ def labelled_row(labels: Sequence[str]) -> Encode:
     """The columns of a text, and the places of its labels among these."""
     places = {name: i for i, name in enumerate(labels)}
 
-    def encode(tokenizer: PublishedTokenizer, row: Labelled, limit: int) -> Row:
+    def encode(tokenizer: PublishedTokenizer, row: Labelled, limit: int) -> StoreRow:
         return {**text_row(tokenizer, row, limit), "labels": [places[name] for name in row.labels]}
 
     return encode

@@ -5,7 +5,7 @@ from itertools import chain
 from regard.answer.loaded import open_model
 from regard.bundle.encoder_file import ONE
 from regard.bundle.labels import read_labels
-from regard.data.store import Kind
+from regard.data.store import ColumnKind
 from regard.errors import ConfigError
 from regard.fit import encoder_job
 from regard.fit.encoder_job import EncoderJob
@@ -44,7 +44,7 @@ def prepare(run: Run, recipe: Recipe, texts: Texts) -> None:
     refuse_unseen(texts.data.texts, chain(texts.train(), texts.valid()), set(labels))
     save_teacher(open_model(start.folder, "cpu").transformer, run.data / TEACHER)
     layers = (start.spec.encoder_layers + 1) // 2
-    columns, encode = {"labels": Kind(len(labels))}, labelled_row(labels)
+    columns, encode = {"labels": ColumnKind(len(labels))}, labelled_row(labels)
     prepare_texts(run, recipe, texts, columns, encode, labels, ONE, encoder_layers=layers)
 
 

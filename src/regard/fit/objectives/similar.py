@@ -16,7 +16,7 @@ from regard.data.batch import Batch, pad_rows
 from regard.data.buckets import Numbers
 from regard.data.labelled import Labelled
 from regard.data.report import Report
-from regard.data.store import FLOAT, Row, Store
+from regard.data.store import FLOAT, Store, StoreRow
 from regard.errors import ConfigError, DataError
 from regard.fit.encoder_job import EncoderJob, check
 from regard.fit.job import Doers
@@ -71,7 +71,7 @@ def score_of(row: Labelled, similar: SimilarSection, path: Path) -> float:
 def prepare(run: Run, recipe: Recipe, texts: Texts) -> None:
     """The ids of both texts, each by itself, and their score."""
 
-    def encode(tokenizer: PublishedTokenizer, row: Labelled, limit: int) -> Row:
+    def encode(tokenizer: PublishedTokenizer, row: Labelled, limit: int) -> StoreRow:
         assert row.pair is not None
         first, second = (
             list(tokenizer.encode(text, limit=limit).ids) for text in (row.text, row.pair)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.data.batch import IGNORED, Batch
 from regard.data.buckets import Numbers
-from regard.data.store import Kind, Store
+from regard.data.store import ColumnKind, Store
 from regard.fit.encoder_job import EncoderJob, check, texts_of
 from regard.fit.job import Doers
 from regard.fit.objectives.classify import judge
@@ -32,7 +32,7 @@ def prepare(run: Run, recipe: Recipe, texts: Texts) -> None:
     """Each text with a tag for each of its pieces."""
     labels = texts.labels
     encode = partial(tagged_row, places={name: i for i, name in enumerate(labels)})
-    prepare_texts(run, recipe, texts, {"tags": Kind(len(labels) + 1)}, encode, labels)
+    prepare_texts(run, recipe, texts, {"tags": ColumnKind(len(labels) + 1)}, encode, labels)
 
 
 def load(run: Run, recipe: Recipe) -> EncoderJob:

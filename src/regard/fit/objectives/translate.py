@@ -17,7 +17,7 @@ from regard.data.mixture import Portion
 from regard.data.store import Store
 from regard.decode.engine import Layout
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import Search
+from regard.decode.hypothesis import DecodingOptions
 from regard.draw.counted import counted
 from regard.fit.job import Began, Doers
 from regard.fit.preflight import coverage_line, warnings
@@ -28,14 +28,14 @@ from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.prepare.epochs import Epochs, lengths_of, pairs_batch
 from regard.prepare.more_corpora import parts_lines
-from regard.prepare.pairs import Corpus, Prepared, load_prepared, prepare, survey_pairs
+from regard.prepare.pairs import Corpus, PreparedPairs, load_prepared, prepare, survey_pairs
 from regard.runs.folder import Run
 from regard.runs.sections import Recipe
 from regard.text.special import Special
 from regard.text.tokenizer import Tokenizer
 from regard.training.freeze import check_names
 from regard.training.memory_limit import in_less_memory
-from regard.training.objectives import Translation, translation_loss
+from regard.training.objectives import TranslationLoss, translation_loss
 from regard.training.worker import LossOf
 
 
@@ -85,10 +85,10 @@ class Validation:
 class TranslationJob:
     """fit/job.py says what each of these is."""
 
-    def __init__(self, run: Run, recipe: Recipe, data: Prepared) -> None:
+    def __init__(self, run: Run, recipe: Recipe, data: PreparedPairs) -> None:
         self.recipe, self.data = recipe, data
         self.spec = recipe.spec(data.tokenizer.size)
-        self.loss_of: LossOf = Translation(recipe.train.label_smoothing)
+        self.loss_of: LossOf = TranslationLoss(recipe.train.label_smoothing)
         self.begins_with = recipe.train.start_from
         self._epochs = Epochs(recipe, data, run.data)
 
@@ -160,7 +160,9 @@ class TranslationJob:
         self._epochs.forget_old(checkpoints, best_step)
 
 
-def validate(model: Transformer, data: Prepared, token_budget: int, sentences: int) -> Validation:
+def validate(
+    model: Transformer, data: PreparedPairs, token_budget: int, sentences: int
+) -> Validation:
     """Loss on every pair; BLEU of greedy outputs on the first `sentences` of them (0: none)."""
     model.eval()
     special = data.tokenizer.special
@@ -179,7 +181,7 @@ def greedy_texts(model: Transformer, tokenizer: Tokenizer, texts: Sequence[str])
     """The quick translation that validation uses, each text as it is."""
     codec = own_codec(tokenizer)
     engine = TorchEngine(model, codec.frame, layout=Layout(workers=torch.get_num_threads()))
-    translator = Translator(codec, Search(beam=1), None, lambda search, prefixed: engine)
+    translator = Translator(codec, DecodingOptions(beam=1), None, lambda search, prefixed: engine)
     try:
         return [best[0].text for best in translator.translations(texts, split=False)]
     finally:
