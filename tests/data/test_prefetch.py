@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from regard.data.prefetch import DEPTH, ahead
+from regard.data.prefetch import DEPTH, prefetched
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 5])
