@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,17 @@ from regard import lock
 
 HOME = "https://example.org/regard"  # where the package of the tests says that it is published
 ABSENT = ("No matching distribution", "ConnectionError", "Temporary failure", "Max retries")
-NOT_BUILT = shutil.ignore_patterns("__pycache__", "*.egg-info", ".venv", "runs", "site", ".*_cache")
+NOT_BUILT = shutil.ignore_patterns("__pycache__", "*.egg-info", ".venv", "site", ".*_cache")
+
+
+def not_built(repository: Path) -> Callable[[str, list[str]], set[str]]:
+    """What a build does not need; `runs` is a room of the package too, and stays there."""
+
+    def ignored(folder: str, names: list[str]) -> set[str]:
+        own = {"runs"} if Path(folder) == repository else set()
+        return NOT_BUILT(folder, names) | own
+
+    return ignored
 
 
 @dataclass(frozen=True)
@@ -85,7 +95,7 @@ def installed(repository: Path, factory: pytest.TempPathFactory) -> Installed:
 
 def _build(repository: Path, place: Path) -> None:
     """A wheel by way of the source archive, from a copy: building writes beside what it builds."""
-    shutil.copytree(repository, place / "source", ignore=NOT_BUILT, dirs_exist_ok=True)
+    shutil.copytree(repository, place / "source", ignore=not_built(repository), dirs_exist_ok=True)
     patience = {"PIP_RETRIES": "1", "PIP_DEFAULT_TIMEOUT": "15"}
     done = _called(
         [sys.executable, "-m", "build", "--outdir", str(place / "dist"), str(place / "source")],

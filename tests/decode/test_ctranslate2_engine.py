@@ -321,8 +321,9 @@ def test_it_needs_no_torch(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from regard.decode.engine import Frame, Layout;"
         "from regard.decode.engines.ctranslate2 import CTranslate2Engine as Engine;"
-        "from regard.decode.hypothesis import Search;"
-        "e = Engine(Path(sys.argv[1]), Frame(0, 1, 2)); print(e.submit([[5, 2]], Search())());"
+        "from regard.decode.hypothesis import DecodingOptions;"
+        "e = Engine(Path(sys.argv[1]), Frame(0, 1, 2));"
+        "print(e.submit([[5, 2]], DecodingOptions())());"
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "m")], check=True)

@@ -175,13 +175,14 @@ from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.text.special import Special
 from regard.training.compute import Compute
-from regard.training.data_parallel import Crew
-from regard.training.objectives import Translation
+from regard.training.data_parallel import DataParallel
+from regard.training.objectives import TranslationLoss
 choose_device("cpu")
 assert os.environ["ONEDNN_MAX_CPU_ISA"] == "AVX512_CORE_BF16"
 spec = Spec(vocabulary=31, d_model=32, heads=2, encoder_layers=1, decoder_layers=1, ffn_size=64)
 batch = make_batch([([5, 6, 7], [8, 9])] * 4, Special())
-with closing(Crew(Transformer(spec), Translation(0.1), Compute("bf16", workers=2), 1)) as crew:
+compute = Compute("bf16", workers=2)
+with closing(DataParallel(Transformer(spec), TranslationLoss(0.1), compute, 1)) as crew:
     print(crew.gradients(1, [batch]).smoothed)
 """
 LATE = """

@@ -458,7 +458,7 @@ def test_an_edit_on_purpose_can_be_accepted(run: Path, tmp_path: Path) -> None:
     with pytest.raises(DamageError):
         regard.load(copy, "cpu")
     (copy / CHECKSUMS).unlink()
-    assert regard.load(copy, "cpu").search.beam > 10
+    assert regard.load(copy, "cpu").bundle.settings.search.beam > 10
 
 
 def test_nan_is_never_an_answer(run: Path) -> None:

@@ -208,11 +208,11 @@ sys.path[:0] = {path!r}
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.training.compute import Compute
-from regard.training.data_parallel import Crew
-from regard.training.objectives import Translation
+from regard.training.data_parallel import DataParallel
+from regard.training.objectives import TranslationLoss
 import psutil
 one = Transformer(preset("tiny", 40))
-crew = Crew(one, Translation(), Compute(workers=2), seed=1)
+crew = DataParallel(one, TranslationLoss(), Compute(workers=2), seed=1)
 print(psutil.Process().children()[0].pid, flush=True)
 sys.stdin.read()
 """
@@ -299,7 +299,7 @@ from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.text.special import Special
 from regard.training.compute import Compute
-from regard.training.data_parallel import Crew
+from regard.training.data_parallel import DataParallel
 from regard.training.objectives import translation_loss
 
 def peak():
@@ -307,7 +307,8 @@ def peak():
 
 one = Transformer(preset("tiny", 40, d_model=32, heads=8, ffn_size=32,
                          encoder_layers=1, decoder_layers=1))
-with closing(Crew(one, lambda m, b: translation_loss(m, b, 0.1), Compute(), seed=1)) as crew:
+loss = lambda m, b: translation_loss(m, b, 0.1)
+with closing(DataParallel(one, loss, Compute(), seed=1)) as crew:
     crew.gradients(1, [make_batch([([5] * 60, [6] * 60)], Special())])
     before = peak()
     crew.gradients(2, [make_batch([([5] * 4095, [6] * 4095)], Special())])

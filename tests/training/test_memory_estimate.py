@@ -125,10 +125,10 @@ from regard.model.transformer import Transformer
 from regard.data.batch import make_batch
 from regard.text.special import Special
 from regard.training.compute import Compute
-from regard.training.data_parallel import Crew
+from regard.training.data_parallel import DataParallel
 from regard.training.memory_limit import peak_memory, peak_of_children, used_memory
-from regard.training.memory_estimate import Shape, learned_by, memory_need
-from regard.training.objectives import Translation
+from regard.training.memory_estimate import BatchShape, learned_by, memory_need
+from regard.training.objectives import TranslationLoss
 from regard.training.optimizer import make_adam
 torch.set_num_threads(1)
 changes, vocabulary, rows, source, target, workers, precision, rank = json.loads(sys.argv[1])
@@ -136,9 +136,9 @@ small = Transformer(preset("tiny", 300))
 ids = list(range(4, 299))
 def batch(rows, source, target):
     return make_batch([(ids[:source - 1], ids[:target - 1])] * rows, Special())
-loss_of = Translation(0.1)
+loss_of = TranslationLoss(0.1)
 compute = Compute(precision, workers)
-with closing(Crew(small, loss_of, compute, 1)) as crew:
+with closing(DataParallel(small, loss_of, compute, 1)) as crew:
     crew.gradients(1, [batch(2, 3, 4)])   # libraries load what they need at first use
 make_adam(small).step()
 before = used_memory() + peak_of_children()
@@ -146,14 +146,14 @@ spec = preset("tiny", vocabulary, **changes)
 model = Transformer(spec)
 lora = Lora(model, rank, 16.0, ["query", "value"]) if rank else None
 adam = make_adam(lora or model)
-with closing(Crew(model, loss_of, compute, 1, lora=lora)) as crew:
+with closing(DataParallel(model, loss_of, compute, 1, lora=lora)) as crew:
     for step in (1, 2):
         crew.gradients(step, [batch(rows, source, target)])
         adam.step()
         if lora:
             lora.put()
 learned = learned_by(spec, rank, ["query", "value"])
-need = memory_need(spec, Shape(rows, source, target), compute, learned=learned)
+need = memory_need(spec, BatchShape(rows, source, target), compute, learned=learned)
 print(json.dumps([need.total, peak_memory() + peak_of_children() - before]))
 """
 SIZES = {  # changes of tiny, vocabulary, rows, source, target, workers, precision, LoRA's rank

@@ -331,7 +331,7 @@ def _single_file(path: Path) -> Bundle:
     kind = look(path).kind
     if kind != "llama2.c":
         raise MisuseError(
-            f"{path}: a single file ({kind}); expected a folder with config.json, a run, or a "
-            f"llama2.c file. `regard doctor {path}` says what it holds"
+            f"{path}: is a file, expected the folder of a run or of a published model, or a "
+            f"llama2.c file; it is: {kind}. `regard doctor {path}` says what it holds"
         )
     return Bundle("llama2.c", path)

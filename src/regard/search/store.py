@@ -213,10 +213,12 @@ def _look(index: Path, rebuild: bool) -> StoredIndex:
             manifest = read_manifest(index)
             found = StoredIndex(manifest, manifest.written)
         except CheckpointError:
+            if not rebuild or not (index / MANIFEST).is_file():
+                raise
             # Of a damaged one, the names can still be read; of somebody else's manifest, none.
             with opened(index / MANIFEST) as file:
                 content = file.read(MAX_MANIFEST).decode("utf-8", "replace")
-            if not rebuild or KIND not in content:
+            if KIND not in content:
                 raise
             found = StoredIndex(None, re.findall(f'"({OURS.pattern})"', content))
     ours = [MANIFEST, *found.written]

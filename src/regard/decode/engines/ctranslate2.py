@@ -82,8 +82,8 @@ class CTranslate2Engine:
         self._frame, self._rules, self._shortlist = frame, rules, shortlist
         self._folder = folder
         check(folder)  # a damaged file may answer wrongly, or with NaN, without a word
-        check_config(folder)
         info = read_info(folder)
+        check_config(folder)
         self._room = info.positions  # of an output
         self._positions = min(positions or self._room, self._room)  # of a source
         self._pieces = read_pieces(folder)
