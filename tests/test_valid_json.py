@@ -10,7 +10,7 @@ import pytest
 from regard.errors import CheckpointError
 from regard.valid_json import valid_json
 
-CLI = Path(__file__).parent.parent.parent / "src/regard/cli"
+CLI = Path(__file__).parent.parent / "src/regard/cli"
 
 
 def strict(text: str) -> Any:

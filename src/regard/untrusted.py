@@ -126,7 +126,7 @@ def read_small_file(path: Path, limit: int, refusal: type[RegardError] = Checkpo
     try:
         with opened(path) as file:
             size = os.fstat(file.fileno()).st_size
-            data = file.read(limit + 1) if size <= limit else b""
+            data = file.read(size + 1) if size <= limit else b""
     except (OSError, ValueError) as error:  # ValueError: a NUL in its name
         raise refusal(f"{path}: cannot be read: {_reason(error)}") from None
     if size > limit:
