@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import folders
-import search.library as library
+import library
 import toy
 
 MODELS = ("run", "bert", "fill", "classes", "tags", "gpt2", "t5", "vit")

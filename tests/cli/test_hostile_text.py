@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import save_file
 
 import folders
-import search.library as library
+import library
 import toy
 from cli.shell import Shell
 from regard.printable import printable, printable_name

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import folders
-import search.library as library
+import library
 from regard.cli.main import group
 from regard.errors import RegardError
 

@@ -206,7 +206,7 @@ def _install(faults: Faults) -> None:
         limit = (faults.largest_file, faults.largest_file)
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
     if faults.slow_validation:
-        from regard.fit import translation
+        from regard.fit.objectives import translate as translation
 
         validate = translation.validate
 

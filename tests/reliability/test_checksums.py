@@ -21,7 +21,7 @@ from click.testing import CliRunner
 
 import folders
 import regard
-import search.library as library
+import library
 from fit import test_classify_training as classifiers
 from regard.answer.loaded import open_model
 from regard.bundle.box import Boxed, models_in_the_box

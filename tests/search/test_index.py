@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import folders
 import regard
-import search.library as library
+import library
 from regard.cli.main import group
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.search import index as index_module
@@ -102,7 +102,7 @@ def test_killed_at_any_step_it_answers_as_before_or_as_after(
     texts: Path, made: Path, root: Path, tmp_path: Path, repository: Path
 ) -> None:
     (tmp_path / "work").mkdir()
-    child = Path(__file__).with_name("killed.py")
+    child = Path(__file__).parent.parent / "killed.py"
     paths = [root / "bert", texts, made, tmp_path / "work"]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(repository / "src")}
     done = subprocess.run(

@@ -8,7 +8,7 @@ import pytest
 
 import folders
 import regard
-import search.library as library
+import library
 from regard.errors import MisuseError
 from regard.search.index import index_folder
 from regard.search.query import SearchIndex, fuse, open_index

@@ -231,5 +231,5 @@ def load(
         )
     bundle = open_bundle(path, allow_pickle=allow_pickle)
     model = Model(bundle, device, request, allow_nonfinite)
-    _ = model.transformer, bundle.tokenizer, bundle.settings  # what is wrong is said now
+    _ = bundle.tokenizer, bundle.settings, model.transformer  # what is wrong is said now
     return model
