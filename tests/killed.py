@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import library
-
 import regard
 import regard.search.index
 

@@ -20,8 +20,8 @@ import torch
 from click.testing import CliRunner
 
 import folders
-import regard
 import library
+import regard
 from fit import test_classify_training as classifiers
 from regard.answer.loaded import open_model
 from regard.bundle.box import Boxed, models_in_the_box

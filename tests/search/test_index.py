@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 import folders
-import regard
 import library
+import regard
 from regard.cli.main import group
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.search import index as index_module

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import folders
-import regard
 import library
+import regard
 from regard.errors import MisuseError
 from regard.search.index import index_folder
 from regard.search.query import SearchIndex, fuse, open_index

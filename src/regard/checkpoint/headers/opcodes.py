@@ -206,15 +206,14 @@ def _object(machine: _Machine) -> None:
 
 def follow(file: io.BytesIO, contents: Contents) -> Any:
     """What one pickle would make, from the file's place to its end; `contents` gets findings."""
-    machine = _Machine(contents)
-    expected = set(PLAIN)
+    machine, foreign = _Machine(contents), False
     try:
         for number, (instruction, argument, _) in enumerate(pickletools.genops(file)):
             name = instruction.name
             if number >= MAX_STEPS:
                 raise _Lost(f"it has more than {MAX_STEPS:,} instructions")
-            if name not in expected:
-                expected.add(name)
+            if name not in PLAIN and not foreign:
+                foreign = True  # one is enough to know that torch did not write it
                 text = f"its pickle uses the instruction {name}; {ONLY}"
                 contents.find("note", text, stops=True)
             if name not in STEPS:
