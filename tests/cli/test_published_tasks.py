@@ -12,7 +12,7 @@ from PIL import Image
 import folders
 import regard
 from regard.cli.main import COMMANDS, group
-from regard.errors import MisuseError
+from regard.errors import CheckpointError, MisuseError
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +142,15 @@ def test_embed_refuses(
     assert found.exit_code != 0
     assert message in found.output + str(found.exception)
     assert not (root / "v.npy").exists()
+
+
+@pytest.mark.parametrize("command", ["translate", "score", "embed", "complete"])
+def test_an_unknown_family_is_named(command: str, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "xlnet"}')
+    words = [command, str(tmp_path), "a", *(["b"] if command == "score" else [])]
+    result = CliRunner().invoke(group, words)
+    assert isinstance(result.exception, CheckpointError)
+    assert "xlnet" in str(result.exception) and "none of bert" in str(result.exception)
 
 
 @pytest.mark.parametrize(

@@ -119,9 +119,10 @@ class Bundle:
         """What it can be asked for, beside its logits."""
         if self.objective is not None:
             return self.objective.offers
-        from regard.checkpoint.published import FAMILIES  # imports torch
+        from regard.checkpoint.published import FAMILIES, family_of, read_config  # imports torch
 
-        return FAMILIES[self.family].tasks(self.spec)
+        family = FAMILIES.get(self.family) or family_of(read_config(self.path))  # or an error
+        return family.tasks(self.spec)
 
     def demand(self, task: str) -> None:
         """Insist that it offers a task; a stored choice of engine says that it translates."""
@@ -132,8 +133,8 @@ class Bundle:
             raise MisuseError(f"{task}: {self} does not offer it; it offers {offered}")
 
     def __str__(self) -> str:
-        what = f"{self.family} with head {self.spec.head!r}"
-        return f"{self.name or self.path} ({'a run of regard' if self.is_run else what})"
+        what = "a run of regard" if self.is_run else f"{self.family} with head {self.spec.head!r}"
+        return f"{self.name or self.path} ({what})"
 
     @cached_property
     def tokenizer(self) -> AnyTokenizer | None:
