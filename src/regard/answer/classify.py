@@ -6,35 +6,50 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from regard.answer.answers import Answers
 from regard.answer.encoder_batches import logits_by_length
 from regard.answer.labels import Label, best_labels, probabilities, token_labels
 from regard.answer.loaded import LoadedModel
-from regard.answer.prompt import fitting, one_text, row_of
+from regard.answer.prompt import fitting, which_text
 from regard.errors import MisuseError
 
 
-@torch.inference_mode()
-def classify_text(
-    model: LoadedModel, text: str, pair: str | None = None, top: int | None = None
-) -> list[Label]:
-    """The labels of a text (or of a pair), likeliest first.
+def classify_texts(
+    model: LoadedModel,
+    texts: Sequence[str],
+    pairs: Sequence[str | None],
+    top: int | None = None,
+    cut: bool = False,
+) -> list[Answers[Label]]:
+    """The labels of each text (or pair), likeliest first.
 
     A head that labels each token gives the likeliest label of each, in the order of the text;
-    the special tokens around it are left out.
+    the special tokens around it are left out. What is too long is an error, unless it may be cut.
     """
-    tokenizer, network = model.tokenizer_for("classify"), model.transformer
-    text = one_text(text, "classify")
-    pair = None if pair is None else one_text(pair, "classify")
-    encoded = fitting(tokenizer.encode(text, pair), network, "classify")
-    ids, segments = row_of(network, encoded.ids), row_of(network, encoded.segments)
-    memory = network.encode(ids, segments=segments if model.spec.segments else None)
-    logits = network.answer(memory)[0]
-    if model.spec.head == "classes":
-        return best_labels(model.bundle.labels, logits, top)
+    tokenizer, labels = model.tokenizer_for("classify"), model.bundle.labels
+    if top is not None and top < 1:
+        raise MisuseError(f"classify: top: got {top}, expected 1 or more")
+    limit = model.bundle.longest_text if cut else None
+    encoded = [
+        fitting(
+            tokenizer.encode(text, pair, limit),
+            model.transformer,
+            "classify",
+            which_text(number, len(texts)),
+        )
+        for number, (text, pair) in enumerate(zip(texts, pairs, strict=True), start=1)
+    ]
     special = set(tokenizer.codec.special.values())
-    real = [n for n, i in enumerate(encoded.ids) if i not in special]
-    pieces = tokenizer.pieces([encoded.ids[n] for n in real])
-    return token_labels(model.bundle.labels, logits[real], pieces)
+    answers: list[Answers[Label]] = [Answers() for _ in texts]
+    for numbers, logits in logits_by_length(model.transformer, tokenizer, encoded):
+        for n, row in zip(numbers, logits, strict=True):
+            if model.spec.head == "classes":
+                answers[n] = Answers(best_labels(labels, row, top))
+                continue
+            real = [place for place, i in enumerate(encoded[n].ids) if i not in special]
+            pieces = tokenizer.pieces([encoded[n].ids[place] for place in real])
+            answers[n] = Answers(token_labels(labels, row[real], pieces))
+    return answers
 
 
 @torch.inference_mode()

@@ -31,14 +31,19 @@ def one_text(text: object, task: str) -> str:
     return text
 
 
-def fitting(encoded: Encoded, model: Transformer, task: str) -> Encoded:
+def fitting(encoded: Encoded, model: Transformer, task: str, which: str = "the text") -> Encoded:
     """The same ids, if there are any and the model has positions for all of them."""
     if not encoded.ids:
-        raise MisuseError(f"{task}: the text has no tokens; give a text")
+        raise MisuseError(f"{task}: {which} has no tokens; give a text")
     most = model.spec.position_limit
     if most is not None and len(encoded.ids) > most:
         raise MisuseError(
-            f"{task}: the text has {len(encoded.ids)} tokens, this model reads at most {most}; "
+            f"{task}: {which} has {len(encoded.ids)} tokens, this model reads at most {most}; "
             "shorten it"
         )
     return encoded
+
+
+def which_text(number: int, count: int) -> str:
+    """How an error calls one of several texts."""
+    return "the text" if count == 1 else f"text {number:,} of {count:,}"

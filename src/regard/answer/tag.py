@@ -6,9 +6,11 @@ A word that is cut into pieces is asked for at the first of them, as in training
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from regard.answer.answers import Answers
 from regard.answer.encoder_batches import logits_by_length
 from regard.answer.labels import probabilities
 from regard.answer.loaded import LoadedModel
+from regard.answer.prompt import which_text
 from regard.errors import MisuseError
 from regard.text.words import split_words
 
@@ -32,22 +34,35 @@ def words_of(text: str | Sequence[str]) -> list[str]:
     return list(text)
 
 
-def tag_one(model: LoadedModel, text: str | Sequence[str]) -> list[Tag]:
-    """All tags of a text, or an error: a part of them would look like the whole."""
-    tokenizer, words = model.tokenizer_for("tag"), words_of(text)
+def tag_texts(
+    model: LoadedModel, texts: Sequence[str | Sequence[str]], cut: bool = False
+) -> list[Answers[Tag]]:
+    """All tags of each text, or an error: a part of them would look like the whole.
+
+    With `cut` they are the tags of the words that the model reads.
+    """
+    rows = tag_rows(model, texts)
+    for number, (text, tags) in enumerate(zip(texts, rows, strict=True), start=1):
+        if not tags:
+            raise MisuseError(f"tag: {which_text(number, len(texts))} has no words; give a text")
+        if None in tags and not cut:
+            raise _untagged(model, words_of(text), tags, which_text(number, len(texts)))
+    return [Answers(tag for tag in tags if tag is not None) for tags in rows]
+
+
+def _untagged(
+    model: LoadedModel, words: list[str], tags: Sequence[Tag | None], which: str
+) -> MisuseError:
+    """Why a word has no tag."""
+    count = len(model.tokenizer_for("tag").encode_words(words)[0].ids)
     limit = model.bundle.longest_text
-    if not words:
-        raise MisuseError("tag: the text has no words; give a text")
-    tags = tag_rows(model, [words])[0]
-    for word, tag in zip(words, tags, strict=True):
-        if tag is None:
-            count = len(tokenizer.encode_words(words)[0].ids)
-            if limit is not None and count > limit:
-                raise MisuseError(
-                    f"tag: the text has {count} tokens, this model reads at most {limit}; divide it"
-                )
-            raise MisuseError(f"tag: the tokenizer leaves {word!r} out; take it out of the text")
-    return [tag for tag in tags if tag is not None]
+    if limit is not None and count > limit:
+        return MisuseError(
+            f"tag: {which} has {count} tokens, this model reads at most {limit}; divide it"
+        )
+    return MisuseError(
+        f"tag: the tokenizer leaves {words[tags.index(None)]!r} out; take it out of the text"
+    )
 
 
 def tag_rows(

@@ -1,16 +1,20 @@
 """One model for every folder: `regard.load("runs/demo").translate("How are you?")`.
 
-What a model cannot do is an error that lists what it can. Importing this imports no torch: each
-task brings what it needs when it is first asked for.
+Each method takes one text or several and gives back the same shape. What a model cannot do is an
+error that lists what it can. Importing this imports no torch: each task brings what it needs when
+it is first asked for.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
+from regard.answer.answers import Answers
 from regard.answer.loaded import LoadedModel
 from regard.answer.score import Scored, score_texts
 from regard.answer.translate import Translation
+from regard.api.options import SamplingOptions, SearchOptions, TranslateOptions, completes
+from regard.api.shapes import many, paired, shaped
 from regard.bundle.bundle import AnyTokenizer, open_bundle
 from regard.bundle.words_seen import WordsSeen
 from regard.engines.engines import EngineRequest
@@ -25,9 +29,13 @@ if TYPE_CHECKING:
     from regard.answer.fill import Candidate
     from regard.answer.labels import Label
     from regard.answer.tag import Tag
-    from regard.bundle.labels import Labels
+    from regard.convert.convert import Conversion, To
+    from regard.explain.encoder import Account
+    from regard.explain.heads import Attentions
 
 Advance = Callable[[int], None]
+Texts = Iterable[str]
+T = TypeVar("T")
 
 
 class Model(LoadedModel):
@@ -43,61 +51,103 @@ class Model(LoadedModel):
         """Text ↔ ids; None where the folder has no files for it."""
         return self.bundle.tokenizer
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of its classes, where it has any."""
+        return tuple(self.bundle.labels.names) if self.spec.classes else ()
+
+    def __repr__(self) -> str:
+        name = self.bundle.name or str(self.folder)
+        return f"<regard.Model {name!r}: {', '.join([*self.tasks, 'logits'])}>"
+
+    def __dir__(self) -> list[str]:
+        """What this model offers; the methods for what it does not are left out."""
+        return sorted(name for name in super().__dir__() if self._offers(name))
+
+    def _offers(self, name: str) -> bool:
+        task = {"translations": "translate", "stream": "complete", "vector_size": "embed"}.get(name)
+        return (task or name) in self.tasks or (task is None and name not in TASKS)
+
     @overload
-    def translate(self, text: str, **options: Any) -> str: ...
+    def translate(self, texts: str, **options: Unpack[TranslateOptions]) -> str: ...
     @overload
-    def translate(self, text: list[str], **options: Any) -> list[str]: ...
-    def translate(self, text: str | list[str], **options: Any) -> str | list[str]:
-        """The best translation of a text, or of each of a list.
-
-        Options are the fields of `Search` (beam, n_best, alpha, max_length, temperature, …) and of
-        `Reading` (split, language, prefix).
-        """
-        return self._best("translate", text, options)
+    def translate(self, texts: Texts, **options: Unpack[TranslateOptions]) -> list[str]: ...
+    @completes(TranslateOptions)
+    def translate(self, texts: str | Texts, **options: Unpack[TranslateOptions]) -> str | list[str]:
+        """The best translation of a text, or of each of several."""
+        return self._best("translate", texts, dict(options))
 
     @overload
-    def generate(self, text: str, **options: Any) -> str: ...
+    def generate(self, texts: str, **options: Unpack[SearchOptions]) -> str: ...
     @overload
-    def generate(self, text: list[str], **options: Any) -> list[str]: ...
-    def generate(self, text: str | list[str], **options: Any) -> str | list[str]:
-        """What the model makes of a text, or of each of a list. Options: the fields of `Search`,
-        and prefix."""
-        return self._best("generate", text, options)
+    def generate(self, texts: Texts, **options: Unpack[SearchOptions]) -> list[str]: ...
+    @completes(SearchOptions)
+    def generate(self, texts: str | Texts, **options: Unpack[SearchOptions]) -> str | list[str]:
+        """What the model makes of a text, or of each of several."""
+        return self._best("generate", texts, dict(options))
 
-    def _best(self, task: str, text: str | list[str], options: dict[str, Any]) -> str | list[str]:
-        texts = [text] if isinstance(text, str) else list(text)
-        answers = [best[0].text for best in self.outputs(task, texts, **options)]
-        return answers[0] if isinstance(text, str) else answers
+    def _best(self, task: str, texts: str | Texts, options: dict[str, Any]) -> str | list[str]:
+        def answer(listed: list[str]) -> list[str]:
+            return [answers.best.text for answers in self._outputs(task, listed, options)]
 
-    def translations(self, texts: list[str], **options: Any) -> list[list[Translation]]:
-        """The `n_best` translations of each text, with scores."""
-        return self.outputs("translate", texts, **options)
+        return shaped(texts, task, answer)
 
-    def outputs(self, task: str, texts: list[str], **options: Any) -> list[list[Translation]]:
-        """The `n_best` outputs of `generate` or `translate` for each text, with scores.
+    @overload
+    def translations(
+        self, texts: str, **options: Unpack[TranslateOptions]
+    ) -> Answers[Translation]: ...
+    @overload
+    def translations(
+        self, texts: Texts, **options: Unpack[TranslateOptions]
+    ) -> list[Answers[Translation]]: ...
+    @completes(TranslateOptions)
+    def translations(
+        self, texts: str | Texts, **options: Unpack[TranslateOptions]
+    ) -> Answers[Translation] | list[Answers[Translation]]:
+        """The `n_best` outputs for a text with their scores: of `translate`, or of `generate` where
+        the model offers that."""
+        task = "generate" if "generate" in self.tasks else "translate"
+        return shaped(texts, task, lambda listed: self._outputs(task, listed, dict(options)))
 
-        What is generated from is never split into sentences.
-        """
+    def _outputs(
+        self, task: str, texts: list[str], options: dict[str, Any]
+    ) -> list[Answers[Translation]]:
         self.demand(task)
-        whole = {"split": False} if task == "generate" else {}
-        return self.translator.translations(texts, task, **(whole | options))
+        whole = {"split": False} if task == "generate" else {}  # what it reads is no paragraph
+        answers = self.translator.translations(texts, task, **(whole | options))
+        return [Answers(row) for row in answers]
 
-    def score(self, sources: str | list[str], targets: str | list[str]) -> list[Scored]:
-        """How likely the model finds each target as the output for its source."""
-        return score_texts(self.translator, self.engines.take_to_score(), sources, targets)
+    @overload
+    def score(self, sources: str, targets: str) -> Scored: ...
+    @overload
+    def score(self, sources: str | Texts, targets: str | Texts) -> list[Scored]: ...
+    def score(self, sources: str | Texts, targets: str | Texts) -> Scored | list[Scored]:
+        """How likely the model finds a target as the output for its source, token by token."""
+        one, other = paired(sources, targets, "score")
+        rows = score_texts(self.translator, self.engines.take_to_score(), one, other)
+        return rows[0] if isinstance(sources, str) and isinstance(targets, str) else rows
 
     def unknown_words(self, text: str) -> list[str]:
         """The words of a text that the model was never trained on, where its run keeps a list."""
         seen = WordsSeen.of_run(self.folder / "data")
         return [] if seen is None else seen.new_in(text)
 
-    def complete(self, prompt: str, **options: Any) -> str:
-        """What follows the prompt. Options: temperature (0: greedy), top_k, top_p, seed,
-        max_tokens."""
-        return "".join(self.stream(prompt, **options))
+    @overload
+    def complete(self, prompts: str, **options: Unpack[SamplingOptions]) -> str: ...
+    @overload
+    def complete(self, prompts: Texts, **options: Unpack[SamplingOptions]) -> list[str]: ...
+    @completes(SamplingOptions)
+    def complete(self, prompts: str | Texts, **options: Unpack[SamplingOptions]) -> str | list[str]:
+        """What follows a prompt, or each of several."""
 
-    def stream(self, prompt: str, **options: Any) -> Iterator[str]:
-        """The completion piece by piece, each as soon as it is made."""
+        def answer(listed: list[str]) -> list[str]:
+            return ["".join(self.stream(prompt, **options)) for prompt in listed]
+
+        return shaped(prompts, "complete", answer)
+
+    @completes(SamplingOptions)
+    def stream(self, prompt: str, **options: Unpack[SamplingOptions]) -> Iterator[str]:
+        """The completion piece by piece, each as soon as it is there."""
         from regard.answer.complete import stream_text  # imports torch
         from regard.decode.sample import Sampling  # imports torch
 
@@ -108,82 +158,167 @@ class Model(LoadedModel):
                 raise MisuseError(f"complete: unknown option {name!r}{nearest(name, names)}")
         return stream_text(self, prompt, Sampling(**options))
 
-    def fill(self, text: str, top: int = 5) -> "list[list[Candidate]]":
-        """For each [MASK] of the text, the likeliest words with probabilities."""
+    @overload
+    def fill(self, texts: str, *, top: int = 5) -> "list[Answers[Candidate]]": ...
+    @overload
+    def fill(self, texts: Texts, *, top: int = 5) -> "list[list[Answers[Candidate]]]": ...
+    def fill(
+        self, texts: str | Texts, *, top: int = 5
+    ) -> "list[Answers[Candidate]] | list[list[Answers[Candidate]]]":
+        """For each [MASK] of a text, the likeliest words with probabilities."""
         from regard.answer.fill import fill_text  # imports torch
 
-        return fill_text(self, text, top)
+        return shaped(
+            texts,
+            "fill",
+            lambda listed: [
+                [Answers(row) for row in fill_text(self, text, top)] for text in listed
+            ],
+        )
 
-    def classify(self, text: str, pair: str | None = None, top: int | None = None) -> "list[Label]":
-        """The labels of a text or a pair, likeliest first; of each token where the head is such."""
-        from regard.answer.classify import classify_text  # imports torch
-
-        return classify_text(self, text, pair, top)
-
-    def classify_all(
+    @overload
+    def classify(
+        self, texts: str, *, pair: str | None = None, top: int | None = None, cut: bool = False
+    ) -> "Answers[Label]": ...
+    @overload
+    def classify(
         self,
-        texts: Sequence[str | tuple[str, str | None]],
-        advance: Advance = lambda count: None,
-    ) -> "tuple[Labels, Float[np.ndarray, 'n C'], int]":
-        """The labels, the probability of each for each text (or pair), and how many were cut.
+        texts: Texts,
+        *,
+        pair: str | Texts | None = None,
+        top: int | None = None,
+        cut: bool = False,
+    ) -> "list[Answers[Label]]": ...
+    def classify(
+        self,
+        texts: str | Texts,
+        *,
+        pair: str | Texts | None = None,
+        top: int | None = None,
+        cut: bool = False,
+    ) -> "Answers[Label] | list[Answers[Label]]":
+        """The labels of a text, likeliest first; of each token where the head is such.
 
-        A text that is too long for the model is cut, as it was in training.
+        `pair` is the second text, where the model compares two; `top` keeps so many labels. A text
+        that is too long is refused, or with `cut` read as far as the model reads.
         """
-        from regard.answer.classify import class_probabilities  # imports torch
+        from regard.answer.classify import classify_texts  # imports torch
 
-        return self.bundle.labels, *class_probabilities(self, texts, advance)
+        listed = many(texts, "classify")
+        pairs: Sequence[str | None] = [None] * len(listed)
+        if pair is not None:
+            listed, pairs = paired(texts if isinstance(texts, str) else listed, pair, "classify")
+        answers = classify_texts(self, listed, pairs, top, cut)
+        return answers[0] if isinstance(texts, str) else answers
 
-    def tag(self, text: str | Sequence[str]) -> "list[Tag]":
-        """The tag of each word of a text; a list is taken as words."""
-        from regard.answer.tag import tag_one  # imports torch
+    @overload
+    def tag(self, texts: str, *, cut: bool = False) -> "Answers[Tag]": ...
+    @overload
+    def tag(
+        self, texts: Iterable[str | Sequence[str]], *, cut: bool = False
+    ) -> "list[Answers[Tag]]": ...
+    def tag(
+        self, texts: str | Iterable[str | Sequence[str]], *, cut: bool = False
+    ) -> "Answers[Tag] | list[Answers[Tag]]":
+        """The tag of each word of a text; a text among several may be a list of its words.
 
-        return tag_one(self, text)
+        A text that is too long is refused, or with `cut` tagged as far as the model reads.
+        """
+        from regard.answer.tag import tag_texts  # imports torch
 
-    def tag_all(
-        self, texts: Sequence[str | Sequence[str]], advance: Advance = lambda count: None
-    ) -> "list[list[Tag | None]]":
-        """The tags of many texts (or lists of words); None for a word beyond what is read."""
-        from regard.answer.tag import tag_rows  # imports torch
+        rows = tag_texts(self, [texts] if isinstance(texts, str) else list(texts), cut)
+        return rows[0] if isinstance(texts, str) else rows
 
-        return tag_rows(self, texts, advance)
-
-    def see(self, file: str | Path, top: int | None = None) -> "list[Label]":
+    @overload
+    def see(self, files: str | Path, *, top: int | None = None) -> "Answers[Label]": ...
+    @overload
+    def see(
+        self, files: Iterable[str | Path], *, top: int | None = None
+    ) -> "list[Answers[Label]]": ...
+    def see(
+        self, files: str | Path | Iterable[str | Path], *, top: int | None = None
+    ) -> "Answers[Label] | list[Answers[Label]]":
         """The labels of an image file, likeliest first."""
         from regard.answer.see import see_file  # imports torch
 
-        return see_file(self, Path(file), top)
+        if isinstance(files, str | Path):
+            return Answers(see_file(self, Path(files), top))
+        return [Answers(see_file(self, Path(file), top)) for file in files]
 
-    def embed(
-        self, texts: str | Sequence[str], advance: Advance | None = None
-    ) -> "NDArray[np.float32]":
-        """A vector for a text (D,), or one for each of a list (n, D), pooled as the folder says.
+    def embed(self, texts: str | Texts, *, advance: Advance | None = None) -> "NDArray[np.float32]":
+        """A vector for a text (D,), or one for each of several (n, D), pooled as the folder says.
 
         `advance` is told how many more texts are done, for a progress bar."""
-        vectors = self.embedder([texts] if isinstance(texts, str) else list(texts), advance)
+        vectors = self.embedder(many(texts, "embed"), advance)
         return vectors[0] if isinstance(texts, str) else vectors
 
     @overload
-    def similar(self, first: str, second: str, advance: Advance | None = None) -> float: ...
+    def similar(self, first: str, second: str, *, advance: Advance | None = None) -> float: ...
     @overload
     def similar(
-        self, first: list[str], second: list[str], advance: Advance | None = None
+        self, first: str | Texts, second: str | Texts, *, advance: Advance | None = None
     ) -> "Float[np.ndarray, ' n']": ...
     def similar(
-        self, first: str | list[str], second: str | list[str], advance: Advance | None = None
+        self, first: str | Texts, second: str | Texts, *, advance: Advance | None = None
     ) -> "float | Float[np.ndarray, ' n']":
-        """The cosine of two texts' vectors, or of each pair of two lists."""
+        """The cosine of two texts' vectors, of each pair of two lists, or of one with each."""
         from regard.answer.similar import compare  # imports numpy
 
-        if isinstance(first, str) and isinstance(second, str):
-            return float(compare(self.embed, [first], [second])[0])
-        if isinstance(first, str) or isinstance(second, str):
-            raise MisuseError("similar: got a text and a list, expected two texts or two lists")
-        return compare(lambda texts: self.embed(texts, advance), first, second)
+        cosines = compare(
+            lambda texts: self.embed(texts, advance=advance), *paired(first, second, "similar")
+        )
+        one = isinstance(first, str) and isinstance(second, str)
+        return float(cosines[0]) if one else cosines
 
     @property
     def vector_size(self) -> int:
         """How many numbers a vector of `embed` has."""
         return self.embedder.size
+
+    @overload
+    def explain(self, texts: str, **options: Any) -> "Attentions | Account": ...
+    @overload
+    def explain(self, texts: Texts, **options: Any) -> "list[Attentions | Account]": ...
+    def explain(
+        self,
+        texts: str | Texts,
+        *,
+        translation: str | None = None,
+        pieces: bool = False,
+        pair: str | None = None,
+        match: str | None = None,
+        label: str | None = None,
+        steps: int | None = None,
+    ) -> "Attentions | Account | list[Attentions | Account]":
+        """What an answer rests on: the attention of a translation, the words of a label or, with
+        `match`, of the likeness of two texts.
+
+        `translation` is explained instead of the model's own, `pieces` shows sub-words; `pair`,
+        `label` and `steps` are those of `regard explain` for encoders.
+        """
+        from regard.explain.encoder import explain_label, explain_match  # imports torch
+        from regard.explain.heads import attend  # imports torch
+
+        def one(text: str) -> "Attentions | Account":
+            if match is not None:
+                return explain_match(self, text, match, steps)[0]
+            if self.bundle.is_own_translator:
+                return attend(self, text, translation, pieces)
+            return explain_label(self, text, pair, label, steps)
+
+        return shaped(texts, "explain", lambda listed: [one(text) for text in listed])
+
+    def evaluate(self, data: object = None, **options: Any) -> "Scores | TextScores":
+        """How good it is: on its own held-out texts, or on data (api/evaluation.py says how)."""
+        from regard.api.evaluation import evaluate  # imports sacrebleu, pandas by its caller
+
+        return evaluate(self, data, **options)
+
+    def save(self, folder: str | Path, to: "To" = "native") -> "Conversion":
+        """Write it as a new folder: regard's own files, "hf" for transformers, or "ctranslate2"."""
+        from regard.convert.convert import convert  # imports torch
+
+        return convert(self.folder, Path(folder), to, allow_pickle=self.bundle.allow_pickle)
 
     def logits(
         self,
@@ -201,6 +336,10 @@ class Model(LoadedModel):
         from regard.answer.logits import raw_logits  # imports torch
 
         return raw_logits(self.transformer, ids, mask, target, pixels, segments)
+
+
+# Methods that only some models offer.
+TASKS = ("translate", "generate", "complete", "fill", "classify", "tag", "see", "embed", "similar")
 
 
 def load(

@@ -1,0 +1,67 @@
+"""How good a model is, measured from Python: on what its run held out, on files or on rows.
+
+    model.evaluate()                                        its run's own test or validation part
+    model.evaluate(frame, columns={"source": "english"})    a DataFrame, a Dataset, a list of pairs
+    model.evaluate("test.tsv")                              a table, as `regard evaluate` reads it
+    model.evaluate(("test.en", "test.de"))                  a file and its references
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from regard.answer.loaded import LoadedModel
+from regard.answer.translate import search_with
+from regard.api.rows import write_rows
+from regard.errors import MisuseError
+from regard.evaluate.texts import TextScores, score_tags_of, score_texts_of, texts_to_score
+from regard.evaluate.translations import Scores, pairs_to_score, score, translate_all
+from regard.runs.folder import Run
+
+
+def evaluate(
+    model: LoadedModel,
+    data: object = None,
+    columns: Mapping[str, str] | None = None,
+    *,
+    tokenize: str = "13a",
+    lowercase: bool = False,
+    beam: int | None = None,
+    alpha: float | None = None,
+) -> Scores | TextScores:
+    """BLEU and chrF of a translator, accuracy and F1 of a classifier or a tagger.
+
+    `columns` names the columns of a table by their role: source and target, or text, pair, label.
+    """
+    if not {"translate", "classify", "tag"} & set(model.tasks):
+        raise MisuseError(
+            f"evaluate: {model.bundle} offers {', '.join(model.tasks)}; expected a model that "
+            "translates, classifies or tags"
+        )
+    with TemporaryDirectory(prefix="regard-") as place:
+        source, reference = _files(data, Path(place))
+        if "translate" in model.tasks:
+            run = Run(model.folder) if model.bundle.is_run else None
+            pairs = pairs_to_score(run, source, reference, False, columns or {})
+            given = {"beam": beam, "alpha": alpha}
+            options = {name: value for name, value in given.items() if value is not None}
+            search = search_with(model.bundle.settings.search, "evaluate", **options)
+            outputs = translate_all(model, pairs.sources, search)
+            return score(outputs, pairs.references, tokenize, lowercase)
+        if reference is not None:
+            raise MisuseError("evaluate: a classifier reads one table, not a file and references")
+        test = texts_to_score(model, source, columns or {})
+        return (score_tags_of if model.spec.head == "labels" else score_texts_of)(model, test)
+
+
+def _files(data: object, place: Path) -> tuple[Path | None, Path | None]:
+    """Source and references as files; rows are written into one."""
+    if data is None:
+        return None, None
+    if isinstance(data, str | Path):
+        return Path(data), None
+    if isinstance(data, tuple) and len(data) == 2 and all(isinstance(d, str | Path) for d in data):
+        return Path(data[0]), Path(data[1])
+    file = place / "rows.jsonl"
+    write_rows(data, file, "evaluate")
+    return file, None

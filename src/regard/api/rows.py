@@ -1,0 +1,106 @@
+"""Rows in a program's hands → a table that every reader of regard takes.
+
+    pandas, polars   a frame, its columns by name
+    pyarrow          a Table
+    datasets         a Dataset of Hugging Face; {"translation": {"en": …, "de": …}} too
+    plain Python     a list of pairs (source, target), of dicts, or a dict of columns
+
+Nothing of these libraries is imported: what somebody hands over, that program has imported.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from regard import atomic
+from regard.errors import MisuseError
+
+Row = dict[str, Any]
+
+
+@runtime_checkable
+class PandasFrame(Protocol):
+    """What is asked of a pandas.DataFrame."""
+
+    columns: Iterable[Any]
+
+    def itertuples(self, index: bool, name: None) -> Iterable[tuple[Any, ...]]: ...
+
+
+@runtime_checkable
+class PolarsFrame(Protocol):
+    """What is asked of a polars.DataFrame."""
+
+    def iter_rows(self, *, named: bool) -> Iterable[Row]: ...
+
+
+@runtime_checkable
+class ArrowTable(Protocol):
+    """What is asked of a pyarrow.Table."""
+
+    def to_pylist(self) -> list[Row]: ...
+
+
+def rows_of(data: object, task: str) -> Iterator[Row]:
+    """Each row as a dict; or an error that says what is taken."""
+    if isinstance(data, PandasFrame):
+        names = [str(name) for name in data.columns]
+        for cells in data.itertuples(index=False, name=None):
+            yield dict(zip(names, cells, strict=True))
+    elif isinstance(data, PolarsFrame):
+        yield from data.iter_rows(named=True)
+    elif isinstance(data, ArrowTable):
+        yield from data.to_pylist()
+    elif isinstance(data, Mapping):
+        for cells in zip(*data.values(), strict=True):
+            yield dict(zip(map(str, data), cells, strict=True))
+    elif isinstance(data, Iterable) and not isinstance(data, str | bytes):
+        for number, row in enumerate(data, start=1):
+            yield _row(row, number, task)
+    else:
+        raise MisuseError(
+            f"{task}: got {type(data).__name__}, expected a table: a DataFrame, a Dataset, a list "
+            "of pairs or of dicts, or a dict of columns"
+        )
+
+
+def _row(row: object, number: int, task: str) -> Row:
+    if isinstance(row, Mapping):
+        return dict(row)
+    pair = isinstance(row, Sequence) and not isinstance(row, str) and len(row) == 2
+    if pair and all(isinstance(text, str) for text in row):  # type: ignore[attr-defined]
+        source, target = row  # type: ignore[misc]
+        return {"source": source, "target": target}
+    raise MisuseError(
+        f"{task}: row {number:,}: got {type(row).__name__}, expected a pair of texts or a dict"
+    )
+
+
+def write_rows(data: object, file: Path, task: str) -> list[str]:
+    """Write the rows as .jsonl; the names of their columns, in the order of first occurrence."""
+    names: dict[str, None] = {}
+    lines = []
+    for row in rows_of(data, task):
+        names.update(dict.fromkeys(row))
+        lines.append(json.dumps({str(k): _plain(v) for k, v in row.items()}, ensure_ascii=False))
+    if not lines:
+        raise MisuseError(f"{task}: the table has no rows")
+    atomic.write_text(file, "".join(f"{line}\n" for line in lines))
+    return list(names)
+
+
+def _plain(value: Any) -> Any:
+    """A cell as JSON has it; what is missing (None, NaN) is null."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if value is None or isinstance(value, str | int | float | bool | list | dict):
+        return value
+    return str(value)

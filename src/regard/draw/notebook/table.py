@@ -1,0 +1,58 @@
+"""Tables for notebooks: text to the left, numbers to the right, shares as bars."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from regard.draw.labels import visible
+from regard.draw.palette import TRAINING
+
+CELL = "padding:2px 10px;text-align:{side};white-space:pre-wrap;vertical-align:top"
+BAR = (
+    '<div style="display:inline-block;vertical-align:middle;width:90px;margin-left:8px">'
+    '<div style="height:8px;border-radius:2px;background:{colour};width:{width:.1f}%"></div></div>'
+)
+
+
+@dataclass(frozen=True)
+class Share:
+    """A number from 0 to 1 that is shown with a bar."""
+
+    value: float
+
+
+def html_table(head: Sequence[str], rows: Sequence[Sequence[object]], caption: str = "") -> str:
+    """Rows of texts, numbers and shares under their names."""
+    names = "".join(f'<th style="{CELL.format(side="left")}">{_text(name)}</th>' for name in head)
+    body = "".join(f"<tr>{''.join(_cell(value) for value in row)}</tr>" for row in rows)
+    above = "caption-side:top;text-align:left;padding:2px 10px;font-weight:600"
+    title = f'<caption style="{above}">{_text(caption)}</caption>' if caption else ""
+    return (
+        f'<table style="border-collapse:collapse;font-variant-numeric:tabular-nums">{title}'
+        f"<thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def html_words(words: Sequence[tuple[str, str, str]]) -> str:
+    """Words with something small below each, and a tooltip."""
+    below = "font-size:75%;opacity:.7"
+    return "".join(
+        f'<span title="{_text(tip)}" style="display:inline-block;text-align:center;margin:2px 5px">'
+        f'{_text(word)}<br><span style="{below}">{_text(note)}</span></span>'
+        for word, note, tip in words
+    )
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, Share):
+        bar = BAR.format(colour=TRAINING, width=100 * min(1.0, max(0.0, value.value)))
+        return f'<td style="{CELL.format(side="left")}">{value.value:.4f}{bar}</td>'
+    if isinstance(value, float):
+        return f'<td style="{CELL.format(side="right")}">{value:,.4g}</td>'
+    if isinstance(value, int):
+        return f'<td style="{CELL.format(side="right")}">{value:,}</td>'
+    return f'<td style="{CELL.format(side="left")}">{_text(value)}</td>'
+
+
+def _text(value: object) -> str:
+    return escape(visible("" if value is None else str(value)))
