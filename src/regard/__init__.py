@@ -1,27 +1,45 @@
 """regard: the Transformer of *Attention Is All You Need*, whole, as software people use.
 
-Importing regard imports no torch: what `regard.load`, `regard.open_index` and the other names
-stand for is fetched on first use.
+    model = regard.load("demo-de")               a model of any kind, by folder or name
+    run = regard.train("demo", minutes=5)        a recipe, own files or rows → a trained run
+    regard.index_folder, regard.open_index       search by meaning
+    regard.errors                                what may be raised, and what each means
+
+Importing regard imports no torch: what these names stand for is fetched on first use.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from regard import errors
 from regard.version import __version__
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from regard.api.model import Model, load
+    from regard.api.trained import Run
+    from regard.api.training import train
     from regard.search.index import index_folder
     from regard.search.query import open_index
 
-__all__ = ["Model", "__version__", "index_folder", "load", "open_index"]
-
 _LAZY = {
-    "load": "regard.api.model",
     "Model": "regard.api.model",
+    "Run": "regard.api.trained",
     "index_folder": "regard.search.index",
+    "load": "regard.api.model",
     "open_index": "regard.search.query",
+    "train": "regard.api.training",
 }
+
+__all__ = [
+    "Model",
+    "Run",
+    "__version__",
+    "errors",
+    "index_folder",
+    "load",
+    "open_index",
+    "train",
+]
 
 
 def __getattr__(name: str) -> object:
@@ -29,5 +47,9 @@ def __getattr__(name: str) -> object:
         from regard.processor.caps import enter  # only before torch
 
         enter()  # before torch is imported
-        return vars(import_module(_LAZY[name]))[name]
+        return vars(_import_module(_LAZY[name]))[name]
     raise AttributeError(f"module 'regard' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -9,7 +9,7 @@ that occurs again is searched once, unless outputs are drawn. Nothing here impor
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from regard.bundle.codec import Codec
@@ -38,7 +38,7 @@ class Translation:
     score: float
     log_probability: float
     finished: bool  # False: cut off at the length limit
-    ids: tuple[int, ...]
+    ids: tuple[int, ...] = field(repr=False)
 
 
 EMPTY = Translation("", 0.0, 0.0, True, ())
@@ -80,7 +80,7 @@ def options_with(
     search: DecodingOptions, task: str, options: dict[str, Any]
 ) -> tuple[DecodingOptions, Reading]:
     """All options of a translation: those of the search, and how a line is read."""
-    names = {field.name for field in fields(Reading)}
+    names = {each.name for each in fields(Reading)}
     reading = Reading(**{name: value for name, value in options.items() if name in names})
     others = {name: value for name, value in options.items() if name not in names}
     return search_with(search, task, **others), reading

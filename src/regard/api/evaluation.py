@@ -1,9 +1,9 @@
 """How good a model is, measured from Python: on what its run held out, on files or on rows.
 
-    model.evaluate()                                        its run's own test or validation part
-    model.evaluate(frame, columns={"source": "english"})    a DataFrame, a Dataset, a list of pairs
-    model.evaluate("test.tsv")                              a table, as `regard evaluate` reads it
-    model.evaluate(("test.en", "test.de"))                  a file and its references
+model.evaluate()                                        its run's own test or validation part
+model.evaluate(frame, columns={"source": "english"})    a DataFrame, a Dataset, a list of pairs
+model.evaluate("test.tsv")                              a table, as `regard evaluate` reads it
+model.evaluate(("test.en", "test.de"))                  a file and its references
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ def evaluate(
     with TemporaryDirectory(prefix="regard-") as place:
         source, reference = _files(data, Path(place))
         if "translate" in model.tasks:
-            run = Run(model.folder) if model.bundle.is_run else None
+            run = Run(model.bundle.path)
             pairs = pairs_to_score(run, source, reference, False, columns or {})
             given = {"beam": beam, "alpha": alpha}
             options = {name: value for name, value in given.items() if value is not None}

@@ -5,6 +5,9 @@ error that lists what it can. Importing this imports no torch: each task brings 
 it is first asked for.
 """
 
+# A text is an iterable of texts too, as mypy sees it; the overload for one text is the one meant.
+# mypy: disable-error-code="overload-overlap"
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
     from regard.answer.labels import Label
     from regard.answer.tag import Tag
     from regard.convert.convert import Conversion, To
+    from regard.evaluate.texts import TextScores
+    from regard.evaluate.translations import Scores
     from regard.explain.encoder import Account
     from regard.explain.heads import Attentions
 
@@ -65,8 +70,8 @@ class Model(LoadedModel):
         return sorted(name for name in super().__dir__() if self._offers(name))
 
     def _offers(self, name: str) -> bool:
-        task = {"translations": "translate", "stream": "complete", "vector_size": "embed"}.get(name)
-        return (task or name) in self.tasks or (task is None and name not in TASKS)
+        needed = NEEDS.get(name, ())
+        return not needed or any(task in self.tasks for task in needed)
 
     @overload
     def translate(self, texts: str, **options: Unpack[TranslateOptions]) -> str: ...
@@ -168,13 +173,8 @@ class Model(LoadedModel):
         """For each [MASK] of a text, the likeliest words with probabilities."""
         from regard.answer.fill import fill_text  # imports torch
 
-        return shaped(
-            texts,
-            "fill",
-            lambda listed: [
-                [Answers(row) for row in fill_text(self, text, top)] for text in listed
-            ],
-        )
+        rows = [[Answers(r) for r in fill_text(self, text, top)] for text in many(texts, "fill")]
+        return rows[0] if isinstance(texts, str) else rows
 
     @overload
     def classify(
@@ -275,10 +275,6 @@ class Model(LoadedModel):
         """How many numbers a vector of `embed` has."""
         return self.embedder.size
 
-    @overload
-    def explain(self, texts: str, **options: Any) -> "Attentions | Account": ...
-    @overload
-    def explain(self, texts: Texts, **options: Any) -> "list[Attentions | Account]": ...
     def explain(
         self,
         texts: str | Texts,
@@ -338,8 +334,27 @@ class Model(LoadedModel):
         return raw_logits(self.transformer, ids, mask, target, pixels, segments)
 
 
-# Methods that only some models offer.
-TASKS = ("translate", "generate", "complete", "fill", "classify", "tag", "see", "embed", "similar")
+# What only some models offer, and the tasks of which one is needed for it.
+_MAKES_TEXT = ("translate", "generate")
+NEEDS = {
+    "translate": ("translate",),
+    "generate": ("generate",),
+    "translations": _MAKES_TEXT,
+    "score": _MAKES_TEXT,
+    "unknown_words": ("translate",),
+    "complete": ("complete",),
+    "stream": ("complete",),
+    "fill": ("fill",),
+    "classify": ("classify",),
+    "tag": ("tag",),
+    "see": ("see",),
+    "embed": ("embed",),
+    "similar": ("embed",),
+    "vector_size": ("embed",),
+    "explain": ("translate", "classify", "embed"),
+    "evaluate": ("translate", "classify", "tag"),
+    "labels": ("classify", "tag", "see"),
+}
 
 
 def load(

@@ -10,7 +10,7 @@ Nothing of these libraries is imported: what somebody hands over, that program h
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -71,10 +71,8 @@ def rows_of(data: object, task: str) -> Iterator[Row]:
 def _row(row: object, number: int, task: str) -> Row:
     if isinstance(row, Mapping):
         return dict(row)
-    pair = isinstance(row, Sequence) and not isinstance(row, str) and len(row) == 2
-    if pair and all(isinstance(text, str) for text in row):  # type: ignore[attr-defined]
-        source, target = row  # type: ignore[misc]
-        return {"source": source, "target": target}
+    if isinstance(row, tuple | list) and [type(text) for text in row] == [str, str]:
+        return {"source": row[0], "target": row[1]}
     raise MisuseError(
         f"{task}: row {number:,}: got {type(row).__name__}, expected a pair of texts or a dict"
     )

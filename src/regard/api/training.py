@@ -1,9 +1,9 @@
 """`regard.train`: a recipe, files or rows in, a trained run out.
 
-    run = regard.train("demo", train={"steps": 500})
-    run = regard.train(frame, columns={"source": "english", "target": "german"}, minutes=30)
-    run = regard.train(source="train.en", target="train.de", minutes=30)
-    run.model.translate("How are you?")
+run = regard.train("demo", train={"steps": 500})
+run = regard.train(frame, columns={"source": "english", "target": "german"}, minutes=30)
+run = regard.train(source="train.en", target="train.de", minutes=30)
+run.model.translate("How are you?")
 """
 
 import json

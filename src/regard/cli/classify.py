@@ -73,7 +73,7 @@ def command(
         return
     for texts in texts_of(text, file):
         for each in texts:
-            found = loaded.classify(each, pair, top)
+            found = loaded.classify(each, pair=pair, top=top)
             if as_json:
                 labels = [{k: v for k, v in vars(one).items() if v != ""} for one in found]
                 click.echo(valid_json({"text": each, "labels": labels}))
@@ -85,6 +85,7 @@ def _classify_table(
     model: "Model", file: Path, output: Path | None, asked: dict[str, str], as_json: bool
 ) -> None:
     """The likeliest label of each row (all likely ones where several may hold), as a table."""
+    from regard.answer.classify import class_probabilities
     from regard.answer.table_files import added_names, check_output, names_of, write_table
     from regard.data.labelled import BETWEEN
     from regard.data.report import Report
@@ -98,7 +99,10 @@ def _classify_table(
     say_read(report)
     with progress_bar("classifying", len(rows)) as bar:
         pairs: list[str | tuple[str, str | None]] = [(row.text, row.pair) for row in rows]
-        labels, found, cut = model.classify_all(pairs, bar.advance)
+        labels, (found, cut) = (
+            model.bundle.labels,
+            class_probabilities(model, pairs, bar.advance),
+        )
     several = labels.kind == "multi_label_classification"
     answers: list[tuple[str, float]] = []
     for shares in found.tolist():

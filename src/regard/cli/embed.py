@@ -94,7 +94,7 @@ def _write(model: "Model", lines: Iterable[list[str]], output: Path, file: Path 
         vector_file(output, size) as writer,
     ):
         for part in in_parts(lines, PART):
-            writer.add(part, model.embed(part, bar.advance))
+            writer.add(part, model.embed(part, advance=bar.advance))
             rows += len(part)
         if not rows:
             raise _no_text(file)

@@ -31,7 +31,7 @@ def command(model: Path, text: tuple[str, ...], top: int, device: str, as_json: 
     loaded = opened(model, "fill", device)
     for texts in texts_of(text):
         for each in texts:
-            found = loaded.fill(each, top)
+            found = loaded.fill(each, top=top)
             if as_json:
                 masks = [[asdict(candidate) for candidate in row] for row in found]
                 click.echo(valid_json({"text": each, "masks": masks}))

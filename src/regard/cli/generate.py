@@ -60,7 +60,7 @@ def command(
         check_there(file)
     loaded = opened(model, "generate", device)
     for texts in texts_of(text, file, None, text_column):
-        for each, found in zip(texts, loaded.outputs("generate", texts, **chosen), strict=True):
+        for each, found in zip(texts, loaded.translations(texts, **chosen), strict=True):
             if as_json:
                 outputs = [{k: v for k, v in asdict(one).items() if k != "ids"} for one in found]
                 click.echo(valid_json({"text": each, "outputs": outputs}))

@@ -28,7 +28,7 @@ def command(model: Path, file: tuple[Path, ...], top: int, device: str, as_json:
 
     loaded = opened(model, "see", device)
     for each in file:
-        found = loaded.see(each, top)
+        found = loaded.see(each, top=top)
         if as_json:
             labels = [{"label": one.label, "probability": one.probability} for one in found]
             click.echo(valid_json({"file": str(each), "labels": labels}))

@@ -84,7 +84,7 @@ def _compared(model: "Model", firsts: list[str], seconds: list[str]) -> list[flo
     from regard.draw.terminal.progress import progress_bar
 
     with progress_bar("embedding", len({*firsts, *seconds})) as bar:
-        cosines: list[float] = model.similar(firsts, seconds, bar.advance).tolist()
+        cosines: list[float] = model.similar(firsts, seconds, advance=bar.advance).tolist()
     return cosines
 
 

@@ -1,5 +1,6 @@
 """`regard tag`: a label for each word of a text."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,7 +61,7 @@ def command(
             for each in texts:
                 if not text and not each.strip():
                     continue
-                found = loaded.tag(each.split() if spaces else each)
+                found = loaded.tag([each.split() if spaces else each])[0]
                 bar.advance()
                 if as_json:
                     words = [asdict(one) for one in found]
@@ -72,7 +73,7 @@ def command(
                 _print(found)
 
 
-def _print(found: "list[Tag]") -> None:
+def _print(found: "Sequence[Tag]") -> None:
     words = max(len(one.word) for one in found)
     tags = max(len(one.tag) for one in found)
     for one in found:

@@ -17,6 +17,7 @@ from regard.checkpoint.files import read_json
 from regard.data.corpus import Limits, Report
 from regard.data.labelled import Columns, Labelled, read_labelled
 from regard.data.tagged import read_tagged
+from regard.draw.notebook.table import html_table
 from regard.errors import MisuseError
 from regard.prepare.encoder_data import held_out
 from regard.prepare.tagged import tagged_phrases
@@ -50,6 +51,13 @@ class TextScores:
     confusion: tuple[tuple[int, ...], ...]
     cut: int  # texts of which the end was not read; words that were not read
     unit: str = "text"
+
+    def _repr_html_(self) -> str:
+        """Each label, under accuracy and F1 of all."""
+        head = ("label", "precision", "recall", "F1", f"{self.unit}s")
+        rows = [(row.label, row.precision, row.recall, row.f1, row.texts) for row in self.labels]
+        title = f"{self.texts:,} {self.unit}s: accuracy {self.accuracy:.2%}, F1 {self.f1:.2%}"
+        return html_table(head, rows, title)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from regard.data.phrasebook.corpus import Entry, decided_right
 from regard.data.report import Report
 from regard.data.table import is_table
 from regard.decode.hypothesis import DecodingOptions
+from regard.draw.notebook.table import html_table
 from regard.errors import DataError, MisuseError
 from regard.prepare.pairs import kept_entries
 from regard.runs.columns import NOTHING, data_of, role_of
@@ -29,6 +30,15 @@ class Scores:
     exact: float  # share of outputs equal to the reference, in percent
     bleu_signature: str
     chrf_signature: str
+
+    def _repr_html_(self) -> str:
+        """The three scores, and what makes them comparable."""
+        rows = [
+            ("BLEU", f"{self.bleu:.2f}", self.bleu_signature),
+            ("chrF", f"{self.chrf:.2f}", self.chrf_signature),
+            ("exact", f"{self.exact:.2f} %", "of the outputs equal the reference"),
+        ]
+        return html_table(("score", "", ""), rows, f"{self.sentences:,} sentences")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ name other words, `Account.verdict` says so.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
 
 import numpy as np
 import torch
@@ -27,6 +28,7 @@ from torch.nn import functional as F
 from regard.answer.labels import probabilities as label_probabilities
 from regard.answer.loaded import LoadedModel
 from regard.answer.prompt import fitting, one_text, row_of
+from regard.draw.notebook.table import Share, html_table
 from regard.errors import MisuseError
 from regard.explain.gradients import Attribution, attribute
 from regard.model.masks import Mask
@@ -39,7 +41,7 @@ from regard.text.published import PublishedTokenizer
 HIDDEN_BY = ("mask", "pad", "unk")  # roles that can stand for a word that is not told
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Account:
     """The words of a text with both views."""
 
@@ -56,6 +58,21 @@ class Account:
     def correlation(self) -> float | None:
         """Rank correlation of |gradients| and attention; None where there is nothing to rank."""
         return rank_correlation(np.abs(self.gradients), self.attention)
+
+    def __repr__(self) -> str:
+        return f"<Account of {self.answer!r}: {self.text!r}>"
+
+    def _repr_html_(self) -> str:
+        """Both views of each word, and the verdict."""
+        rows = [
+            (word, float(gradient), Share(float(weight)))
+            for word, gradient, weight in zip(
+                self.words, self.gradients, self.attention, strict=True
+            )
+        ]
+        head = ("word", "integrated gradients", "attention, last layer")
+        title = f"{self.answer}: {self.attribution.value:.4f}"
+        return f"{html_table(head, rows, title)}<p>{escape(self.verdict)}</p>"
 
     @property
     def verdict(self) -> str:

@@ -11,11 +11,18 @@ import numpy as np
 from jaxtyping import Float
 
 from regard.answer.loaded import LoadedModel
+from regard.draw.notebook.attention import LayeredMap, attention_html
 from regard.errors import MisuseError
 from regard.explain.place import Place, groups_of, layer_number
 from regard.explain.traced_pass import trace_pass
 from regard.model.spec import Spec
 from regard.model.trace import Trace
+
+KIND_NAMES = {
+    "cross": "cross-attention",
+    "encoder": "encoder self-attention",
+    "decoder": "decoder self-attention",
+}
 
 
 @dataclass(frozen=True)
@@ -40,16 +47,11 @@ class AttentionMap:
         return chosen
 
     def title(self, head: int | None) -> str:
-        names = {
-            "cross": "cross-attention",
-            "encoder": "encoder self-attention",
-            "decoder": "decoder self-attention",
-        }
         which = "mean of all heads" if head is None else f"head {head}"
-        return f"{names[self.kind]}, layer {self.layer}, {which}"
+        return f"{KIND_NAMES[self.kind]}, layer {self.layer}, {which}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Attentions:
     """A sentence, its output, and every attention weight of the pass."""
 
@@ -82,6 +84,19 @@ class Attentions:
         place = Place(kind, layer_number(self.spec, kind, layer), head=1, query=0)
         numbers: np.ndarray = self._trace[f"{place.part}.{name}"][0].cpu().double().numpy()
         return numbers
+
+    def __repr__(self) -> str:
+        return f"<Attentions {self.source!r} → {self.output!r}>"
+
+    def _repr_html_(self) -> str:
+        """Every layer and head, with selectors."""
+        shown = []
+        for kind, title in KIND_NAMES.items():
+            layers = self.spec.encoder_layers if kind == "encoder" else self.spec.decoder_layers
+            maps = [self.map(kind, number) for number in range(1, layers + 1)]
+            weights = [each.weights for each in maps]
+            shown.append(LayeredMap(title, maps[0].rows, maps[0].columns, weights))
+        return attention_html(shown, f"{self.source} → {self.output}")
 
 
 def merge(

@@ -1,0 +1,41 @@
+"""The options that an editor completes are those that the searches know."""
+
+import inspect
+from dataclasses import fields
+from typing import Any, get_type_hints
+
+import pytest
+
+from regard.answer.translate import Reading
+from regard.api.model import Model
+from regard.api.options import SamplingOptions, SearchOptions, TranslateOptions
+from regard.decode.hypothesis import DecodingOptions
+from regard.decode.sample import Sampling
+
+
+def hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def test_options_are_the_fields_of_what_they_stand_for() -> None:
+    both = {**hints(DecodingOptions), **hints(Reading)}
+    assert hints(TranslateOptions) == both
+    assert hints(SamplingOptions) == hints(Sampling)
+    assert set(hints(TranslateOptions)) - set(hints(SearchOptions)) == {"split", "language"}
+    assert {f.name for f in fields(Sampling)} == set(hints(SamplingOptions))
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("translate", TranslateOptions),
+        ("translations", TranslateOptions),
+        ("generate", SearchOptions),
+        ("complete", SamplingOptions),
+        ("stream", SamplingOptions),
+    ],
+)
+def test_a_notebook_sees_each_option_by_its_name(method: str, options: Any) -> None:
+    names = set(inspect.signature(vars(Model)[method]).parameters)
+    assert names >= set(hints(options))
+    assert "options" not in names
