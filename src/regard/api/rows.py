@@ -29,6 +29,7 @@ class PandasFrame(Protocol):
     columns: Iterable[Any]
 
     def itertuples(self, index: bool, name: None) -> Iterable[tuple[Any, ...]]: ...
+    def notna(self) -> "PandasFrame": ...
 
 
 @runtime_checkable
@@ -49,8 +50,10 @@ def rows_of(data: object, task: str) -> Iterator[Row]:
     """Each row as a dict; or an error that says what is taken."""
     if isinstance(data, PandasFrame):
         names = [str(name) for name in data.columns]
-        for cells in data.itertuples(index=False, name=None):
-            yield dict(zip(names, cells, strict=True))
+        there = data.notna().itertuples(index=False, name=None)  # None, NaN, NaT and NA alike
+        for cells, told in zip(data.itertuples(index=False, name=None), there, strict=True):
+            values = [cell if tells else None for cell, tells in zip(cells, told, strict=True)]
+            yield dict(zip(names, values, strict=True))
     elif isinstance(data, PolarsFrame):
         yield from data.iter_rows(named=True)
     elif isinstance(data, ArrowTable):

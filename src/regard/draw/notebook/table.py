@@ -23,7 +23,11 @@ class Share:
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[object]], caption: str = "") -> str:
     """Rows of texts, numbers and shares under their names."""
-    names = "".join(f'<th style="{CELL.format(side="left")}">{_text(name)}</th>' for name in head)
+    sides = [_side(value) for value in rows[0]] if rows else ["left"] * len(head)
+    names = "".join(
+        f'<th style="{CELL.format(side=side)}">{_text(name)}</th>'
+        for name, side in zip(head, sides, strict=True)
+    )
     body = "".join(f"<tr>{''.join(_cell(value) for value in row)}</tr>" for row in rows)
     above = "caption-side:top;text-align:left;padding:2px 10px;font-weight:600"
     title = f'<caption style="{above}">{_text(caption)}</caption>' if caption else ""
@@ -44,14 +48,23 @@ def html_words(words: Sequence[tuple[str, str, str]]) -> str:
 
 
 def _cell(value: object) -> str:
+    return f'<td style="{CELL.format(side=_side(value))}">{_shown(value)}</td>'
+
+
+def _side(value: object) -> str:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return "right" if number else "left"
+
+
+def _shown(value: object) -> str:
     if isinstance(value, Share):
-        bar = BAR.format(colour=TRAINING, width=100 * min(1.0, max(0.0, value.value)))
-        return f'<td style="{CELL.format(side="left")}">{value.value:.4f}{bar}</td>'
+        width = 100 * min(1.0, max(0.0, value.value))
+        return f"{value.value:.4f}{BAR.format(colour=TRAINING, width=width)}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
-        return f'<td style="{CELL.format(side="right")}">{value:,.4g}</td>'
-    if isinstance(value, int):
-        return f'<td style="{CELL.format(side="right")}">{value:,}</td>'
-    return f'<td style="{CELL.format(side="left")}">{_text(value)}</td>'
+        return f"{value:,.4g}"
+    return f"{value:,}" if isinstance(value, int) else _text(value)
 
 
 def _text(value: object) -> str:
