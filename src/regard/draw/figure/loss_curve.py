@@ -140,17 +140,17 @@ def smoothed(values: Float[np.ndarray, " steps"]) -> Float[np.ndarray, " steps"]
     What is further than three deviations from its surroundings is first drawn nearer, twice, so
     that one exploding step makes no plateau as wide as the window.
     """
-    known = np.isfinite(values)
-    filled = np.where(known, values, 0.0)
+    finite = np.isfinite(values)
+    filled = np.where(finite, values, 0.0)
     for _ in range(2):
-        means = _window_means(filled, known)
-        spread = np.sqrt(np.maximum(0.0, _window_means(filled**2, known) - means**2))
-        filled = np.where(known, np.clip(filled, means - 3 * spread, means + 3 * spread), 0.0)
-    return np.where(known, _window_means(filled, known), np.nan)
+        means = _window_means(filled, finite)
+        spread = np.sqrt(np.maximum(0.0, _window_means(filled**2, finite) - means**2))
+        filled = np.where(finite, np.clip(filled, means - 3 * spread, means + 3 * spread), 0.0)
+    return np.where(finite, _window_means(filled, finite), np.nan)
 
 
 def _window_means(
-    filled: Float[np.ndarray, " steps"], known: Bool[np.ndarray, " steps"]
+    filled: Float[np.ndarray, " steps"], finite: Bool[np.ndarray, " steps"]
 ) -> Float[np.ndarray, " steps"]:
     """Mean of the known values around each place.
 
@@ -165,7 +165,7 @@ def _window_means(
     last = np.minimum(length, places + reach + 1)
     first = np.maximum(0, np.minimum(places - reach, last - 2 * reach - 1))
     sums = np.concatenate([[0.0], np.cumsum(filled)])
-    counts = np.concatenate([[0], np.cumsum(known)])
+    counts = np.concatenate([[0], np.cumsum(finite)])
     means: Float[np.ndarray, " steps"] = (sums[last] - sums[first]) / np.maximum(
         1, counts[last] - counts[first]
     )
@@ -231,14 +231,14 @@ def dress(axes: "Axes") -> None:
 
 def best_in_words(validation: Sequence[Point], score: Sequence[Point], name: str = "BLEU") -> str:
     """The best validation loss and score in words."""
-    found = []
-    known = [(value, step) for step, value in validation if np.isfinite(value)]
-    if known:
-        value, step = min(known)
-        found.append(f"best validation loss {value:.3f} at step {step:,.0f}")
-    known = [(value, -step) for step, value in score if np.isfinite(value)]
-    if known:
-        value, step = max(known)
+    sentences = []
+    losses = [(value, step) for step, value in validation if np.isfinite(value)]
+    if losses:
+        value, step = min(losses)
+        sentences.append(f"best validation loss {value:.3f} at step {step:,.0f}")
+    scores = [(value, -step) for step, value in score if np.isfinite(value)]
+    if scores:
+        value, step = max(scores)
         shown = f"{value:.1f}" if value > 1 else f"{value:.4f}"  # of 100, or a share
-        found.append(f"best {name} {shown} at step {-step:,.0f}")
-    return "  ·  ".join(found)
+        sentences.append(f"best {name} {shown} at step {-step:,.0f}")
+    return "  ·  ".join(sentences)

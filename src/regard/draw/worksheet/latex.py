@@ -94,10 +94,10 @@ def _escape_run(run: str) -> str:
     """One ASCII character, or several others; those without a glyph stay together as one word."""
     written, foreign = "", ""
     for character in run:
-        known = character in ESCAPES or character in SAFE or character.isascii()
-        if known and foreign:
+        has_glyph = character in ESCAPES or character in SAFE or character.isascii()
+        if has_glyph and foreign:
             written, foreign = written + _foreign(foreign), ""
-        if known:
+        if has_glyph:
             written += ESCAPES.get(character, character)
         else:
             foreign += character
