@@ -95,8 +95,8 @@ def terms(case: Case, row: int, column: int) -> list[tuple[str, Tensor]]:
     values, step = case.values, case.step
     if step == "X" and "P" in values:
         return [(name, values[name][row, column]) for name in ("E", "P")]
-    if step in ("Q", "K", "V") and f"W_{step}" in case.sheet.given:
-        products = values["X"][row] * case.sheet.given[f"W_{step}"][:, column]
+    if step in ("Q", "K", "V") and f"W_{step}" in case.sheet.matrices:
+        products = values["X"][row] * case.sheet.matrices[f"W_{step}"][:, column]
         return [(f"the product of column {i}", p) for i, p in enumerate(products, start=1)]
     if step == "scores" and "Q" in values:
         products = values["Q"][row] * values["K"][column]

@@ -67,7 +67,7 @@ def walk_sheet(path: Path) -> Worksheet:
             steps.append(_marked(step, judged.get(name)))
             numbers[name] = len(steps)
     if "symmetric" in sheet.flags:
-        steps.append(symmetric_step(sheet.given["weights"], sheet.half, sheet.words))
+        steps.append(symmetric_step(sheet.matrices["weights"], sheet.half, sheet.words))
     summary, closing = _summary(judged, numbers, steps)
     if closing is not None:
         steps.append(closing)
@@ -151,7 +151,7 @@ def _input(sheet: Sheet, values: SheetValues) -> WorksheetStep | None:
 
 def _identities(sheet: Sheet) -> bool:
     """Are Q, K and V all the input itself, and nothing to be said about one of them alone?"""
-    weights = [sheet.given.get(name) for name in ("W_Q", "W_K", "W_V")]
+    weights = [sheet.matrices.get(name) for name in ("W_Q", "W_K", "W_V")]
     same = all(w is not None and torch.equal(w, torch.eye(len(w)).to(w)) for w in weights)
     return same and not {"Q", "K", "V"} & set(sheet.yours)
 
@@ -167,7 +167,7 @@ def _projected(name: str, title: str) -> Callable[[Sheet, SheetValues], Workshee
             same = f"Q = K = V = {x}"
             note = "W_Q, W_K and W_V are the identity"
             return WorksheetStep("Queries, keys and values", same, same, note, [result])
-        weight = sheet.given.get(f"W_{name}")
+        weight = sheet.matrices.get(f"W_{name}")
         if weight is None:
             return WorksheetStep(title, note="as the sheet gives them", parts=[result])
         rows = tuple(str(row + 1) for row in range(len(weight)))
@@ -218,9 +218,9 @@ def _masked(sheet: Sheet, values: SheetValues) -> WorksheetStep:
 def _weights(sheet: Sheet, values: SheetValues) -> WorksheetStep:
     weights, words, key_words = values["weights"], sheet.words, sheet.key_words
     matrix = _matrix("weights", weights, words, key_words)
-    given = sheet.given.get("weights")
+    given_weights = sheet.matrices.get("weights")
     parts: list[StepPart] = []
-    if given is None:
+    if given_weights is None:
         scores = values["masked" if "masked" in values else "scaled"]
         parts += lines.exponentials(scores[0], weights[0], words[0], key_words)
         note = f"each row sums to 1; {words[0]} written out"
@@ -228,12 +228,12 @@ def _weights(sheet: Sheet, values: SheetValues) -> WorksheetStep:
     elif sheet.allowed is None:
         note, equation, latex = "as the sheet gives them; each row sums to 1", "", ""
     else:
-        parts.append(_matrix("given", given, words, key_words))
-        rows = zip(given, sheet.allowed, weights, words, strict=True)
+        parts.append(_matrix("given", given_weights, words, key_words))
+        rows = zip(given_weights, sheet.allowed, weights, words, strict=True)
         parts += [lines.renormalised(g, a, w, word, key_words) for g, a, w, word in rows]
         note = "a hidden weight is dropped, and the others are divided by what remains"
         equation, latex = "w / Σ w of what may be seen", ""
-    title = "Weights" if given is not None else "Softmax"
+    title = "Weights" if given_weights is not None else "Softmax"
     parts.append(matrix)
     if "V" not in values:
         parts += lines.equations(weights, words, key_words)
