@@ -35,10 +35,10 @@ def column_options(*roles: str, **other: str) -> Callable[[Command], Command]:
     return add
 
 
-def asked_columns(options: dict[str, Any]) -> dict[str, str]:
+def named_columns(options: dict[str, Any]) -> dict[str, str]:
     """The columns that a user has named, by role; taken out of the command's options."""
-    given = {role: options.pop(f"{role}_column", "") for role in MEANT}
-    return {role: name for role, name in given.items() if name}
+    named = {role: options.pop(f"{role}_column", "") for role in MEANT}
+    return {role: name for role, name in named.items() if name}
 
 
 def say_read(report: "Report") -> None:

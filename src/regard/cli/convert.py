@@ -52,7 +52,7 @@ def command(
     """
     from regard.convert.convert import convert
 
-    made = convert(
+    converted = convert(
         model,
         out,
         to,
@@ -61,12 +61,14 @@ def command(
         precision=precision,
         shortlist=shortlist,
     )
-    click.echo(f"Written: {made.folder} ({made.family}, {made.parameters:,} weights)")
-    for name in made.files:
+    click.echo(
+        f"Written: {converted.folder} ({converted.family}, {converted.parameters:,} weights)"
+    )
+    for name in converted.files:
         click.echo(f"  {name}")
     if to == "ctranslate2":
         done = "Read back by ctranslate2: it finds the same texts as likely."
-        click.echo(f"Not read back: {made.unread}." if made.unread else done)
+        click.echo(f"Not read back: {converted.unread}." if converted.unread else done)
         return
-    same = "every bit of the weights is equal" if made.same_bits else "it answers equally"
-    click.echo(f"Read back: {same}. Later: regard verify {made.folder}")
+    same = "every bit of the weights is equal" if converted.same_bits else "it answers equally"
+    click.echo(f"Read back: {same}. Later: regard verify {converted.folder}")

@@ -52,25 +52,25 @@ def _show_file(path: Path, show_all: bool, as_json: bool) -> None:
     from regard.bundle.named import located
     from regard.checkpoint.doctor import examine, lines
 
-    found = examine(Path(located(path)))
+    examined = examine(Path(located(path)))
     if as_json:
         row = {
-            "path": str(found.path),
-            "kind": found.kind,
-            "family": found.family,
-            "writer": found.writer,
-            "parameters": found.parameters,
-            "dtypes": found.dtypes,
-            "tensors": [vars(held) for held in found.tensors],
-            "files": {name: contents.kind for name, contents in found.files.items()},
-            "findings": [vars(finding) for finding in found.findings],
-            "runs": found.runs,
-            "why_not": found.why_not,
-            "how": found.how,
+            "path": str(examined.path),
+            "kind": examined.kind,
+            "family": examined.family,
+            "writer": examined.writer,
+            "parameters": examined.parameters,
+            "dtypes": examined.dtypes,
+            "tensors": [vars(held) for held in examined.tensors],
+            "files": {name: contents.kind for name, contents in examined.files.items()},
+            "findings": [vars(finding) for finding in examined.findings],
+            "runs": examined.runs,
+            "why_not": examined.why_not,
+            "how": examined.how,
         }
         click.echo(valid_json(row, gaps=True))
     else:
-        for line in lines(found, most=len(found.tensors) if show_all else 12):
+        for line in lines(examined, most=len(examined.tensors) if show_all else 12):
             click.echo(line)
-    if not found.runs:
+    if not examined.runs:
         sys.exit(1)

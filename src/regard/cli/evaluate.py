@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regard.cli.column_options import asked_columns, column_options, say_read
+from regard.cli.column_options import column_options, named_columns, say_read
 from regard.cli.engine_options import engine_options, engine_request
 from regard.valid_json import valid_json
 
@@ -81,7 +81,7 @@ def command(
 
     if dataset:
         source, reference, texts = _files_of(dataset, source, reference, texts)
-    columns = asked_columns(options)
+    columns = named_columns(options)
     if is_classifier(run, texts):
         if source or reference or slices or output:
             raise click.UsageError("--source, --reference, --slices, --output: for translations")
@@ -126,8 +126,8 @@ def _print_json(
     name: str, scores: "Scores", rows: "list[SliceScore]", slips: "list[Slip]", beam: int
 ) -> None:
     lists = {"slices": [asdict(row) for row in rows], "slips": [asdict(slip) for slip in slips]}
-    found = {"set": name, **asdict(scores), "beam": beam, **lists}
-    click.echo(valid_json(found, gaps=True))
+    row = {"set": name, **asdict(scores), "beam": beam, **lists}
+    click.echo(valid_json(row, gaps=True))
 
 
 def _print_slips(notes: "list[SliceScore]", slips: "list[Slip]") -> None:

@@ -112,21 +112,21 @@ def command(
     from regard.answer.loaded import TORCH, open_model
     from regard.explain.heads import attend  # here: torch takes seconds
 
-    found = attend(open_model(run, device, TORCH), text, translation, pieces)
-    chosen = found.map(kind, layer)
+    attentions = attend(open_model(run, device, TORCH), text, translation, pieces)
+    chosen = attentions.map(kind, layer)
     if view == "filter":
         head = head or 1
-    numbers, pictures = _view(view, found, chosen, head, word, every)
+    numbers, pictures = _view(view, attentions, chosen, head, word, every)
     if as_json:
         click.echo(valid_json(numbers))
     else:
         from regard.draw.terminal.console import Console
 
         console = Console()
-        console.print(_subtitle(found), style="bold", markup=False, highlight=False)
+        console.print(_subtitle(attentions), style="bold", markup=False, highlight=False)
         for picture in pictures:
             console.print(picture, highlight=False)
-    _write(svg, png, view, found, chosen, head, heads)
+    _write(svg, png, view, attentions, chosen, head, heads)
 
 
 def _check(
@@ -172,18 +172,18 @@ def _check_encoder(context: click.Context) -> None:
     """Name an option that only the views of a translation have."""
     for_encoders = ("run", "text", "pair", "match", "label", "steps", "device", "as_json")
     for option in context.command.params:
-        given = context.get_parameter_source(option.name or "")
-        if option.name not in for_encoders and given is ParameterSource.COMMANDLINE:
+        came_from = context.get_parameter_source(option.name or "")
+        if option.name not in for_encoders and came_from is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"{option.opts[0]} is for runs that translate")
 
 
-def _subtitle(found: "Attentions") -> str:
-    return f"{found.source} → {found.output}"
+def _subtitle(attentions: "Attentions") -> str:
+    return f"{attentions.source} → {attentions.output}"
 
 
 def _view(
     view: str,
-    found: "Attentions",
+    attentions: "Attentions",
     chosen: "AttentionMap",
     head: int | None,
     word: str | None,
@@ -191,8 +191,8 @@ def _view(
 ) -> tuple[dict[str, object], list["RenderableType"]]:
     """The numbers of a view for JSON, and what the terminal prints."""
     numbers: dict[str, object] = {
-        "source": found.source,
-        "output": found.output,
+        "source": attentions.source,
+        "output": attentions.output,
         "kind": chosen.kind,
         "layer": chosen.layer,
         "head": head,
@@ -200,7 +200,7 @@ def _view(
     if view == "equation":
         more, pictures = _equations(chosen, head, word, every)
     elif view == "filter":
-        more, pictures = _filter(found, chosen, head, word)
+        more, pictures = _filter(attentions, chosen, head, word)
     else:
         more, pictures = _grid(view, chosen, head)
     return numbers | more, pictures
@@ -230,7 +230,7 @@ def _equations(
     from regard.draw.terminal.tables import WrittenSums
     from regard.explain.views import equations
 
-    found = equations(chosen, head, word, every)
+    lines = equations(chosen, head, word, every)
     numbers = [
         {
             "word": line.word,
@@ -238,14 +238,14 @@ def _equations(
             "others": round(line.others, 6),
             "text": str(line),
         }
-        for line in found
+        for line in lines
     ]
-    sums = [(line.word, line.summands()) for line in found]
+    sums = [(line.word, line.summands()) for line in lines]
     return {"equations": numbers}, [WrittenSums(sums, chosen.title(head))]
 
 
 def _filter(
-    found: "Attentions", chosen: "AttentionMap", head: int | None, word: str | None
+    attentions: "Attentions", chosen: "AttentionMap", head: int | None, word: str | None
 ) -> tuple[dict[str, object], list["RenderableType"]]:
     from rich.text import Text
 
@@ -253,7 +253,7 @@ def _filter(
     from regard.explain.place import find_word
     from regard.explain.views import attention_filter
 
-    steps = attention_filter(found, chosen.kind, chosen.layer, head)
+    steps = attention_filter(attentions, chosen.kind, chosen.layer, head)
     pictures: list[RenderableType] = [Text(chosen.title(head), style="bold")]
     for table in _filter_tables(steps):
         pictures += ["", table]
@@ -287,7 +287,7 @@ def _write(
     svg: Path | None,
     png: Path | None,
     view: str,
-    found: "Attentions",
+    attentions: "Attentions",
     chosen: "AttentionMap",
     head: int | None,
     heads: bool,
@@ -297,28 +297,28 @@ def _write(
     from regard.draw.figure.svg import write_svg
 
     if svg:
-        write_svg(svg, _picture(view, found, chosen, head, heads))
+        write_svg(svg, _picture(view, attentions, chosen, head, heads))
         click.echo(f"Written: {svg}", err=True)
     if png:
-        write_png(png, _picture(view, found, chosen, head, False))
+        write_png(png, _picture(view, attentions, chosen, head, False))
         click.echo(f"Written: {png}", err=True)
 
 
 def _picture(
-    view: str, found: "Attentions", chosen: "AttentionMap", head: int | None, heads: bool
+    view: str, attentions: "Attentions", chosen: "AttentionMap", head: int | None, heads: bool
 ) -> "Picture":
     from regard.draw.figure import dots, heat_map, tables
     from regard.draw.grid import make_grid
     from regard.explain import views
 
-    title, subtitle = chosen.title(head), _subtitle(found)
+    title, subtitle = chosen.title(head), _subtitle(attentions)
     if heads:
         title = chosen.title(None).replace("mean of all heads", "every head")
         grid = make_grid(chosen.weights, chosen.rows, chosen.columns)
         names = [f"head {number}" for number in range(1, len(chosen.weights) + 1)]
         return heat_map.heat_map(grid, title, subtitle, names)
     if view == "filter":
-        steps = views.attention_filter(found, chosen.kind, chosen.layer, head)
+        steps = views.attention_filter(attentions, chosen.kind, chosen.layer, head)
         return tables.tables(_filter_tables(steps), title, subtitle)
     if view == "dots":
         turned = views.dots(chosen, head)

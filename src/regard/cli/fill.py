@@ -31,13 +31,13 @@ def command(model: Path, text: tuple[str, ...], top: int, device: str, as_json: 
     loaded = opened(model, "fill", device)
     for texts in texts_of(text):
         for each in texts:
-            found = loaded.fill(each, top)
+            candidates = loaded.fill(each, top)
             if as_json:
-                masks = [[asdict(candidate) for candidate in row] for row in found]
+                masks = [[asdict(candidate) for candidate in row] for row in candidates]
                 click.echo(valid_json({"text": each, "masks": masks}))
                 continue
-            for number, row in enumerate(found, start=1):
-                if len(found) > 1:
+            for number, row in enumerate(candidates, start=1):
+                if len(candidates) > 1:
                     click.echo(f"mask {number}")
                 for candidate in row:
                     shown = f"{candidate.word:<16} {one_line(candidate.text)}"

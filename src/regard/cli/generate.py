@@ -60,11 +60,11 @@ def command(
         check_there(file)
     loaded = opened(model, "generate", device)
     for texts in texts_of(text, file, None, text_column):
-        for each, found in zip(texts, loaded.outputs("generate", texts, **chosen), strict=True):
+        for each, answers in zip(texts, loaded.outputs("generate", texts, **chosen), strict=True):
             if as_json:
-                outputs = [{k: v for k, v in asdict(one).items() if k != "ids"} for one in found]
+                outputs = [{k: v for k, v in asdict(one).items() if k != "ids"} for one in answers]
                 click.echo(valid_json({"text": each, "outputs": outputs}))
                 continue
-            for one in found:
-                score = f"{one.score:8.4f}\t" if len(found) > 1 else ""
+            for one in answers:
+                score = f"{one.score:8.4f}\t" if len(answers) > 1 else ""
                 echo_answer(score + one_line(one.text))

@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from regard.answer.labels import Label
 
 
-def show_labels(title: str, found: "Sequence[Label]") -> None:
+def show_labels(title: str, labels: "Sequence[Label]") -> None:
     """Print them, under a title where there are several texts or files."""
     if title:
         click.echo(title)
-    for one in found:
-        line = f"{one.probability:8.4f}  {one.label}"
-        click.echo(f"{line:<28}  {one.piece}" if one.piece else line)
+    for label in labels:
+        line = f"{label.probability:8.4f}  {label.label}"
+        click.echo(f"{line:<28}  {label.piece}" if label.piece else line)

@@ -15,7 +15,7 @@ READ = 1 << 16  # bytes: about a thousand lines are worked on together
 
 
 def texts_of(
-    given: tuple[str, ...],
+    texts: tuple[str, ...],
     file: Path | None = None,
     model: Path | None = None,
     column: str = "",
@@ -27,7 +27,7 @@ def texts_of(
     """
     from regard.data.table import is_table
 
-    if given and file:
+    if texts and file:
         raise click.UsageError("expected TEXT or --file, not both")
     if column and not (file and is_table(file)):
         raise click.UsageError("--text-column belongs to a table as --file")
@@ -35,22 +35,22 @@ def texts_of(
         rows = rows_of(file, ["text"], {"text": column}, model or Path())
         yield [text for (text,) in rows]
         return
-    if given:
-        yield list(given)
+    if texts:
+        yield list(texts)
         return
     if file is None and sys.stdin.isatty():
         click.echo("Type a text and press Enter; Ctrl-D ends.", err=True)
     yield from arriving(file)
 
 
-def rows_of(file: Path, roles: list[str], asked: dict[str, str], model: Path) -> list[list[str]]:
+def rows_of(file: Path, roles: list[str], columns: dict[str, str], model: Path) -> list[list[str]]:
     """The cells of these columns of a table; standard error says which ones they are."""
     from regard.answer.table_files import column_texts
     from regard.cli.column_options import say_read
     from regard.data.report import Report
 
     report = Report()
-    rows = column_texts(file, roles, asked, model, report)
+    rows = column_texts(file, roles, columns, model, report)
     say_read(report)
     return rows
 

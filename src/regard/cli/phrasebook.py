@@ -50,9 +50,9 @@ def _sample(language: str, per_pattern: int, chosen: str | None, as_json: bool) 
     from regard.data.phrasebook.notation import SLICES
     from regard.errors import MisuseError, nearest
 
-    known = (*SLICES, NOTES)
-    if chosen is not None and chosen not in known:
-        raise MisuseError(f"slice: got {chosen!r}{nearest(chosen, known)}")
+    slices = (*SLICES, NOTES)
+    if chosen is not None and chosen not in slices:
+        raise MisuseError(f"slice: got {chosen!r}{nearest(chosen, slices)}")
     for pattern, entries in sample(language, per_pattern).items():
         if chosen and chosen not in entries[0].slices:
             continue
@@ -69,22 +69,24 @@ def _sample(language: str, per_pattern: int, chosen: str | None, as_json: bool) 
 def _statistics(language: str, as_json: bool) -> None:
     from regard.data.phrasebook.corpus import SPLITS, statistics
 
-    found = statistics(language)
-    slices = sorted({name for name, _ in found.slices})
+    counts = statistics(language)
+    slices = sorted({name for name, _ in counts.slices})
     if as_json:
-        counts = {f"{name}/{split}": n for (name, split), n in found.slices.items()}
-        click.echo(valid_json({**asdict(found), "slices": counts}))
+        by_slice = {f"{name}/{split}": n for (name, split), n in counts.slices.items()}
+        click.echo(valid_json({**asdict(counts), "slices": by_slice}))
         return
-    splits = ", ".join(f"{found.per_split[split]:,} {split}" for split in SPLITS)
-    click.echo(f"{found.pairs:,} pairs ({splits})")
+    splits = ", ".join(f"{counts.per_split[split]:,} {split}" for split in SPLITS)
+    click.echo(f"{counts.pairs:,} pairs ({splits})")
     click.echo(
-        f"{found.patterns} patterns, the largest {found.biggest_pattern} with "
-        f"{100 * found.biggest_share:.1f} % of the pairs; {found.lemmas} lemmas"
+        f"{counts.patterns} patterns, the largest {counts.biggest_pattern} with "
+        f"{100 * counts.biggest_share:.1f} % of the pairs; {counts.lemmas} lemmas"
     )
-    click.echo(f"{found.min_words} to {found.max_words} words, {found.mean_words:.1f} on average")
+    click.echo(
+        f"{counts.min_words} to {counts.max_words} words, {counts.mean_words:.1f} on average"
+    )
     click.echo("\nslice       " + "".join(f"{split:>8}" for split in SPLITS))
     for name in slices:
-        numbers = "".join(f"{found.slices.get((name, split), 0):8,}" for split in SPLITS)
+        numbers = "".join(f"{counts.slices.get((name, split), 0):8,}" for split in SPLITS)
         click.echo(f"{name:<12}{numbers}")
 
 

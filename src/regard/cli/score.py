@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regard.cli.column_options import asked_columns
+from regard.cli.column_options import named_columns
 from regard.cli.engine_options import engine_options, engine_request
 from regard.cli.lines import arriving, one_line, rows_of
 from regard.cli.sections import SectionedCommand, section
@@ -57,10 +57,10 @@ def command(
     from regard.answer.score import score_texts
     from regard.data.table import is_table
 
-    columns = asked_columns(options)
+    columns = named_columns(options)
     table = source if source and is_table(source) else None
-    given = (len(texts), source is not None, target is not None)
-    if given not in ((2, False, False), (0, True, not table)):
+    arguments = (len(texts), source is not None, target is not None)
+    if arguments not in ((2, False, False), (0, True, not table)):
         raise click.UsageError(
             "expected a SOURCE and a TARGET, or --source and --target, or a table as --source"
         )
@@ -79,10 +79,10 @@ def command(
         pairs = _pairs(source, target)
     for part in _parts(pairs):
         sources, targets = [s for s, _ in part], [t for _, t in part]
-        found = score_texts(translator, engines.take_to_score(), sources, targets, first)
+        scores = score_texts(translator, engines.take_to_score(), sources, targets, first)
         if first == 1 and not as_json and not tokens:
             click.echo("     log p    per token   perplexity")
-        for scored in found:
+        for scored in scores:
             _write(scored, tokens, as_json)
         first += len(part)
     engines.close()

@@ -56,26 +56,26 @@ def command(
 
     text = " ".join(query)
     opened = open_index(index, model, device=device, check=not no_check)
-    found = opened.search(text, k, mode)
+    matches = opened.search(text, k, mode)
     if mode != "keyword" and opened.is_strange(text):
         click.echo("The model knows less than half of this query: trust no order.", err=True)
     if as_json:
-        for match in found:
+        for match in matches:
             click.echo(valid_json(asdict(match)))
-    elif found:
-        _print(found, opened.manifest.folder)
+    elif matches:
+        _print(matches, opened.manifest.folder)
     else:
         click.echo("No passage holds any of these words; --mode semantic goes by meaning.")
 
 
-def _print(found: "list[Match]", folder: str) -> None:
+def _print(matches: "list[Match]", folder: str) -> None:
     from rich.markup import escape
 
     from regard.draw.terminal.console import Console
     from regard.printable import printable_name
 
     console = Console(highlight=False, soft_wrap=True)
-    for number, match in enumerate(found):
+    for number, match in enumerate(matches):
         if number:
             console.print()
         lines = f"{match.first}-{match.last}" if match.last > match.first else f"{match.first}"
@@ -94,14 +94,14 @@ def _marked(match: "Match", coloured: bool) -> "Text":
     """
     from rich.text import Text
 
-    made, at = Text(), 0
+    marked, at = Text(), 0
     marks = next(pair for pair in MARKS if not {*pair} & {*match.text} or pair == MARKS[-1])
     for mark in match.highlights:
-        made.append(match.text[at : mark.start])
+        marked.append(match.text[at : mark.start])
         word = match.text[mark.start : mark.end]
-        made.append(
+        marked.append(
             word if coloured else marks[0] + word + marks[1], "bold yellow" if coloured else ""
         )
         at = mark.end
-    made.append(match.text[at:])
-    return made
+    marked.append(match.text[at:])
+    return marked

@@ -28,9 +28,9 @@ def command(model: Path, file: tuple[Path, ...], top: int, device: str, as_json:
 
     loaded = opened(model, "see", device)
     for each in file:
-        found = loaded.see(each, top)
+        labels = loaded.see(each, top)
         if as_json:
-            labels = [{"label": one.label, "probability": one.probability} for one in found]
-            click.echo(valid_json({"file": str(each), "labels": labels}))
+            rows = [{"label": one.label, "probability": one.probability} for one in labels]
+            click.echo(valid_json({"file": str(each), "labels": rows}))
         else:
-            show_labels(str(each) if len(file) > 1 else "", found)
+            show_labels(str(each) if len(file) > 1 else "", labels)

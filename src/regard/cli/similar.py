@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regard.cli.column_options import asked_columns, column_options
+from regard.cli.column_options import column_options, named_columns
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
@@ -61,23 +61,23 @@ def command(
         raise click.UsageError("expected FIRST and SECOND, or --pairs, or --set")
     if pairs is not None and first is not None:
         raise click.UsageError("expected FIRST and SECOND or --pairs, not both")
-    asked = asked_columns(options)
-    if asked and not pairs:
+    columns = named_columns(options)
+    if columns and not pairs:
         raise click.UsageError("columns belong to --pairs")
-    given = None
+    table = None
     if pairs:
-        given, columns = read_pairs(pairs, asked)
-        click.echo(columns.said(), err=True)
+        table, columns_read = read_pairs(pairs, columns)
+        click.echo(columns_read.said(), err=True)
     loaded = opened(model, "embed", device)
-    if given is None or pairs is None:
+    if table is None or pairs is None:
         assert first is not None and second is not None
         cosine = float(loaded.similar(first, second))
-        found = {"first": first, "second": second, "cosine": round(cosine, 6)}
-        click.echo(valid_json(found) if as_json else f"{cosine:.4f}")
-    elif given.scores:
-        _print_agreement(loaded, pairs.name, given, as_json)
+        row = {"first": first, "second": second, "cosine": round(cosine, 6)}
+        click.echo(valid_json(row) if as_json else f"{cosine:.4f}")
+    elif table.scores:
+        _print_agreement(loaded, pairs.name, table, as_json)
     else:
-        _print_each(loaded, given, as_json)
+        _print_each(loaded, table, as_json)
 
 
 def _compared(model: "Model", firsts: list[str], seconds: list[str]) -> list[float]:
@@ -92,12 +92,12 @@ def _print_each(model: "Model", pairs: "TextPairs", as_json: bool) -> None:
     """One line a pair, as in the file."""
     from regard.cli.lines import one_line
 
-    found = _compared(model, pairs.firsts, pairs.seconds)
+    cosines = _compared(model, pairs.firsts, pairs.seconds)
     if as_json:
-        cosines = [round(cosine, 6) for cosine in found]
-        click.echo(valid_json({"pairs": len(found), "cosines": cosines}))
+        rounded = [round(cosine, 6) for cosine in cosines]
+        click.echo(valid_json({"pairs": len(cosines), "cosines": rounded}))
         return
-    for first, second, cosine in zip(pairs.firsts, pairs.seconds, found, strict=True):
+    for first, second, cosine in zip(pairs.firsts, pairs.seconds, cosines, strict=True):
         click.echo(f"{cosine:.4f}\t{one_line(first)}\t{one_line(second)}")
 
 
@@ -110,18 +110,18 @@ def _print_agreement(model: "Model", name: str, pairs: "TextPairs", as_json: boo
     from regard.draw.terminal.console import Console
     from regard.draw.terminal.tables import bars
 
-    found = np.array(_compared(model, pairs.firsts, pairs.seconds))
-    score = agreement(found, pairs.scores)
+    cosines = np.array(_compared(model, pairs.firsts, pairs.seconds))
+    score = agreement(cosines, pairs.scores)
     if as_json:
         numbers = {"spearman": round(score.spearman, 6), "pearson": round(score.pearson, 6)}
-        cosines = [round(cosine, 6) for cosine in found.tolist()]
-        report = {"pairs": len(found), **numbers, "cosines": cosines}
+        rounded = [round(cosine, 6) for cosine in cosines.tolist()]
+        report = {"pairs": len(cosines), **numbers, "cosines": rounded}
         click.echo(valid_json(report, gaps=True))  # equal scores have no correlation
         return
-    click.echo(f"{counted(len(found), 'pair')} of {name}")
+    click.echo(f"{counted(len(cosines), 'pair')} of {name}")
     click.echo(f"Spearman {score.spearman:7.4f}   ranks of cosines and scores")
     click.echo(f"Pearson  {score.pearson:7.4f}   cosines and scores themselves")
-    rows = [row for row in by_score(found, pairs.scores) if row[1]]
+    rows = [row for row in by_score(cosines, pairs.scores) if row[1]]
     click.echo("\nmean cosine of the pairs with these scores")
     means = [max(0.0, mean) for _, _, mean in rows]
     Console().print(bars(means, [name for name, _, _ in rows]), highlight=False)

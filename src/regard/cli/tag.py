@@ -60,20 +60,20 @@ def command(
             for each in texts:
                 if not text and not each.strip():
                     continue
-                found = loaded.tag(each.split() if spaces else each)
+                tags = loaded.tag(each.split() if spaces else each)
                 bar.advance()
                 if as_json:
-                    words = [asdict(one) for one in found]
+                    words = [asdict(one) for one in tags]
                     click.echo(valid_json({"text": each, "words": words}))
                     continue
                 if not first:
                     click.echo()
                 first = False
-                _print(found)
+                _print(tags)
 
 
-def _print(found: "list[Tag]") -> None:
-    words = max(len(one.word) for one in found)
-    tags = max(len(one.tag) for one in found)
-    for one in found:
-        click.echo(f"{one.word:<{words}}  {one.tag:<{tags}}  {one.probability:.4f}")
+def _print(tags: "list[Tag]") -> None:
+    word_width = max(len(one.word) for one in tags)
+    tag_width = max(len(one.tag) for one in tags)
+    for one in tags:
+        click.echo(f"{one.word:<{word_width}}  {one.tag:<{tag_width}}  {one.probability:.4f}")

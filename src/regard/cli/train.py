@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regard.cli.column_options import asked_columns, column_options
+from regard.cli.column_options import column_options, named_columns
 
 if TYPE_CHECKING:
     from regard.fit.request import Request
@@ -98,10 +98,10 @@ def command(
         raise click.UsageError("--find-lr, --find-batch or --prove-resume, one at a time")
     if (png or svg) and not find_lr:
         raise click.UsageError("--png and --svg belong to --find-lr; `regard plot` draws runs")
-    asked = Request(
+    request = Request(
         recipe=Path(recipes[0]) if recipes else None,
         assignments=(
-            *_column_keys(asked_columns(options)),
+            *_column_keys(named_columns(options)),
             *(argument for argument in arguments if "=" in argument),
         ),
         source=source,
@@ -114,13 +114,13 @@ def command(
         force=force,
     )
     if find_lr:
-        show_rates(asked, png, svg)
+        show_rates(request, png, svg)
     elif find_batch:
-        show_batches(asked)
+        show_batches(request)
     elif prove_resume:
-        _prove(asked)
+        _prove(request)
     else:
-        _train(asked)
+        _train(request)
 
 
 def _column_keys(columns: dict[str, str]) -> list[str]:
@@ -132,19 +132,19 @@ def _column_keys(columns: dict[str, str]) -> list[str]:
     return [f"data.{KEYS[role]}={json.dumps(name)}" for role, name in columns.items()]
 
 
-def _prove(asked: "Request") -> None:
+def _prove(request: "Request") -> None:
     from regard.fit.prove import prove
 
-    proof = prove(asked, say=click.echo)
+    proof = prove(request, say=click.echo)
     for line in proof.lines():
         click.echo(line)
     raise SystemExit(0 if proof.holds else 1)
 
 
-def _train(asked: "Request") -> None:
+def _train(request: "Request") -> None:
     from regard.fit.train import train
 
-    outcome = train(asked, say=_say)
+    outcome = train(request, say=_say)
     if outcome.signal is not None:
         raise SystemExit(128 + signal.Signals(outcome.signal).value)
     if outcome.unsaved or outcome.unlogged:

@@ -110,8 +110,8 @@ def command(
     if check_batch:
         from regard.cli.check_batch import show_check
 
-        given = list(text) or _whole(file, arrive())
-        good = show_check(translator, engines, given, chosen, as_json)
+        sources = list(text) or _whole(file, arrive())
+        good = show_check(translator, engines, sources, chosen, as_json)
         _say_notes(engines, verbose)
         sys.exit(0 if good else 1)
     engine = engines.take(search, "prefix" in chosen)
@@ -132,9 +132,9 @@ Write = Callable[[str, "list[Translation]"], None]
 def _noting(seen: "WordsSeen", write: Write) -> Write:
     """Writes each answer, and notes which words of its source the model has never seen."""
 
-    def noted(source: str, found: "list[Translation]") -> None:
+    def noted(source: str, answers: "list[Translation]") -> None:
         seen.note(source)
-        write(source, found)
+        write(source, answers)
 
     return noted
 
@@ -200,8 +200,8 @@ def _answer(
     write: Write,
     advance: Callable[[int], None] = lambda count: None,
 ) -> None:
-    found = translator.translations(texts, advance=advance, first_line=first, **options)
-    for text, answers in zip(texts, found, strict=True):
+    translations = translator.translations(texts, advance=advance, first_line=first, **options)
+    for text, answers in zip(texts, translations, strict=True):
         write(text, answers)
     sys.stdout.flush()
 
@@ -212,34 +212,34 @@ def _say_notes(engines: "Engines", verbose: bool) -> None:
             click.echo(note, err=True)
 
 
-def _write_text(source: str, found: "list[Translation]") -> None:
-    echo_answer(one_line(found[0].text))
+def _write_text(source: str, answers: "list[Translation]") -> None:
+    echo_answer(one_line(answers[0].text))
 
 
 def _scored_writer(numbered: bool) -> Write:
     """Several answers a line; where there are several lines, their numbers say which is whose."""
     numbers = count(1)
 
-    def write(source: str, found: "list[Translation]") -> None:
+    def write(source: str, answers: "list[Translation]") -> None:
         number = next(numbers)
-        for answer in found:
+        for answer in answers:
             line = f"{answer.score:8.4f}\t{one_line(answer.text)}"
             echo_answer(f"{number}\t{line}" if numbered else line)
 
     return write
 
 
-def _write_pairs(source: str, found: "list[Translation]") -> None:
-    for answer in found:
+def _write_pairs(source: str, answers: "list[Translation]") -> None:
+    for answer in answers:
         echo_answer(f"{one_line(source)}\t{one_line(answer.text)}")
 
 
 def _json_writer(engine: "Engine") -> Write:
     facts = engine_facts(engine)
 
-    def write(source: str, found: "list[Translation]") -> None:
-        answers = [{k: v for k, v in asdict(answer).items() if k != "ids"} for answer in found]
-        row = {"source": source, "translations": answers, "engine": facts}
+    def write(source: str, answers: "list[Translation]") -> None:
+        rows = [{k: v for k, v in asdict(answer).items() if k != "ids"} for answer in answers]
+        row = {"source": source, "translations": rows, "engine": facts}
         click.echo(valid_json(row))
 
     return write
