@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from regard.draw import palette
+from regard.draw.counted import counted
 from regard.draw.figure.loss_curve import (
     CURVE_INCHES,
     WORDS,
@@ -58,8 +59,7 @@ def comparison(
     axes.set_xlabel("optimizer step", color=palette.LIGHT.muted, fontsize=WORDS)
     both = any(len(steps) for _, steps, _ in series) and any(len(c) for _, _, c in series)
     said = "line: training (smoothed) · markers: validation" if both else ""
-    plural = "s" if len(series) != 1 else ""
-    write_words(figure, visible(title or f"{len(series)} run{plural}"), corner=said)
+    write_words(figure, visible(title or counted(len(series), "run")), corner=said)
     handles = axes.get_legend_handles_labels()[0]
     shown = min(columns, len(series))
     legend(figure, handles, shown, loc="upper left", bbox_to_anchor=(0.06, 0.915))

@@ -166,11 +166,7 @@ def _matrix(matrix: Matrix, rows: range, decimals: int, columns: int | None) -> 
     heads = [r"\cdots" if p is None else rf"\text{{{escape(matrix.heads[p])}}}" for p in shown]
     table = [" & ".join([name, *heads]) + r" \\ \hline"]
     table += [" & ".join([label, *row]) + r" \\" for label, row in zip(labels, cells, strict=True)]
-    return [
-        rf"{{\small\[ \begin{{array}}{{r|{'r' * len(shown)}}}",
-        *table,
-        r"\end{array} \]}",
-    ]
+    return [rf"{{\small\[ \begin{{array}}{{r|{'r' * len(shown)}}}", *table, r"\end{array} \]}"]
 
 
 def _label(matrix: Matrix, row: int) -> str:
