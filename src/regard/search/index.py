@@ -176,11 +176,7 @@ def _update(
         write_words(folder, texts)
         _write_table(folder, parts)
     manifest = replace(
-        facts,
-        generation=name,
-        passages=len(texts),
-        files=describe(index / name),
-        written=written,
+        facts, generation=name, passages=len(texts), files=describe(index / name), written=written
     )
     write_manifest(index, manifest)
     remove_old(index, manifest)

@@ -67,10 +67,6 @@ def _general(case: Case) -> Iterator[Guess]:
         yield f'this is the row of "{word}"', right[[other]].expand_as(right)
 
 
-def _none(case: Case) -> Iterator[Guess]:
-    return iter(())
-
-
 def _positions(case: Case) -> Iterator[Guess]:
     """P, or E + P: mistakes in the sines and cosines."""
     base = case.values["E"] if case.step == "X" else torch.zeros_like(case.values["E"])
@@ -274,8 +270,8 @@ def _norm(case: Case) -> Iterator[Guess]:
     )
 
 
+# without E, which is copied, not calculated
 METHODS: dict[str, Callable[[Case], Iterator[Guess]]] = {
-    "E": _none,
     "P": _positions,
     "X": _positions,
     "Q": _projections,

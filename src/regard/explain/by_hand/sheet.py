@@ -5,6 +5,7 @@ under [yours], each step is marked, and the first wrong line is pointed to with 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -84,9 +85,7 @@ def _marked(step: WorksheetStep, judgement: Judgement | None) -> WorksheetStep:
     else:
         more = f" {judgement.more} more rows are wrong." if judgement.more else ""
         mark = Mark("wrong", ". ".join(f.sentence() for f in judgement.findings) + "." + more)
-    return WorksheetStep(
-        step.title, step.equation, step.equation_latex, step.note, step.parts, mark
-    )
+    return replace(step, mark=mark)
 
 
 def _summary(
