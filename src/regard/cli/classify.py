@@ -1,42 +1,38 @@
 """`regard classify`: the labels of a text, of each of its tokens, or of a table of texts."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from regard.cli.column_options import column_options, named_columns, say_read
+from regard.cli import declare
+from regard.cli.inputs import say_read
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
+    from regard.answer.labels import Label
     from regard.api.model import Model
     from regard.data.labelled import Labelled
     from regard.data.report import Report
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard classify distilbert/distilbert-base-uncased-finetuned-sst-2-english "A fine film."
   regard classify path/to/bert "A man sleeps." --pair "Somebody rests." --json
   regard classify runs/sst2 --file reviews.csv --output labelled.csv
-  regard classify runs/mail --file new.csv --text-column message --json"""
-)
-@click.argument("model", type=click.Path(path_type=Path))
+  regard classify runs/mail --file new.csv --text-column message --json""")
+@declare.model
 @click.argument("text", nargs=-1)
 @click.option("--pair", help="The second text, where the model compares two.")
 @click.option("--top", type=click.IntRange(min=1), help="Only so many labels; default: all.")
-@click.option(
-    "--file",
-    type=click.Path(path_type=Path),
-    help="Classify a table, .csv, .tsv or .jsonl (also .gz), or a file line by line.",
+@declare.path(
+    "--file", help="Classify a table, .csv, .tsv or .jsonl (also .gz), or a file line by line."
 )
-@click.option(
-    "--output", type=click.Path(path_type=Path), help="Write a table here: .csv, .tsv or .jsonl."
-)
-@column_options("text", "pair")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a text.")
+@declare.path("--output", help="Write a table here: .csv, .tsv or .jsonl.")
+@declare.columns("text", "pair")
+@declare.device
+@declare.json("One JSON object a text.")
 def command(
     model: Path,
     text: tuple[str, ...],
@@ -55,16 +51,14 @@ def command(
     the columns are those that the run was trained on, where it has them; else they are found by
     their names, and standard error says which. --output keeps all columns and adds two.
     """
-    from regard.cli.labels import show_labels
-    from regard.cli.lines import texts_of
-    from regard.cli.opened import opened
+    from regard.cli.inputs import opened, texts_of
     from regard.data.table import is_table
 
     if output and not file:
         raise click.UsageError("--output belongs to --file")
     if file and (text or pair):
         raise click.UsageError("expected TEXT or --file, not both; its pairs are --pair-column")
-    columns = named_columns(options)
+    columns = declare.named_columns(options)
     if columns and not (file and is_table(file)):
         raise click.UsageError("--text-column and --pair-column belong to a table as --file")
     loaded = opened(model, "classify", device)
@@ -79,6 +73,15 @@ def command(
                 click.echo(valid_json({"text": each, "labels": rows}))
             else:
                 show_labels(each if len(texts) > 1 else "", labels)
+
+
+def show_labels(title: str, labels: "Sequence[Label]") -> None:
+    """Print them, under a title where there are several texts or files."""
+    if title:
+        click.echo(title)
+    for label in labels:
+        line = f"{label.probability:8.4f}  {label.label}"
+        click.echo(f"{line:<28}  {label.piece}" if label.piece else line)
 
 
 def _classify_table(
@@ -134,7 +137,7 @@ def _rows_of(
 ) -> "list[Labelled]":
     """The rows of a table, or the lines of a text with their numbers."""
     from regard.answer.table_files import read_unlabelled
-    from regard.cli.lines import arriving
+    from regard.cli.inputs import arriving
     from regard.data.labelled import Labelled
     from regard.data.table import is_table
 

@@ -6,20 +6,18 @@ from pathlib import Path
 
 import click
 
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard doctor
   regard doctor path/to/folder
   regard doctor pytorch_model.bin
-  regard doctor model.gguf --json"""
-)
-@click.argument("path", type=click.Path(path_type=Path), required=False)
+  regard doctor model.gguf --json""")
+@click.argument("path", type=declare.PATH, required=False)
 @click.option("--all", "show_all", is_flag=True, help="List every tensor.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@declare.json("Print one JSON object.")
 def command(path: Path | None, show_all: bool, as_json: bool) -> None:
     """Say what PATH is: who wrote it, which family, its tensors, what is unsafe or missing.
 

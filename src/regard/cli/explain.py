@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
@@ -21,9 +22,7 @@ if TYPE_CHECKING:
 VIEWS = {"heatmap": "cross", "dots": "cross", "equation": "encoder", "filter": "encoder"}
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard explain runs/demo "The animal did not cross the street because it was too tired."
   regard explain runs/demo "How are you?" --kind encoder --layer 2 --head 3
   regard explain runs/demo "How are you?" --svg attention.svg --png attention.png
@@ -31,18 +30,10 @@ Examples:
   regard explain runs/demo "I like eating ice-cream." --as dots --svg grid.svg
   regard explain runs/demo "Hi, how are you?" --as filter --head 2 --word you
   regard explain minilm "A cat sleeps." --match "A kitten naps on the sofa."
-  regard explain path/to/classifier "A fine film, if a little slow." --label positive"""
-)
-@click.argument("run", type=click.Path(path_type=Path))
+  regard explain path/to/classifier "A fine film, if a little slow." --label positive""")
+@click.argument("run", type=declare.PATH)
 @click.argument("text")
-@click.option(
-    "--as",
-    "view",
-    type=click.Choice(list(VIEWS)),
-    default="heatmap",
-    show_default=True,
-    help="How to show it: see the examples.",
-)
+@declare.choice("--as", "view", among=list(VIEWS), help="How to show it: see the examples.")
 @click.option("--translation", help="Explain this output instead of the model's own.")
 @click.option(
     "--kind",
@@ -60,8 +51,8 @@ Examples:
 @click.option("--all", "every", is_flag=True, help="Equation: keep terms below 0.005.")
 @click.option("--heads", is_flag=True, help="SVG: all heads of the layer side by side.")
 @click.option("--pieces", is_flag=True, help="Show sub-words instead of whole words.")
-@click.option("--svg", type=click.Path(path_type=Path), help="Write the picture as SVG.")
-@click.option("--png", type=click.Path(path_type=Path), help="Write the picture as PNG.")
+@declare.path("--svg", help="Write the picture as SVG.")
+@declare.path("--png", help="Write the picture as PNG.")
 @click.option("--pair", help="Encoder: the second text, where the classifier compares two.")
 @click.option("--match", help="Encoder: what the match of TEXT with this text rests on.")
 @click.option("--label", help="Encoder: explain this label; default: the likeliest.")
@@ -70,8 +61,8 @@ Examples:
     type=click.IntRange(min=1, max=4096),
     help="Encoder: points of the integral; default: as many as it needs.",
 )
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
-@click.option("--json", "as_json", is_flag=True, help="Print words and numbers as JSON.")
+@declare.device
+@declare.json("Print words and numbers as JSON.")
 def command(
     run: Path,
     text: str,
@@ -212,16 +203,23 @@ def _grid(
     from regard.draw.grid import make_grid
     from regard.draw.terminal.dots import DotGrid
     from regard.draw.terminal.heat_map import HeatMap
-    from regard.explain.views import dots
 
-    if view == "heatmap":
-        rows, columns, weights = chosen.rows, chosen.columns, chosen.head(head)
-    else:
-        turned = dots(chosen, head)
-        rows, columns, weights = turned.rows, turned.columns, turned.weights
+    weights, rows, columns = _weights(view, chosen, head)
     picture = HeatMap if view == "heatmap" else DotGrid
     numbers = {"rows": rows, "columns": columns, "weights": _rounded(weights)}
     return numbers, [picture(make_grid(weights, rows, columns), chosen.title(head))]
+
+
+def _weights(
+    view: str, chosen: "AttentionMap", head: int | None
+) -> tuple["np.ndarray", list[str], list[str]]:
+    """Weights with their rows and columns; for dots turned on their side."""
+    from regard.explain.views import dots
+
+    if view == "heatmap":
+        return chosen.head(head), chosen.rows, chosen.columns
+    turned = dots(chosen, head)
+    return turned.weights, turned.rows, turned.columns
 
 
 def _equations(
@@ -309,7 +307,7 @@ def _picture(
 ) -> "Picture":
     from regard.draw.figure import dots, heat_map, tables
     from regard.draw.grid import make_grid
-    from regard.explain import views
+    from regard.explain.views import attention_filter
 
     title, subtitle = chosen.title(head), _subtitle(attentions)
     if heads:
@@ -318,10 +316,7 @@ def _picture(
         names = [f"head {number}" for number in range(1, len(chosen.weights) + 1)]
         return heat_map.heat_map(grid, title, subtitle, names)
     if view == "filter":
-        steps = views.attention_filter(attentions, chosen.kind, chosen.layer, head)
+        steps = attention_filter(attentions, chosen.kind, chosen.layer, head)
         return tables.tables(_filter_tables(steps), title, subtitle)
-    if view == "dots":
-        turned = views.dots(chosen, head)
-        return dots.dots(make_grid(turned.weights, turned.rows, turned.columns), title, subtitle)
-    grid = make_grid(chosen.head(head), chosen.rows, chosen.columns)
-    return heat_map.heat_map(grid, title, subtitle)
+    grid = make_grid(*_weights(view, chosen, head))
+    return (dots.dots if view == "dots" else heat_map.heat_map)(grid, title, subtitle)

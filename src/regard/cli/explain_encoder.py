@@ -31,7 +31,7 @@ def explain(
     steps: int | None,
 ) -> None:
     """Print one account for a label, two for a match: the words of either text."""
-    from regard.cli.opened import opened
+    from regard.cli.inputs import opened
     from regard.explain.encoder import explain_label, explain_match
 
     if match is not None and (pair is not None or label is not None):

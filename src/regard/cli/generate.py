@@ -6,23 +6,18 @@ from typing import Any
 
 import click
 
-from regard.cli.column_options import column_options
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard generate google/flan-t5-small "Answer: what is the capital of France?"
   regard generate path/to/t5 "translate English to German: How are you?" --beam 4
-  regard generate path/to/t5 --file questions.txt --json"""
-)
-@click.argument("model", type=click.Path(path_type=Path))
+  regard generate path/to/t5 --file questions.txt --json""")
+@declare.model
 @click.argument("text", nargs=-1)
-@click.option(
-    "--file", type=click.Path(path_type=Path), help="Work on a file line by line; or on a table."
-)
-@column_options("text")
+@declare.path("--file", help="Work on a file line by line; or on a table.")
+@declare.columns("text")
 @click.option("--beam", type=click.IntRange(min=1), help="Beam size; 1 is greedy.")
 @click.option("--n-best", type=click.IntRange(min=1), help="Print this many outputs of each.")
 @click.option("--alpha", type=float, help="Exponent of the length norm.")
@@ -35,8 +30,8 @@ Examples:
 @click.option("--top-p", type=float, help="Draw from the fewest that reach this probability.")
 @click.option("--seed", type=click.IntRange(min=0), help="The same seed draws the same.")
 @click.option("--prefix", help="What each output begins with.")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a text, with scores.")
+@declare.device
+@declare.json("One JSON object a text, with scores.")
 def command(
     model: Path,
     text: tuple[str, ...],
@@ -51,8 +46,7 @@ def command(
     MODEL is a published folder of T5 or FLAN-T5, or its name on the hub. Beam and length are those
     of its generation_config.json unless given.
     """
-    from regard.cli.lines import check_there, one_line, texts_of
-    from regard.cli.opened import opened
+    from regard.cli.inputs import check_there, one_line, opened, texts_of
     from regard.cli.streams import echo_answer
 
     chosen = {name: value for name, value in options.items() if value is not None}

@@ -5,29 +5,21 @@ from pathlib import Path
 
 import click
 
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard phrasebook                     what it holds
   regard phrasebook --sample            ten pairs of each pattern
   regard phrasebook --language hi --sample --slice it
-  regard phrasebook --write folder      train, dev and test as .tsv files"""
-)
-@click.option(
-    "--language",
-    type=click.Choice(["de", "hi"]),
-    default="de",
-    show_default=True,
-    help="German or Hindi.",
-)
+  regard phrasebook --write folder      train, dev and test as .tsv files""")
+@declare.choice("--language", among=["de", "hi"], help="German or Hindi.")
 @click.option("--sample", is_flag=True, help="Print pairs of each pattern.")
 @click.option("--per-pattern", type=click.IntRange(min=1), default=10, show_default=True)
 @click.option("--slice", "chosen", help="Only patterns of this slice.")
-@click.option("--write", type=click.Path(path_type=Path), help="Write the splits as TSV files.")
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+@declare.path("--write", help="Write the splits as TSV files.")
+@declare.json("JSON instead of text.")
 def command(
     language: str,
     sample: bool,

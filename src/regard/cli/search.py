@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
@@ -16,14 +17,11 @@ if TYPE_CHECKING:
 MARKS = (("«", "»"), ("⟦", "⟧"))  # the second for texts that quote with the first
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard search notes.index "why is the dot product scaled?"
   regard search notes.index "dropout rate" --mode hybrid -k 3
-  regard search notes.index softmax --mode keyword --json"""
-)
-@click.argument("index", type=click.Path(path_type=Path))
+  regard search notes.index softmax --mode keyword --json""")
+@click.argument("index", type=declare.PATH)
 @click.argument("query", nargs=-1, required=True)
 @click.option(
     "--mode",
@@ -32,10 +30,10 @@ Examples:
     help="semantic (by meaning), keyword (BM25) or hybrid.",
 )
 @click.option("-k", type=click.IntRange(min=1), default=5, show_default=True, help="How many.")
-@click.option("--model", type=click.Path(path_type=Path), help="The index's model, if it moved.")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+@declare.path("--model", help="The index's model, if it moved.")
+@declare.device
 @click.option("--no-check", is_flag=True, help="Open a large index at once, without checksums.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a passage.")
+@declare.json("One JSON object a passage.")
 def command(
     index: Path,
     query: tuple[str, ...],

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regard.cli.column_options import column_options, named_columns
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
@@ -13,25 +13,21 @@ if TYPE_CHECKING:
     from regard.api.model import Model
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard similar minilm "A cat sleeps." "A dog naps."
   regard similar path/to/bert --pairs pairs.tsv
-  regard similar path/to/bert --set stsb --json"""
-)
-@click.argument("model", type=click.Path(path_type=Path))
+  regard similar path/to/bert --set stsb --json""")
+@declare.model
 @click.argument("first", required=False)
 @click.argument("second", required=False)
-@click.option(
+@declare.path(
     "--pairs",
-    type=click.Path(path_type=Path),
     help="A table with two texts a row, and a score or none: .csv, .tsv or .jsonl (also .gz).",
 )
 @click.option("--set", "dataset", help="The test pairs of a data set: see `regard data`.")
-@column_options("text", "pair", "label", text="of the first texts", label="of the scores")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@declare.columns("text", "pair", "label", text="of the first texts", label="of the scores")
+@declare.device
+@declare.json("Print one JSON object.")
 def command(
     model: Path,
     first: str | None,
@@ -49,7 +45,7 @@ def command(
     its name on the hub, or minilm.
     """
     from regard.answer.similar import read_pairs
-    from regard.cli.opened import opened
+    from regard.cli.inputs import opened
 
     if dataset is not None:
         from regard.datasets.find import scored_files
@@ -61,7 +57,7 @@ def command(
         raise click.UsageError("expected FIRST and SECOND, or --pairs, or --set")
     if pairs is not None and first is not None:
         raise click.UsageError("expected FIRST and SECOND or --pairs, not both")
-    columns = named_columns(options)
+    columns = declare.named_columns(options)
     if columns and not pairs:
         raise click.UsageError("columns belong to --pairs")
     table = None
@@ -90,7 +86,7 @@ def _compared(model: "Model", firsts: list[str], seconds: list[str]) -> list[flo
 
 def _print_each(model: "Model", pairs: "TextPairs", as_json: bool) -> None:
     """One line a pair, as in the file."""
-    from regard.cli.lines import one_line
+    from regard.cli.inputs import one_line
 
     cosines = _compared(model, pairs.firsts, pairs.seconds)
     if as_json:
