@@ -23,19 +23,9 @@ from regard import atomic
 from regard.data.passages import SUFFIXES, Passage, PassageSurvey, content, cut, survey
 from regard.draw.terminal.progress import WorkProgress, progress_bar
 from regard.errors import DataError, MisuseError
+from regard.search import store
 from regard.search.encoder import Encoder, open_encoder
-from regard.search.store import (
-    FORMAT,
-    PENDING,
-    Manifest,
-    describe,
-    next_generation,
-    open_generation,
-    remove_old,
-    write_down,
-    write_manifest,
-    writing,
-)
+from regard.search.store import FORMAT, PENDING, Manifest
 from regard.search.table import FILES, PASSAGES, TEXTS, IndexedFile, PassageTable
 from regard.search.vectors import Vectors, unit, write_vectors
 from regard.search.words import write_words
@@ -95,9 +85,9 @@ def index_folder(
     """
     source, index = Path(folder), Path(output)
     before = survey(source, without=index)  # before anything slow: is there such a folder?
-    with writing(index, rebuild) as there:
+    with store.writing(index, rebuild) as there:
         stopped = there.manifest is not None and not there.manifest.generation
-        old = None if rebuild or stopped or not there.manifest else open_generation(index)
+        old = None if rebuild or stopped or not there.manifest else store.open_generation(index)
         if model is None and there.manifest and not rebuild:
             model = there.manifest.model
         if model is None:
@@ -162,13 +152,13 @@ def _update(
     if not done.passages:
         raise _nothing(facts, surveyed)
     if table and not done.did_something and old and old[0].suffixes == facts.suffixes:
-        remove_old(index, old[0])  # what a kill just after the switch has left
+        store.remove_old(index, old[0])  # what a kill just after the switch has left
         return done
     texts = [passage.text for part in parts for passage in part.passages]
     fresh = [p.text for part in parts if part.old_row is None for p in part.passages]
-    name = next_generation(index)
+    name = store.next_generation(index)
     answers = current if current and current.generation else facts
-    written = write_down(index, answers, name, PENDING)
+    written = store.write_down(index, answers, name, PENDING)
     with progress_bar("embed", len(fresh)) as bar, atomic.new_folder(index / name) as folder:
         vectors = Vectors(old[1], old[0].passages, facts.width) if old and table else None
         embedded = _embedded(encoder, fresh, index / PENDING, bar)
@@ -176,10 +166,14 @@ def _update(
         write_words(folder, texts)
         _write_table(folder, parts)
     manifest = replace(
-        facts, generation=name, passages=len(texts), files=describe(index / name), written=written
+        facts,
+        generation=name,
+        passages=len(texts),
+        files=store.describe(index / name),
+        written=written,
     )
-    write_manifest(index, manifest)
-    remove_old(index, manifest)
+    store.write_manifest(index, manifest)
+    store.remove_old(index, manifest)
     return done
 
 
