@@ -14,6 +14,7 @@ from torch import Tensor
 from regard.draw.worksheet.numbers import DECIMALS, LARGEST_WRITTEN_OUT, MINUS, number
 from regard.explain.by_hand.diagnosis import Case
 from regard.explain.by_hand.numbers import is_whole
+from regard.explain.by_hand.reader import BY_KEY
 
 MOST_PLACES = 64  # among more numbers, one is too often the same by chance
 TIMES = ("", "once", "twice", "three times", "four times", "five times", "six times")
@@ -142,7 +143,7 @@ def _elsewhere(case: Case, row: int, column: int) -> Iterator[PenSlip]:
     if rows * columns > MOST_PLACES:
         return
     words = case.sheet.row_words(case.step)
-    heads = case.sheet.key_words if case.step in ("scores", "scaled", "masked", "weights") else None
+    heads = case.sheet.key_words if case.step in BY_KEY else None
     for other in range(columns):
         if other != column:
             name = f'"{heads[other]}"' if heads else f"column {other + 1}"

@@ -18,7 +18,7 @@ from regard.errors import ConfigError
 from regard.explain.by_hand.diagnosis import Case, causes, close
 from regard.explain.by_hand.diagnosis_cells import cell_cause, show
 from regard.explain.by_hand.numbers import LONGEST_ROW, Written, half_a_unit, is_whole, shape
-from regard.explain.by_hand.reader import Sheet
+from regard.explain.by_hand.reader import BY_KEY, Sheet
 from regard.explain.by_hand.steps import SheetValues, calculate
 
 MOST_ROWS, MOST_CELLS = 3, 4  # that are told of one by one
@@ -201,7 +201,7 @@ def _word(case: Case, row: int) -> str:
 
 def _where(case: Case, columns: Sequence[int]) -> str:
     """Which numbers of a row: ", 1st and 3rd numbers" or " → cat"."""
-    if case.step in ("scores", "scaled", "masked", "weights"):
+    if case.step in BY_KEY:
         return " → " + " and ".join(case.sheet.key_words[c] for c in columns)
     names = [ORDINALS[c] if c < len(ORDINALS) else f"{c + 1}th" for c in columns]
     return f", {' and '.join(names)} number{'s' * (len(columns) > 1)}"

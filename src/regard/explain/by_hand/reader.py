@@ -39,6 +39,7 @@ OPTIONS = ("W_Q", "W_K", "W_V", "positions", "d_k", "scale", "mask", "add", "nor
 KEYS = ("title", "words", "key_words", *MATRICES, *OPTIONS, "yours")
 BEFORE, AFTER = ("E", "P", "X", "Q", "K", "V"), ("weights", "output", "add", "norm")
 WRITTEN = (*BEFORE, "scores", "scaled", "masked", *AFTER)  # what [yours] may hold
+BY_KEY = ("scores", "scaled", "masked", "weights")  # steps with a column for each key
 
 
 @dataclass(frozen=True)
