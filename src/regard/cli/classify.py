@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @declare.model
 @click.argument("text", nargs=-1)
 @click.option("--pair", help="The second text, where the model compares two.")
-@click.option("--top", type=click.IntRange(min=1), help="Only so many labels; default: all.")
+@declare.count("--top", help="Only so many labels; default: all.")
 @declare.path(
     "--file", help="Classify a table, .csv, .tsv or .jsonl (also .gz), or a file line by line."
 )

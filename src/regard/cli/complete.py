@@ -15,9 +15,9 @@ from regard.valid_json import valid_json
   regard complete path/to/gpt2 "Once upon a time" --max-tokens 20 --json""")
 @declare.model
 @click.argument("prompt", nargs=-1)
-@click.option("--max-tokens", type=click.IntRange(min=1), help="Most new tokens; default: 50.")
+@declare.count("--max-tokens", help="Most new tokens; default: 50.")
 @click.option("--temperature", type=float, help="0 (default): always the likeliest token.")
-@click.option("--top-k", type=click.IntRange(min=1), help="Draw from this many tokens only.")
+@declare.count("--top-k", help="Draw from this many tokens only.")
 @click.option("--top-p", type=float, help="Draw from the likeliest that reach this probability.")
 @click.option("--seed", type=click.IntRange(min=0), help="The same seed draws the same text.")
 @declare.device

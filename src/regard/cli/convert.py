@@ -25,8 +25,8 @@ from regard.cli import declare
 @declare.choice(
     "--precision", among=["fp32", "bf16", "int8"], help="Of the weights that ctranslate2 reads."
 )
-@click.option("--shortlist", is_flag=True, help="Learn one from a run's corpus, for ctranslate2.")
-@click.option("--allow-pickle", is_flag=True, help="Read .bin and .pt files, as plain tensors.")
+@declare.flag("--shortlist", help="Learn one from a run's corpus, for ctranslate2.")
+@declare.flag("--allow-pickle", help="Read .bin and .pt files, as plain tensors.")
 def command(
     model: Path, out: Path, to: Literal["hf", "native", "ctranslate2"], **options: Any
 ) -> None:

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 @declare.path(
     "--from", "origin", help="Take the files, or the archives they come in, from this folder."
 )
-@click.option(
-    "--path", "path_only", is_flag=True, help="Print the folder of its files; no network."
-)
+@declare.flag("--path", "path_only", help="Print the folder of its files; no network.")
 @click.option(
     "--mirror", default="", help="Ask this address in place of the public ones: MIRROR/HOST/PATH."
 )

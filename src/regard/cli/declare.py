@@ -64,9 +64,19 @@ def path(*names: str, **settings: Any) -> Decorator:
     return click.option(*names, type=PATH, **settings)
 
 
+def flag(*names: str, help: str) -> Decorator:
+    """An option without a value."""
+    return click.option(*names, is_flag=True, help=help)
+
+
+def count(*names: str, **settings: Any) -> Decorator:
+    """The option of a whole number from 1."""
+    return click.option(*names, type=click.IntRange(min=1), **settings)
+
+
 def json(text: str) -> Decorator:
     """`--json`; the text says what it prints."""
-    return click.option("--json", "as_json", is_flag=True, help=text)
+    return flag("--json", "as_json", help=text)
 
 
 def choice(

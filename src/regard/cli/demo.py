@@ -62,7 +62,7 @@ TOURS = {
   regard demo --language hi
   regard demo --steps 200 --run runs/short""")
 @declare.choice("--language", among=list(TOURS), help="What English is translated into.")
-@click.option("--steps", type=click.IntRange(min=1), help="Train shorter: a taste, not a model.")
+@declare.count("--steps", help="Train shorter: a taste, not a model.")
 @declare.path("--run", "folder", help="Folder; else runs/demo.")
 def command(language: str, steps: int | None, folder: Path | None) -> None:
     """Train a small translator on the phrasebook in minutes, then use it and look inside.

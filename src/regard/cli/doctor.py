@@ -16,7 +16,7 @@ from regard.valid_json import valid_json
   regard doctor pytorch_model.bin
   regard doctor model.gguf --json""")
 @click.argument("path", type=declare.PATH, required=False)
-@click.option("--all", "show_all", is_flag=True, help="List every tensor.")
+@declare.flag("--all", "show_all", help="List every tensor.")
 @declare.json("Print one JSON object.")
 def command(path: Path | None, show_all: bool, as_json: bool) -> None:
     """Say what PATH is: who wrote it, which family, its tensors, what is unsafe or missing.

@@ -32,15 +32,15 @@ MOST_SLIPS = 5  # that are printed
 @declare.columns("source", "target", "text", "pair", "label")
 @declare.path("--png", help="Of a classifier: draw its mistakes.")
 @declare.path("--svg", help="Of a classifier: draw its mistakes.")
-@click.option("--slices", is_flag=True, help="Also score each slice (runs on the phrasebook).")
-@click.option("--beam", type=click.IntRange(min=1), help="Beam size; 1 is greedy.")
+@declare.flag("--slices", help="Also score each slice (runs on the phrasebook).")
+@declare.count("--beam", help="Beam size; 1 is greedy.")
 @click.option("--alpha", type=float, help="Exponent of the length norm.")
 @declare.choice(
     "--tokenize",
     among=["13a", "none", "intl", "char", "zh", "ja-mecab", "ko-mecab"],
     help="How BLEU finds words; none: the text is tokenised already.",
 )
-@click.option("--lowercase", is_flag=True, help="Score without regard to capitals.")
+@declare.flag("--lowercase", help="Score without regard to capitals.")
 @declare.path("--output", help="Write the translations here.")
 @declare.engines(default="torch", shortlist=False, heading="Options")
 @declare.json("Print one JSON object.")

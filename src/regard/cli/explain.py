@@ -41,16 +41,12 @@ VIEWS = {"heatmap": "cross", "dots": "cross", "equation": "encoder", "filter": "
     help="Cross-attention (default of heatmap and dots), or the self-attention of either side "
     "(encoder: default of equation and filter).",
 )
-@click.option("--layer", type=click.IntRange(min=1), help="Which layer; default: the last.")
-@click.option(
-    "--head",
-    type=click.IntRange(min=1),
-    help="Which head; default: the mean of all, for a filter the first.",
-)
+@declare.count("--layer", help="Which layer; default: the last.")
+@declare.count("--head", help="Which head; default: the mean of all, for a filter the first.")
 @click.option("--word", help="Equation, filter: only this word, or its position from 1.")
-@click.option("--all", "every", is_flag=True, help="Equation: keep terms below 0.005.")
-@click.option("--heads", is_flag=True, help="SVG: all heads of the layer side by side.")
-@click.option("--pieces", is_flag=True, help="Show sub-words instead of whole words.")
+@declare.flag("--all", "every", help="Equation: keep terms below 0.005.")
+@declare.flag("--heads", help="SVG: all heads of the layer side by side.")
+@declare.flag("--pieces", help="Show sub-words instead of whole words.")
 @declare.path("--svg", help="Write the picture as SVG.")
 @declare.path("--png", help="Write the picture as PNG.")
 @click.option("--pair", help="Encoder: the second text, where the classifier compares two.")

@@ -14,7 +14,7 @@ from regard.valid_json import valid_json
   regard fill path/to/distilbert "The [MASK] sat on the [MASK]." --top 3 --json""")
 @declare.model
 @click.argument("text", nargs=-1)
-@click.option("--top", type=click.IntRange(min=1), default=5, show_default=True, help="How many.")
+@declare.count("--top", default=5, show_default=True, help="How many.")
 @declare.device
 @declare.json("One JSON object a text.")
 def command(model: Path, text: tuple[str, ...], top: int, device: str, as_json: bool) -> None:

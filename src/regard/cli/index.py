@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 @click.argument("folder", type=declare.PATH)
 @declare.path("--model", help="An encoder: folder, hub name, minilm.")
 @declare.path("--output", required=True, help="The index: made or updated.")
-@click.option("--tokens", type=click.IntRange(min=1), help="The most tokens of a passage.")
+@declare.count("--tokens", help="The most tokens of a passage.")
 @click.option(
     "--suffix", "suffixes", multiple=True, help="One more kind of text file, for example py."
 )
-@click.option("--rebuild", is_flag=True, help="Make the index anew, whatever is there.")
+@declare.flag("--rebuild", help="Make the index anew, whatever is there.")
 @declare.device
 @declare.json("The counts as one JSON object.")
 def command(folder: Path, model: Path | None, output: Path, as_json: bool, **options: Any) -> None:

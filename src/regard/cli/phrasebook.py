@@ -15,8 +15,8 @@ from regard.valid_json import valid_json
   regard phrasebook --language hi --sample --slice it
   regard phrasebook --write folder      train, dev and test as .tsv files""")
 @declare.choice("--language", among=["de", "hi"], help="German or Hindi.")
-@click.option("--sample", is_flag=True, help="Print pairs of each pattern.")
-@click.option("--per-pattern", type=click.IntRange(min=1), default=10, show_default=True)
+@declare.flag("--sample", help="Print pairs of each pattern.")
+@declare.count("--per-pattern", default=10, show_default=True)
 @click.option("--slice", "chosen", help="Only patterns of this slice.")
 @declare.path("--write", help="Write the splits as TSV files.")
 @declare.json("JSON instead of text.")

@@ -29,10 +29,10 @@ MARKS = (("«", "»"), ("⟦", "⟧"))  # the second for texts that quote with t
     show_default=True,
     help="semantic (by meaning), keyword (BM25) or hybrid.",
 )
-@click.option("-k", type=click.IntRange(min=1), default=5, show_default=True, help="How many.")
+@declare.count("-k", default=5, show_default=True, help="How many.")
 @declare.path("--model", help="The index's model, if it moved.")
 @declare.device
-@click.option("--no-check", is_flag=True, help="Open a large index at once, without checksums.")
+@declare.flag("--no-check", help="Open a large index at once, without checksums.")
 @declare.json("One JSON object a passage.")
 def command(
     index: Path,

@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 @click.argument("text", nargs=-1)
 @declare.path("--file", help="Tag a file, a text a line; or a table.")
 @declare.columns("text")
-@click.option(
-    "--spaces",
-    is_flag=True,
-    help="Words are what spaces divide; default: punctuation is a word of its own.",
+@declare.flag(
+    "--spaces", help="Words are what spaces divide; default: punctuation is a word of its own."
 )
 @declare.device
 @declare.json("One JSON object a text.")

@@ -39,21 +39,16 @@ if TYPE_CHECKING:
 )
 @declare.path("--run", "folder", help="Folder for the run.")
 @declare.path("--resume", help="Continue this run.")
-@click.option(
-    "--prove-resume",
-    is_flag=True,
-    help="Kill and resume a short run of this recipe, and compare every bit.",
+@declare.flag(
+    "--prove-resume", help="Kill and resume a short run of this recipe, and compare every bit."
 )
-@click.option(
+@declare.flag(
     "--inexact",
-    is_flag=True,
     help="With --resume: go on even where the last bits will differ (another machine or torch).",
 )
-@click.option("--force", is_flag=True, help="Start even where memory or disk seem to be too small.")
-@click.option("--find-lr", is_flag=True, help="Suggest train.factor by a range test; no run.")
-@click.option(
-    "--find-batch", is_flag=True, help="The largest train.token_budget that fits; no run."
-)
+@declare.flag("--force", help="Start even where memory or disk seem to be too small.")
+@declare.flag("--find-lr", help="Suggest train.factor by a range test; no run.")
+@declare.flag("--find-batch", help="The largest train.token_budget that fits; no run.")
 @declare.path("--png", help="With --find-lr: draw into this file.")
 @declare.path("--svg", help="With --find-lr: draw into this file.")
 def command(

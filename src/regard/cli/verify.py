@@ -14,7 +14,7 @@ from regard.valid_json import valid_json
   regard verify path/to/bert
   regard verify google-bert/bert-base-uncased --golden bert.json""")
 @declare.model
-@click.option("--write", is_flag=True, help="Write the golden outputs instead of comparing.")
+@declare.flag("--write", help="Write the golden outputs instead of comparing.")
 @declare.path("--golden", help="The file; else golden.json beside it.")
 @declare.json("Print one JSON object.")
 def command(model: Path, write: bool, golden: Path | None, as_json: bool) -> None:

@@ -27,8 +27,8 @@ PLACE = ("kind", "layer", "head", "query", "translation")  # what a walk looks a
     type=click.Choice(["encoder", "decoder", "cross"]),
     help="Which attention: the encoder's (default), the decoder's own, or cross-attention.",
 )
-@click.option("--layer", type=click.IntRange(min=1), help="Which layer; default: 1.")
-@click.option("--head", type=click.IntRange(min=1), help="Which head; default: 1.")
+@declare.count("--layer", help="Which layer; default: 1.")
+@declare.count("--head", help="Which head; default: 1.")
 @click.option("--query", help="A word, or a position counted from 1; default: the first.")
 @click.option("--translation", help="Walk through this output instead of the model's own.")
 @click.option(
