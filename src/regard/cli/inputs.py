@@ -1,4 +1,4 @@
-"""Text for a command: lines of a file or of standard input, as they arrive; and one line out."""
+"""What a command works on: a model that offers the task, and texts as they arrive."""
 
 import codecs
 import sys
@@ -8,17 +8,31 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from regard.errors import DataError
+
 if TYPE_CHECKING:
     from io import BufferedReader
+
+    from regard.api.model import Model
+    from regard.data.report import Report
 
 READ = 1 << 16  # bytes: about a thousand lines are worked on together
 
 
+def opened(path: Path, task: str, device: str, precision: str = "auto") -> "Model":
+    """The model, or an error that lists what it offers instead."""
+    from regard.api.model import load
+
+    model = load(path, device, precision=precision)
+    model.demand(task)
+    # What the folder asks for when text is made, and regard does not do.
+    if task in ("complete", "generate") and model.bundle.settings.warning:
+        click.echo(model.bundle.settings.warning, err=True)
+    return model
+
+
 def texts_of(
-    given: tuple[str, ...],
-    file: Path | None = None,
-    model: Path | None = None,
-    column: str = "",
+    texts: tuple[str, ...], file: Path | None = None, model: Path | None = None, column: str = ""
 ) -> Iterator[list[str]]:
     """The texts of the command line, or else of the file or of standard input.
 
@@ -27,7 +41,7 @@ def texts_of(
     """
     from regard.data.table import is_table
 
-    if given and file:
+    if texts and file:
         raise click.UsageError("expected TEXT or --file, not both")
     if column and not (file and is_table(file)):
         raise click.UsageError("--text-column belongs to a table as --file")
@@ -35,24 +49,32 @@ def texts_of(
         rows = rows_of(file, ["text"], {"text": column}, model or Path())
         yield [text for (text,) in rows]
         return
-    if given:
-        yield list(given)
+    if texts:
+        yield list(texts)
         return
     if file is None and sys.stdin.isatty():
         click.echo("Type a text and press Enter; Ctrl-D ends.", err=True)
     yield from arriving(file)
 
 
-def rows_of(file: Path, roles: list[str], asked: dict[str, str], model: Path) -> list[list[str]]:
+def rows_of(file: Path, roles: list[str], columns: dict[str, str], model: Path) -> list[list[str]]:
     """The cells of these columns of a table; standard error says which ones they are."""
     from regard.answer.table_files import column_texts
-    from regard.cli.column_options import say_read
     from regard.data.report import Report
 
     report = Report()
-    rows = column_texts(file, roles, asked, model, report)
+    rows = column_texts(file, roles, columns, model, report)
     say_read(report)
     return rows
+
+
+def say_read(report: "Report") -> None:
+    """Which columns were read, and what was left out: not where the answers go."""
+    if report.kept < report.total:
+        for line in report.lines():
+            click.echo(line, err=True)
+    elif report.columns:
+        click.echo(report.columns.said(), err=True)
 
 
 def arriving(file: Path | None) -> Iterator[list[str]]:
@@ -61,8 +83,6 @@ def arriving(file: Path | None) -> Iterator[list[str]]:
     Whoever types, or a program that waits for each answer, is answered line by line; a file comes
     in large parts, which are worked on together.
     """
-    from regard.errors import DataError
-
     name = str(file or "standard input")
     try:
         stream = cast("BufferedReader", file.open("rb") if file else sys.stdin.buffer)
@@ -84,8 +104,6 @@ def arriving(file: Path | None) -> Iterator[list[str]]:
 
 
 def _read(stream: "BufferedReader", name: str) -> bytes:
-    from regard.errors import DataError
-
     try:
         return stream.read1(READ)
     except OSError as error:  # a folder, a disk that fails
@@ -94,8 +112,6 @@ def _read(stream: "BufferedReader", name: str) -> bytes:
 
 def check_there(file: Path) -> None:
     """Say that a file is missing before anything slow begins; a pipe could not be opened twice."""
-    from regard.errors import DataError
-
     try:
         file.stat()
     except OSError as error:
@@ -105,8 +121,6 @@ def check_there(file: Path) -> None:
 
 
 def _decoded(line: bytes, name: str, number: int) -> str:
-    from regard.errors import DataError
-
     try:
         return line.decode("utf-8").rstrip("\r")
     except UnicodeDecodeError:
