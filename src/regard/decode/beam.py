@@ -2,8 +2,8 @@
 
 At each step the 2k best extensions of a sentence are looked at: those among the first k that end
 are finished; the best k that do not end go on. Finished outputs are compared by
-log p / length norm (decode/hypothesis.py), plus the coverage penalty if there is one. When a
-sentence is done:
+log p / length norm (decode/hypothesis.py), plus the coverage penalty if there is one; one sentence,
+written for reading, is in decode/reference.py. When a sentence is done:
 
     stop = "exact"     no open output can still overtake the n-th best finished one
     stop = "first-k"   k outputs have been finished
