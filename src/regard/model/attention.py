@@ -16,7 +16,6 @@ from torch.nn import functional as F
 
 from regard.model.cache import KeyValues
 from regard.model.dropout import dropout
-from regard.model.kernels import fast_kernels
 from regard.model.masks import Mask
 from regard.model.rotary import Rotation, rotated
 from regard.model.short_attention import short_attention
@@ -130,6 +129,7 @@ class MultiHeadAttention(nn.Module):
         )  # W_O
         self.scale = spec.score_scale
         self.dropout = spec.attention_dropout
+        self.fast = True  # model/kernels.py
 
     def forward(
         self,
@@ -140,7 +140,7 @@ class MultiHeadAttention(nn.Module):
         trace: Trace | None = None,
         rotation: Rotation | None = None,
     ) -> Float[Tensor, "B L D"]:
-        learning = torch.is_grad_enabled() and cache is None and trace is None and fast_kernels()
+        learning = torch.is_grad_enabled() and cache is None and trace is None and self.fast
         if learning:
             q, k, v = self._projected_at_once(x, memory, rotation)
         else:
