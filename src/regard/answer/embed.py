@@ -45,8 +45,8 @@ class Embedder:
         self._stamp = stamp(model)
         self.precision = self._chosen(precision)
         self._packed = PackedEncoder(model, self.precision) if can_pack(model.spec) else None
-        known = (pooling.limit or tokenizer.max_length, model.spec.position_limit)
-        self._limit = min((most for most in known if most is not None), default=None)
+        limits = (pooling.limit or tokenizer.max_length, model.spec.position_limit)
+        self._limit = min((most for most in limits if most is not None), default=None)
 
     def _chosen(self, precision: str) -> str:
         """auto: int16 where that is faster, else fp32."""

@@ -44,8 +44,8 @@ class ActiveRequests:
             self.sentences[place] = sentence
             self.limits[place] = sentence.limit
             self._prefixes[place] = NO_PREFIX
-            given = torch.tensor(sentence.prefix, dtype=torch.long)
-            self._prefixes[place, : len(given)] = given
+            prefix = torch.tensor(sentence.prefix, dtype=torch.long)
+            self._prefixes[place, : len(prefix)] = prefix
 
     def keep(self, places: Int[Tensor, " n"]) -> None:
         self.sentences = [self.sentences[place] for place in places.tolist()]

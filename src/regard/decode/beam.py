@@ -107,17 +107,17 @@ class BeamSearch:
         values, tokens = top(logits, 2 * k)
         log_p = (values - total[:, None]).view(len(slots), k, -1)
         candidates = (self._scores[:, :, None] + log_p).flatten(1)
-        found = candidates.topk(min(2 * k, candidates.shape[1]), dim=1)
-        parents = found.indices // log_p.shape[2]
-        possible = found.values > -torch.inf
-        tokens = tokens.view(len(slots), -1).gather(1, found.indices)
+        best = candidates.topk(min(2 * k, candidates.shape[1]), dim=1)
+        parents = best.indices // log_p.shape[2]
+        possible = best.values > -torch.inf
+        tokens = tokens.view(len(slots), -1).gather(1, best.indices)
         # What is impossible may be a row that only fills up the output matrix; any real token does.
         tokens = torch.where(possible, tokens, self._start)
         ends = (tokens == self._end) & possible
-        self._collect(found.values, parents, ends)
+        self._collect(best.values, parents, ends)
         # The best k that do not end: push those that end behind all others, keep their order.
         order = torch.sort(ends, dim=1, stable=True).indices[:, :k]
-        self._scores, self._tokens = found.values.gather(1, order), tokens.gather(1, order)
+        self._scores, self._tokens = best.values.gather(1, order), tokens.gather(1, order)
         parents = parents.gather(1, order)
         slots.reorder(parents)
         if self._search.coverage:

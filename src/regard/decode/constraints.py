@@ -43,8 +43,8 @@ class Constraints:
         it may have, `prefix` the token that must come next, or NO_PREFIX.
         """
         search, rules = self.search, self.rules
-        given = None if prefix is None else prefix != NO_PREFIX
-        untouched = None if given is None else logits[given]
+        forced = None if prefix is None else prefix != NO_PREFIX
+        untouched = None if forced is None else logits[forced]
         if search.repetition_penalty != 1.0:
             _penalise(logits, _counted(outputs, real, logits), search.repetition_penalty)
         if search.no_repeat_ngram:
@@ -64,10 +64,10 @@ class Constraints:
             _force(logits, lengths == 0, rules.first, total)
         if rules.must_end:
             _force(logits, lengths + 1 == limits, self.end, total)
-        if prefix is not None and given is not None and untouched is not None:
-            only, wanted = torch.full_like(untouched, -torch.inf), prefix[given, None]
-            logits[given] = only.scatter_(1, wanted, untouched.gather(1, wanted))
-            total[given] = log_sum_exp(untouched)
+        if prefix is not None and forced is not None and untouched is not None:
+            only, wanted = torch.full_like(untouched, -torch.inf), prefix[forced, None]
+            logits[forced] = only.scatter_(1, wanted, untouched.gather(1, wanted))
+            total[forced] = log_sum_exp(untouched)
         return total
 
     @property

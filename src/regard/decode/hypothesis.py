@@ -114,17 +114,17 @@ class DecodingOptions:
             raise ConfigError(
                 f"coverage: got {shown(self.coverage)}; a draw compares no outputs, give 0"
             )
-        given = [name for name in ("top_k", "top_p", "seed") if vars(self)[name] is not None]
-        if given and not self.draws:
+        drawing = [name for name in ("top_k", "top_p", "seed") if vars(self)[name] is not None]
+        if drawing and not self.draws:
             raise ConfigError(
-                f"{', '.join(given)}: at temperature 0 nothing is drawn; "
+                f"{', '.join(drawing)}: at temperature 0 nothing is drawn; "
                 "give a temperature too, for example 0.8"
             )
 
     def limit(self, source_length: int, positions: int | None = None) -> int:
         """The most output tokens, end token included; never more than the model has positions."""
-        asked = self.max_length if self.max_length is not None else source_length + 50
-        return asked if positions is None else min(asked, positions)
+        most = self.max_length if self.max_length is not None else source_length + 50
+        return most if positions is None else min(most, positions)
 
     def score(self, log_probability: float, length: int) -> float:
         """log p divided by the length norm of `length` output tokens, the end token counted."""

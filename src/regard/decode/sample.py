@@ -55,10 +55,10 @@ class Sampling:
         if self.seed is not None and not 0 <= self.seed < 2**63:
             raise ConfigError(f"seed: got {self.seed}, expected 0 to 2^63 - 1")
         if self.temperature == 0:
-            given = [n for n in ("top_k", "top_p", "seed") if vars(self)[n] is not None]
-            if given:
+            drawing = [n for n in ("top_k", "top_p", "seed") if vars(self)[n] is not None]
+            if drawing:
                 raise ConfigError(
-                    f"{', '.join(given)}: at temperature 0 nothing is drawn; "
+                    f"{', '.join(drawing)}: at temperature 0 nothing is drawn; "
                     "give a temperature too, for example 0.8"
                 )
 
@@ -100,10 +100,10 @@ def drawn(
     """
     p = narrowed(log_p, search).exp().double()
     summed = p.cumsum(dim=1)
-    found = torch.searchsorted(summed, (uniform * summed[:, -1])[:, None], right=True)[:, 0]
+    passed = torch.searchsorted(summed, (uniform * summed[:, -1])[:, None], right=True)[:, 0]
     # rounding may point behind the last token that has a probability at all
     last = summed.shape[1] - 1 - (p > 0).flip(1).int().argmax(dim=1)
-    tokens = torch.minimum(found, last)
+    tokens = torch.minimum(passed, last)
     return log_p.gather(1, tokens[:, None])[:, 0], tokens
 
 

@@ -24,13 +24,13 @@ def score_pairs(
         cells = len(sources[order[0]]) + len(targets[order[0]]) + 1
         rows, order = order[: max(1, BATCH_CELLS // cells)], order[max(1, BATCH_CELLS // cells) :]
         source, real = _padded([sources[i] for i in rows], frame.pad)
-        given, _ = _padded([[frame.start, *targets[i]] for i in rows], frame.pad)
+        target, _ = _padded([[frame.start, *targets[i]] for i in rows], frame.pad)
         expected, _ = _padded([[*targets[i], frame.end] for i in rows], frame.pad)
-        logits = model(source.to(device), given.to(device), real.to(device))
+        logits = model(source.to(device), target.to(device), real.to(device))
         at_least_single = torch.promote_types(logits.dtype, torch.float32)
         log_p = torch.log_softmax(logits, dim=-1, dtype=at_least_single)
-        found = log_p.gather(2, expected.to(device)[:, :, None])[:, :, 0].tolist()
-        for i, row in zip(rows, found, strict=True):
+        token_log_ps = log_p.gather(2, expected.to(device)[:, :, None])[:, :, 0].tolist()
+        for i, row in zip(rows, token_log_ps, strict=True):
             scores[i] = row[: len(targets[i]) + 1]
     return scores
 

@@ -57,8 +57,8 @@ class Slots:
     def output(self, slot: int, row: int) -> list[int]:
         """Those of one row."""
         used = slice(1, int(self.ages[slot]))
-        found = self._tokens[slot, :, used].gather(0, self._origin[slot, row : row + 1, used])
-        ids: list[int] = found[0].tolist()
+        tokens = self._tokens[slot, :, used].gather(0, self._origin[slot, row : row + 1, used])
+        ids: list[int] = tokens[0].tolist()
         return ids
 
     def admit(
@@ -172,8 +172,8 @@ class Slots:
         relative = self.model.decoder.relative
         if relative is not None:
             distance = places - self.ages[:, None]
-            found = buckets(distance, relative.count, relative.farthest, both_ways=False)
-            learned = relative.weight.detach()[found].permute(0, 2, 1)
+            bucket = buckets(distance, relative.count, relative.farthest, both_ways=False)
+            learned = relative.weight.detach()[bucket].permute(0, 2, 1)
             bias = bias + learned[:, :, None, :, None].to(self.model.dtype)
         return bias.flatten(3)
 

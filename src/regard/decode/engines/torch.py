@@ -43,14 +43,14 @@ class DecodingJob:
         with self._lock:
             return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
 
-    def give(self, sentence: QueuedSentence, found: list[Hypothesis]) -> None:
-        self._answers[sentence.number] += found  # each has its own number: no lock is needed
+    def give(self, sentence: QueuedSentence, hypotheses: list[Hypothesis]) -> None:
+        self._answers[sentence.number] += hypotheses  # each has its own number: no lock is needed
 
     def result(self) -> list[list[Hypothesis]]:
         for worker in self.workers:
             worker.result()
         if self.search.draws:
-            return [_distinct(found) for found in self._answers]
+            return [_distinct(hypotheses) for hypotheses in self._answers]
         return self._answers
 
 
@@ -116,7 +116,7 @@ class TorchEngine:
         self._pool.shutdown()
 
 
-def _distinct(found: list[Hypothesis]) -> list[Hypothesis]:
+def _distinct(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
     """Each output once, best first."""
-    kept = {h.ids: h for h in found}
+    kept = {h.ids: h for h in hypotheses}
     return sorted(kept.values(), key=lambda h: (h.finished, h.score), reverse=True)
