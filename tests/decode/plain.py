@@ -11,9 +11,8 @@ from typing import Any
 import jaxtyping
 
 from decode.searching import FRAME
-from regard.decode.hypothesis import DecodingOptions, Hypothesis
+from regard.decode.hypothesis import NO_RULES, DecodingOptions, Hypothesis, Rules
 from regard.decode.reference import IdTuple, ReferenceSearch, SourceSentence
-from regard.decode.rules import NO_RULES, Rules
 from regard.model.transformer import Transformer
 
 

@@ -13,7 +13,7 @@ from itertools import groupby
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
@@ -22,6 +22,7 @@ from regard.answer.encoder_batches import numbers_by_length
 from regard.bundle.pooling import Pooling
 from regard.errors import MisuseError
 from regard.model.fast.packed import PackedEncoder, can_pack, precisions
+from regard.model.masks import padded
 from regard.model.pool import POOL
 from regard.model.transformer import Transformer
 from regard.processor.survives import insist_on, ruled_out
@@ -118,8 +119,7 @@ class Embedder:
             ids = torch.tensor([i for row in rows for i in row], device=device)
             v = self._pooled_packed(self._packed(ids, lengths), lengths)
         else:
-            ids, real = padded(rows)
-            ids, real = ids.to(device), real.to(device)
+            ids, real = padded(rows, 0, device)
             v = self._pooled(self._model.encode(ids, real), real)
         v = F.normalize(v, dim=-1) if self._pooling.normalise else v
         numbers: NDArray[np.float32] = v.float().cpu().numpy()
@@ -150,17 +150,6 @@ def embed_texts(
 def stamp(model: Transformer) -> tuple[tuple[int, int], ...]:
     """Changes when a weight does: where it lies, and how often it was written."""
     return tuple((weight.data_ptr(), weight._version) for weight in model.parameters())
-
-
-def padded(rows: Sequence[Sequence[int]]) -> tuple[Int[Tensor, "B L"], Bool[Tensor, "B L"]]:
-    """Rows of ids as one table with 0 behind the shorter ones, and which places are real."""
-    longest = max(len(row) for row in rows)
-    ids = torch.zeros(len(rows), longest, dtype=torch.long)
-    real = torch.zeros(len(rows), longest, dtype=torch.bool)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = torch.tensor(row)
-        real[place, : len(row)] = True
-    return ids, real
 
 
 def _worked(

@@ -22,9 +22,8 @@ from regard.text.sentences import split_sentences
 CHUNK = 512  # sentences that are handed to the engine together
 
 Advance = Callable[[int], None]
-TakeEngine = Callable[
-    [DecodingOptions, bool], Engine
-]  # which engine offers this search, with prefixes or without
+# Which engine offers this search, with prefixes or without.
+TakeEngine = Callable[[DecodingOptions, bool], Engine]
 
 
 @dataclass(frozen=True)
@@ -106,9 +105,8 @@ class Translator:
         search, reading = options_with(self.search, task, options)
         prefixes = self._prefixes(texts, reading)
         splits = reading.split and not any(prefixes)
-        lines = [
-            _parts(text, splits, reading.language) for text in texts
-        ]  # whitespace, sentence, whitespace, …
+        # whitespace, sentence, whitespace, …
+        lines = [_parts(text, splits, reading.language) for text in texts]
         sentences: dict[object, Sentence] = {}
         keys: list[list[object]] = []  # of the sentences of each line
         for number, (parts, prefix) in enumerate(zip(lines, prefixes, strict=True)):

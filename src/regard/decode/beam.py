@@ -26,7 +26,7 @@ from regard.decode.active_requests import ActiveRequests, QueuedSentence
 from regard.decode.best import top
 from regard.decode.constraints import Constraints
 from regard.decode.greedy import Finished
-from regard.decode.hypothesis import LENGTH_NORMS, DecodingOptions, Hypothesis
+from regard.decode.hypothesis import LENGTH_NORMS, DecodingOptions, Hypothesis, best_first
 from regard.decode.slots import Slots
 
 
@@ -41,7 +41,7 @@ class Beam:
     def finish(
         self, ids: Sequence[int], log_p: float, penalty: float, finished: bool = True
     ) -> None:
-        score = self.search.score(log_p, max(1, len(ids) + finished)) + penalty
+        score = self.search.score(log_p, len(ids) + finished) + penalty
         self.finished.append(Hypothesis(tuple(ids), log_p, score, finished))
 
     def is_done(self, length: int, best_open: float) -> bool:
@@ -62,7 +62,7 @@ class Beam:
         return self.best(wanted)[-1].score >= hope
 
     def best(self, count: int) -> list[Hypothesis]:
-        return sorted(self.finished, key=lambda h: (h.finished, h.score), reverse=True)[:count]
+        return best_first(self.finished)[:count]
 
 
 class BeamSearch:
@@ -73,12 +73,8 @@ class BeamSearch:
         self._search, self._end, self._start = constraints.search, constraints.end, start
         self._beams = [Beam(self._search, 0) for _ in range(len(slots))]
         self._tokens = torch.full((len(slots), slots.width), start, device=slots.ages.device)
-        self._scores = torch.zeros(
-            self._tokens.shape, dtype=torch.float64, device=slots.ages.device
-        )
-        self._covered = self._scores.new_zeros(
-            *self._scores.shape, 0
-        )  # attention so far, (B, k, S)
+        self._scores = torch.zeros_like(self._tokens, dtype=torch.float64)
+        self._covered = self._scores.new_zeros(*self._scores.shape, 0)  # attention, (B, k, S)
 
     def seat(self, places: Sequence[int], sentences: Sequence[QueuedSentence]) -> None:
         self.seats.seat(places, sentences)

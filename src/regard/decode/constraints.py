@@ -7,7 +7,6 @@ of another library on the same weights; a token that a *rule* forces counts as c
 a given prefix comes whatever the options and rules say, with the log p that the model gives it.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -15,8 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.decode.best import log_sum_exp
-from regard.decode.hypothesis import DecodingOptions
-from regard.decode.rules import Rules
+from regard.decode.hypothesis import DecodingOptions, Rules
 
 NO_PREFIX = -1
 
@@ -70,10 +68,11 @@ class Constraints:
             total[forced] = log_sum_exp(untouched)
         return total
 
-    @property
-    def needs_outputs(self) -> bool:
-        """Whether `apply` looks at the tokens so far, not only at their number."""
-        return self.search.repetition_penalty != 1.0 or self.search.no_repeat_ngram > 0
+    def __bool__(self) -> bool:
+        """Whether there are any, beside a prefix."""
+        options = self.search
+        changed = options.repetition_penalty != 1.0 or options.no_repeat_ngram or options.min_length
+        return bool(changed or self.rules)
 
 
 def _force(logits: Tensor, rows: Bool[Tensor, " R"], token: int, certain: Tensor) -> None:
@@ -106,21 +105,3 @@ def _repeating(
     latest = outputs.gather(1, last.clamp(min=0))[:, None]
     again = whole & (windows[..., : n - 1] == latest).all(dim=-1)
     return forbidden.scatter_add_(1, windows[..., n - 1], again.to(logits.dtype)) > 0
-
-
-def obeyed(
-    log_p: Float[Tensor, "B V"], rules: Rules, eos: int, length: int, limits: Sequence[int]
-) -> Float[Tensor, "B V"]:
-    """The log-probabilities with -∞ for what the rules forbid as token number `length + 1`."""
-    if not rules:
-        return log_p
-    log_p = log_p.clone()
-    certain = torch.zeros(len(log_p), dtype=log_p.dtype, device=log_p.device)
-    if rules.never:
-        log_p[:, list(rules.never)] = -torch.inf
-    if rules.first is not None and length == 0:
-        _force(log_p, certain == 0, rules.first, certain)
-    if rules.must_end:
-        last = torch.tensor([limit == length + 1 for limit in limits], device=log_p.device)
-        _force(log_p, last, eos, certain)
-    return log_p

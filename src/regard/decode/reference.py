@@ -25,8 +25,7 @@ from dataclasses import dataclass
 import torch
 
 from regard.decode.engine import Frame
-from regard.decode.hypothesis import DecodingOptions, Hypothesis
-from regard.decode.rules import NO_RULES, Rules
+from regard.decode.hypothesis import NO_RULES, DecodingOptions, Hypothesis, Rules, best_first
 from regard.model.trace import Trace
 from regard.model.transformer import Transformer
 
@@ -110,7 +109,7 @@ class ReferenceSearch:
         n = self.options.n_best
         if len(hypotheses) < n:
             hypotheses += [self.hypothesis(*one, finished=False) for one in open_outputs]
-        return sorted(hypotheses, key=lambda h: (h.finished, h.score), reverse=True)[:n]
+        return best_first(hypotheses)[:n]
 
     def is_done(self, length: int, best_open: float, hypotheses: list[Hypothesis]) -> bool:
         """The three stop rules; the open outputs have `length` tokens, log p `best_open` at most.

@@ -120,13 +120,11 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, spec: Spec) -> None:
         super().__init__()
         self.heads, self.groups, self.size = spec.heads, spec.groups, spec.k
-        bias = spec.attention_bias and spec.qkv_bias
-        self.query = nn.Linear(spec.d_model, self.heads * self.size, bias=bias)  # W_Q
+        width, bias = self.heads * self.size, spec.attention_bias and spec.qkv_bias
+        self.query = nn.Linear(spec.d_model, width, bias=bias)  # W_Q
         self.key = nn.Linear(spec.d_model, self.groups * self.size, bias=bias)  # W_K
         self.value = nn.Linear(spec.d_model, self.groups * self.size, bias=bias)  # W_V
-        self.output = nn.Linear(
-            self.heads * self.size, spec.d_model, bias=spec.attention_bias
-        )  # W_O
+        self.output = nn.Linear(width, spec.d_model, bias=spec.attention_bias)  # W_O
         self.scale = spec.score_scale
         self.dropout = spec.attention_dropout
         self.fast = True  # model/kernels.py
@@ -168,11 +166,7 @@ class MultiHeadAttention(nn.Module):
         return projected
 
     def _keys_and_values(
-        self,
-        x: Tensor,
-        memory: Tensor | None,
-        cache: KeyValues | None,
-        rotation: Rotation | None,
+        self, x: Tensor, memory: Tensor | None, cache: KeyValues | None, rotation: Rotation | None
     ) -> tuple[Tensor, Tensor]:
         if memory is not None and cache is not None and cache.length:
             return cache.all()  # the memory does not change: projected once

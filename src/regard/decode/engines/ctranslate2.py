@@ -30,9 +30,8 @@ from regard.checkpoint.ctranslate2_info import (
     read_pieces,
 )
 from regard.checksums import check
-from regard.decode.engine import Frame, Layout, Pending, Row
-from regard.decode.hypothesis import DecodingOptions, Hypothesis
-from regard.decode.rules import NO_RULES, Rules
+from regard.decode.engine import Frame, Layout, Pending, Row, check_prefix
+from regard.decode.hypothesis import NO_RULES, DecodingOptions, Hypothesis, Rules, best_first
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.processor.simulate import forbid
 from regard.processor.survives import insist_on
@@ -112,11 +111,7 @@ class CTranslate2Engine:
         if self._rules.first is not None:
             prefixes = [p or (self._rules.first,) for p in prefixes or [()] * len(sources)]
         for prefix, limit in zip(prefixes, limits, strict=False):
-            if len(prefix) >= limit:
-                raise DataError(
-                    f"prefix: {len(prefix)} tokens, the output may have {limit}; "
-                    "shorten the prefix or raise max_length"
-                )
+            check_prefix(prefix, limit)
         job = _SearchJob(sources, prefixes, search, limits)
         batches = [
             self._begin(job, rows, max(limits[i] for i in rows))
@@ -221,10 +216,7 @@ class CTranslate2Engine:
         answers = [outputs_of[i] for i in range(len(job.sources))]
         if any(job.prefixes) and self._rules.first is None:
             answers = self._with_prefixes(job, answers)
-        return [
-            sorted(each, key=lambda h: (h.finished, h.score), reverse=True)[: job.search.n_best]
-            for each in answers
-        ]
+        return [best_first(outputs)[: job.search.n_best] for outputs in answers]
 
     def _outputs(
         self, batch: _Batch, search: DecodingOptions
