@@ -57,20 +57,16 @@ class Embedder:
         if precision == "auto":
             return "int16" if "int16" in offered else "fp32"
         if precision not in offered:
+            deadly = ruled_out("int16") if precision == "int16" else ""
             raise MisuseError(
                 f"precision: got {precision}, embed offers {', '.join(offered)} for this model on "
                 "this machine (int16: a CPU with AVX2 and nothing newer, llvmlite from "
-                "regard[fast], sizes that are multiples of 16)" + self._deadly(precision)
+                "regard[fast], sizes that are multiples of 16)"
+                + (f"; this machine does not survive {deadly}" if deadly else "")
             )
         if precision == "bf16" and device.type == "cpu":
             insist_on("bf16", "precision", "fp32 or auto")
         return precision
-
-    @staticmethod
-    def _deadly(precision: str) -> str:
-        """What the processor has to do with it, where it has."""
-        reason = ruled_out(precision) if precision == "int16" else ""
-        return f"; this machine does not survive {reason}" if reason else ""
 
     @property
     def size(self) -> int:

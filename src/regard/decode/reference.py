@@ -41,23 +41,20 @@ class SourceSentence:
     ids: IdTuple
     frame: Frame
 
-    def logits(self, output: IdTuple) -> list[float]:
+    def logits(self, output: IdTuple, trace: Trace | None = None) -> list[float]:
         """Of each token of the vocabulary, as the one that follows `output`."""
-        return self._last_logits(output, trace=None)
-
-    def attended(self, output: IdTuple) -> list[float]:
-        """Σ_i p_ij for each source token j: the last layer's cross-attention, mean over heads."""
-        trace = Trace()
-        self._last_logits(output, trace)
-        weights = trace[f"decoder.{self.model.spec.decoder_layers - 1}.cross.weights"]
-        received: list[float] = weights[0].mean(dim=0).sum(dim=0).tolist()  # of (H, L, S)
-        return received
-
-    def _last_logits(self, output: IdTuple, trace: Trace | None) -> list[float]:
         source, target = torch.tensor([self.ids]), torch.tensor([[self.frame.start, *output]])
         with torch.no_grad():
             logits: list[float] = self.model(source, target, trace=trace)[0, -1].tolist()
         return logits
+
+    def attended(self, output: IdTuple) -> list[float]:
+        """Σ_i p_ij for each source token j: the last layer's cross-attention, mean over heads."""
+        trace = Trace()
+        self.logits(output, trace)
+        weights = trace[f"decoder.{self.model.spec.decoder_layers - 1}.cross.weights"]
+        received: list[float] = weights[0].mean(dim=0).sum(dim=0).tolist()  # of (H, L, S)
+        return received
 
 
 @dataclass(frozen=True)
