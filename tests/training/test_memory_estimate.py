@@ -63,7 +63,7 @@ def kept(spec: Spec, shape: BatchShape, plain: bool) -> int:
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         if plain:
-            with plain_kernels():
+            with plain_kernels(model):
                 loss = translation_loss(model, batch(shape, spec.vocabulary), 0.1)
         else:
             loss = translation_loss(model, batch(shape, spec.vocabulary), 0.1)

@@ -18,7 +18,7 @@ from regard.checkpoint.guard import read_tensors
 from regard.data.batch import Batch, make_batch
 from regard.errors import OutOfMemoryError
 from regard.fit.preflight import FIRST_USE
-from regard.model.dropout import drawing_from, dropout, rows_of
+from regard.model.dropout import drawing_from, dropout
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.runs.log import read_log
@@ -162,7 +162,7 @@ def test_masks_of_rows_are_rows_of_the_mask() -> None:
         whole = dropout(x, 0.4, training=True)
     parts = []
     for start, end in ((0, 3), (3, 7)):
-        with drawing_from(torch.Generator().manual_seed(1)), rows_of(7, start):
+        with drawing_from(torch.Generator().manual_seed(1), 7, start):
             parts.append(dropout(x[start:end], 0.4, training=True))
     assert torch.equal(torch.cat(parts), whole)
     assert 0 < int((whole == 0).sum()) < x.numel()

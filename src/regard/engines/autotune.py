@@ -111,8 +111,8 @@ def _with_references(
 ) -> list[tuple[list[int], str | None]]:
     """Each source with its reference; without any, if some of the probe are left out."""
     references = [target for _, target in bundle.probe()]
-    known = references if len(references) == len(rows) else [None] * len(rows)
-    return list(zip(rows, known, strict=True))
+    kept = references if len(references) == len(rows) else [None] * len(rows)
+    return list(zip(rows, kept, strict=True))
 
 
 def _search(bundle: Bundle, rows: Sequence[list[int]]) -> DecodingOptions:
@@ -189,8 +189,8 @@ def _timed(
     engine: Engine, rows: Sequence[Sequence[int]], search: DecodingOptions, clock: Clock
 ) -> tuple[float, int]:
     begun = clock()
-    found = engine.submit(rows, search)()
-    tokens = sum(len(best[0].ids) + 1 for best in found)
+    outputs = engine.submit(rows, search)()
+    tokens = sum(len(best[0].ids) + 1 for best in outputs)
     return max(clock() - begun, 1e-6), tokens
 
 

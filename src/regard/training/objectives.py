@@ -19,7 +19,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.data.batch import IGNORED, Batch
-from regard.model.kernels import fast_kernels
 from regard.model.pool import POOL
 from regard.model.transformer import Transformer
 from regard.training.label_smoothing import Loss, projected_cross_entropy, smoothed_cross_entropy
@@ -186,7 +185,7 @@ def translation_loss(model: Transformer, batch: Batch, epsilon: float) -> Loss:
 
 def _words_loss(model: Transformer, x: Tensor, truth: Tensor, epsilon: float) -> Loss:
     output = model.output
-    if output is not None and fast_kernels():
+    if output is not None and output.fast:
         x = output.prepared(x)
         return projected_cross_entropy(x, output.weight, output.bias, truth, epsilon)
     return smoothed_cross_entropy(model.token_logits(x), truth, epsilon)

@@ -39,12 +39,7 @@ def _both(precision: str) -> tuple[Doubles, Doubles]:
     with TemporaryDirectory(prefix="regard-trial-") as folder:
         pieces = ["<pad>", "<s>", "</s>", *(f"p{i}" for i in range(3, SPEC.vocabulary))]
         fill_ctranslate2(
-            model,
-            Path(folder),
-            pieces,
-            start=FRAME.start,
-            end=FRAME.end,
-            precision=precision,
+            model, Path(folder), pieces, start=FRAME.start, end=FRAME.end, precision=precision
         )
         engine = CTranslate2Engine(Path(folder), FRAME, layout=Layout(precision))
         got = engine.score(sources, ROWS[::-1])
