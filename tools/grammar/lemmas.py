@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from regard.data.phrasebook.fillers import Filler, NounPhrase
-from regard.data.phrasebook.notation import Piece
-from regard.data.phrasebook.tables import Lexicon
+from grammar.fillers import Filler, NounPhrase
+from grammar.notation import Piece
+from grammar.tables import Lexicon
 
 
 def lemmas_of(
