@@ -122,8 +122,8 @@ def read_patterns(path: Path, language: str, expand: Callable[[str], str]) -> li
         if line.strip():
             block.append((number, line.strip()))
         elif block:
-            found = _read_block(path.name, block, language, expand)
-            patterns.extend([found] if found else [])
+            pattern = _read_block(path.name, block, language, expand)
+            patterns.extend([pattern] if pattern else [])
             block = []
     return patterns
 

@@ -95,17 +95,17 @@ class Sampler:
 
     def drafts(self, pattern: Pattern) -> list[Draft]:
         """Up to `pattern.count` drafts, distinct by their English side; each frame once."""
-        found: dict[str, Draft] = {}
+        drafts: dict[str, Draft] = {}
         self._drawn.clear()
         wishes = iter(pattern.include)
         fruitless = 0
-        while len(found) < pattern.count and fruitless <= FRUITLESS + len(found) // 4:
+        while len(drafts) < pattern.count and fruitless <= FRUITLESS + len(drafts) // 4:
             self._wanted = next(wishes, ())
-            known = len(found)
+            before = len(drafts)
             for draft in self._draw(pattern):
-                found.setdefault(draft.source, draft)
-            fruitless = 0 if len(found) > known else fruitless + 1
-        return list(found.values())
+                drafts.setdefault(draft.source, draft)
+            fruitless = 0 if len(drafts) > before else fruitless + 1
+        return list(drafts.values())
 
     def _draw(self, pattern: Pattern) -> list[Draft]:
         shared = self._fill(pattern, pattern.slots, {})
@@ -157,8 +157,8 @@ class Sampler:
             return self._language.pronoun(antecedent)
         return reading.answer
 
-    def _fill(self, pattern: Pattern, slots: Sequence[Slot], given: Fillers) -> Fillers | None:
-        fillers = dict(given)
+    def _fill(self, pattern: Pattern, slots: Sequence[Slot], shared: Fillers) -> Fillers | None:
+        fillers = dict(shared)
         for slot in slots:
             for _ in range(ATTEMPTS):
                 filler = self._choose(pattern, slot, fillers)
@@ -326,8 +326,8 @@ def filler_of(
 
 
 def _phrase(fillers: Mapping[str, Filler], name: str) -> NounPhrase | None:
-    found = fillers.get(name)
-    return found if isinstance(found, NounPhrase) else None
+    filler = fillers.get(name)
+    return filler if isinstance(filler, NounPhrase) else None
 
 
 def _key(pattern: Pattern, fillers: Fillers) -> str:

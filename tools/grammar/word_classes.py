@@ -137,7 +137,7 @@ def _verb(lexeme: Lexeme, hole: Hole, subject: NounPhrase | None, text: str) -> 
     # all that `would` and its like can be is in the table
     helps = base in HELPERS or _table().get(base) == "auxiliary"
     words = split_words(text)
-    made = [
+    tagged = [
         Word(word, kind)
         for word, kind in zip(
             words, ["auxiliary" if helps or words[0] == "had" else "verb", *kinds], strict=True
@@ -145,12 +145,12 @@ def _verb(lexeme: Lexeme, hole: Hole, subject: NounPhrase | None, text: str) -> 
     ]
     finite = hole.form == "" or (hole.form == "past" and base == "be")
     if finite and subject is not None:
-        made[0] = replace(made[0], agrees=_person(subject))
+        tagged[0] = replace(tagged[0], agrees=_person(subject))
     for place, word in enumerate(split_words(lexeme.en)):
         if word in ("one's", "oneself") and subject is not None:
             kind = "determiner" if word == "one's" else "pronoun"
-            made[place] = replace(made[place], kind=kind, agrees="person")
-    return made
+            tagged[place] = replace(tagged[place], kind=kind, agrees="person")
+    return tagged
 
 
 def _person(subject: NounPhrase) -> str:
@@ -167,9 +167,9 @@ def _fixed(text: str, first: str = "") -> list[Word]:
     while len(kinds) < len(words):
         here = len(kinds)
         for size in (3, 2, 1):
-            known = _phrases().get(" ".join(lowered[here : here + size]))
-            if known and len(known) == len(lowered[here : here + size]):
-                kinds += known
+            classes = _phrases().get(" ".join(lowered[here : here + size]))
+            if classes and len(classes) == len(lowered[here : here + size]):
+                kinds += classes
                 break
         else:
             kinds.append(first if first and not here else _kind(words[here]))
@@ -181,12 +181,12 @@ def _kind(word: str) -> str:
         return "punctuation"
     if word.lower() in _BY_PLACE or word == "one's" or word == "oneself":
         return "?"
-    found = _table().get(word) or _table().get(word.lower())
-    if found is None:
+    kind = _table().get(word) or _table().get(word.lower())
+    if kind is None:
         raise PhrasebookError(
             f"lexicon/classes.tsv: the word {word!r} of fixed text has no class; add it to one"
         )
-    return found
+    return kind
 
 
 @cache

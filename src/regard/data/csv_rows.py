@@ -121,11 +121,7 @@ def _delimiter(feed: _Feed, columns: int) -> str:
         widths = Counter(
             len(_parse(t, delimiter) or _parse(f'{t}"', delimiter) or ()) for t in texts
         )
-        width, often = max(
-            ((width, n) for width, n in widths.items() if width > 1),
-            key=lambda found: (found[1], found[0]),
-            default=(1, 0),
-        )
+        often, width = max(((n, w) for w, n in widths.items() if w > 1), default=(0, 1))
         return often, width == columns, width
 
     return max(DELIMITERS, key=fitness)

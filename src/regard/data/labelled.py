@@ -120,8 +120,8 @@ def _labels(value: Any, several: bool) -> tuple[str, ...] | Problem:
         return Problem.MALFORMED
     cell = str(value).strip()
     if several:
-        found = (label.strip() for label in cell.split(BETWEEN))
-        return tuple(sorted({label for label in found if label}))
+        labels = (label.strip() for label in cell.split(BETWEEN))
+        return tuple(sorted({label for label in labels if label}))
     return (cell,) if cell else Problem.UNLABELLED
 
 

@@ -20,7 +20,7 @@ def format_of(path: Path) -> str:
 def find_file(path: Path) -> os.stat_result:
     """The file's status, or an error that names what lies beside it."""
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError as error:
         beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
         close = get_close_matches(path.name, beside, n=3, cutoff=0.5)
@@ -28,9 +28,9 @@ def find_file(path: Path) -> os.stat_result:
         raise DataError(f"{path}: there is no such file{hint}") from error
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}.") from error
-    if S_ISDIR(found.st_mode):
+    if S_ISDIR(status.st_mode):
         raise DataError(f"{path}: is a folder; expected a file of sentences.")
-    return found
+    return status
 
 
 def read_lines(path: Path, max_characters: int) -> Iterator[RawLine]:

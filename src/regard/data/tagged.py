@@ -86,12 +86,12 @@ def _sentences(
         begin = begin or number
         if problem is not None:
             continue
-        found = Problem.TOO_LONG if line is None else _row(line, columns)
-        if isinstance(found, Problem):
-            problem, rows = found, []
+        row = Problem.TOO_LONG if line is None else _row(line, columns)
+        if isinstance(row, Problem):
+            problem, rows = row, []
             continue
-        rows.append(found)
-        size += len(found[0]) + 1
+        rows.append(row)
+        size += len(row[0]) + 1
         if size > limits.max_characters:
             problem, rows = Problem.TOO_LONG, []
     if begin:

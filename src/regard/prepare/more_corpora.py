@@ -97,8 +97,8 @@ class Unseen:
     def of(self, pairs: Iterable[TextPair], tag: str) -> Iterator[TextPair]:
         """Those of `pairs` that validation does not ask for."""
         for source, target in pairs:
-            known = _plain(source.removeprefix(tag)) in self._sources
-            if not known and _plain(target) not in self._targets:
+            seen = _plain(source.removeprefix(tag)) in self._sources
+            if not seen and _plain(target) not in self._targets:
                 yield source, target
 
 

@@ -161,14 +161,16 @@ def _with_principal_parts(row: Lexeme, heads: list[Lexeme]) -> Lexeme:
         (english, "en", ("en_past", "en_pp")),
         (german, "de", ("de_stem", "de_past", "de_pp", "de_aux")),
     ):
-        found = [
+        matching = [
             head for head in heads if head.cell(key).split(" ")[0 if key == "en" else -1] == wanted
         ]
-        if not found:
+        if not matching:
             raise PhrasebookError(
                 f"{row.where}, column {key}: no head verb {wanted!r} in verbs.tsv; add it there"
             )
-        cells.update({column: found[0].cell(column) for column in columns if column not in cells})
+        cells.update(
+            {column: matching[0].cell(column) for column in columns if column not in cells}
+        )
     return replace(row, cells=cells)
 
 

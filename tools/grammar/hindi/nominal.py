@@ -158,8 +158,8 @@ def _determiner(phrase: NounPhrase, agree: Features, oblique: bool) -> str:
     if word == "no":
         return "किसी" if oblique else "कोई"
     fixed = {"the": "", "bare": "", "every": "हर", "which": "कौन-सा", "own": "अपना"}
-    known = {**fixed, **POSSESSIVES, **COUNTS}
-    return inflect(known[word], agree, oblique)
+    determiners = {**fixed, **POSSESSIVES, **COUNTS}
+    return inflect(determiners[word], agree, oblique)
 
 
 def _own(phrase: NounPhrase, others: tuple[Filler, ...]) -> NounPhrase:
