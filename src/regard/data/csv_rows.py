@@ -18,6 +18,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from regard.data.lines import decoded
 from regard.data.problem import Cells, Problem, RawLine
 
 DELIMITERS = (",", ";", "\t")
@@ -87,15 +88,7 @@ def _cells(first: bytes, feed: _Feed, delimiter: str, most: int) -> list[str] | 
             break
         taken.append(line)
     feed.give_back(taken[1:])
-    return _problem_of(first)
-
-
-def _problem_of(line: bytes) -> Problem:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return Problem.ENCODING
-    return Problem.MALFORMED
+    return Problem.ENCODING if decoded(first) is Problem.ENCODING else Problem.MALFORMED
 
 
 def _parse(text: str, delimiter: str) -> list[str] | None:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from stat import S_ISDIR
 
-from regard.data.problem import RawLine
+from regard.data.problem import Problem, RawLine
 from regard.errors import DataError
 
 
@@ -52,6 +52,14 @@ def read_lines(path: Path, max_characters: int) -> Iterator[RawLine]:
         raise DataError(
             f"{path}: broken after {count:,} lines: {error}. Fetch or compress the file again."
         ) from error
+
+
+def decoded(line: RawLine) -> str | Problem:
+    """A line as text, or why it is none."""
+    try:
+        return Problem.TOO_LONG if line is None else line.decode()
+    except UnicodeDecodeError:
+        return Problem.ENCODING
 
 
 def _without_mark(first: bytes, path: Path) -> bytes:

@@ -39,10 +39,6 @@ AnyCodec = BackendCodec | PieceCodec
 IdSequence = Iterable[int] | NDArray[np.integer[Any]]
 
 MAX_TEXT = 1_000_000  # characters; cutting is not linear for every pattern
-EXPECTED_FILES = (
-    "tokenizer.json, or vocab.txt, or vocab.json with merges.txt, or spiece.model, or "
-    "tokenizer.model, or source.spm with target.spm and vocab.json"
-)
 # What a role is called where no file says it, if the token is there and marked as special.
 CUSTOMARY = {
     "pad": ("[PAD]", "<pad>"),
