@@ -38,8 +38,7 @@ def command(
 
 
 def _sample(language: str, per_pattern: int, chosen: str | None, as_json: bool) -> None:
-    from regard.data.phrasebook.corpus import NOTES, sample
-    from regard.data.phrasebook.notation import SLICES
+    from regard.data.phrasebook.corpus import NOTES, SLICES, sample
     from regard.errors import MisuseError, nearest
 
     slices = (*SLICES, NOTES)

@@ -1,7 +1,7 @@
 """How good an encoder fills holes: every word of a test set is hidden once, alone.
 
 Of the phrasebook's sentences it is also asked how the words come out that agree with another
-(data/phrasebook/word_classes.py): the likeliest of all their forms, and the very word.
+(data/phrasebook/corpus.py): the likeliest of all their forms, and the very word.
 """
 
 import math
@@ -16,8 +16,7 @@ from regard.answer.pseudo_perplexity import one_masked
 from regard.data.batch import IGNORED, text_batch
 from regard.data.corpus import Limits
 from regard.data.labelled import Columns, read_labelled
-from regard.data.phrasebook.corpus import forms_of, phrasebook, words_of_sentences
-from regard.data.phrasebook.word_classes import Word
+from regard.data.phrasebook.corpus import Word, forms_of, phrasebook, words_of_sentences
 from regard.data.report import Report
 from regard.errors import MisuseError
 from regard.fit.objectives.fill import masking_of

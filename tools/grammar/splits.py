@@ -11,6 +11,8 @@ from __future__ import annotations
 import hashlib
 import re
 
+from regard.text.words import LETTERS
+
 COMBINED = ("it", "bank", "apple", "order")
 # per thousand of the keys: test, then dev
 SHARES = {
@@ -24,13 +26,10 @@ SHARES = {
     "": (31, 22),
 }
 
-# a word; Python's \w knows no vowel signs, without which Hindi words fall apart
-WORD = r"[\w\u0900-\u0963\u0970-\u097f]+"
-
 
 def plain(text: str) -> str:
     """A sentence without punctuation and capitals."""
-    return " ".join(re.findall(WORD, text.lower()))
+    return " ".join(re.findall(LETTERS, text.lower()))
 
 
 def split_key(slices: tuple[str, ...], combination: str, target: str) -> str:

@@ -48,10 +48,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.data.phrasebook.tables import PhrasebookError
+from regard.data.phrasebook.corpus import SLICES, PhrasebookError
 
 TARGETS = ("de", "hi")
-SLICES = ("everyday", "bank", "apple", "it", "order", "idiom", "long")
 DEFAULT_COUNT = 49
 _HEADER = re.compile(r"([a-z0-9][a-z0-9-]*)(?:\s+(\d+))?(?:\s+\[([a-z ]+)\])?$")
 _HOLE = re.compile(r"\{([^{}]*)\}")
@@ -123,8 +122,8 @@ def read_patterns(path: Path, language: str, expand: Callable[[str], str]) -> li
         if line.strip():
             block.append((number, line.strip()))
         elif block:
-            found = _read_block(path.name, block, language, expand)
-            patterns.extend([found] if found else [])
+            pattern = _read_block(path.name, block, language, expand)
+            patterns.extend([pattern] if pattern else [])
             block = []
     return patterns
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from regard.data.phrasebook.fillers import NounPhrase
-from regard.data.phrasebook.german.nominal import noun_phrase
-from regard.data.phrasebook.tables import Lexeme, PhrasebookError
+from grammar.fillers import NounPhrase
+from grammar.german.nominal import noun_phrase
+from grammar.tables import Lexeme
+from regard.data.phrasebook.corpus import PhrasebookError
 
 Paradigms = Mapping[tuple[str, str], tuple[str, ...]]
 _E_STEM = re.compile(r"([dt]|[^aeiouäöürlhmn]n|[^aeiouäöürlhmn]m|chn|ffn|dn|tm)$")
+INFINITE = ("inf", "zu", "pp", "imp", "prefix", "mid")  # forms that agree with nothing
 INSEPARABLE = ("be", "ver", "er", "ent", "zer", "ge", "emp", "miss", "über", "wieder")
 
 

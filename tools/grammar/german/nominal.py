@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from regard.data.phrasebook.fillers import COUNTERS, NounPhrase
-from regard.data.phrasebook.tables import Lexeme, PhrasebookError
+from grammar.fillers import COUNTERS, NounPhrase
+from grammar.tables import Lexeme
+from regard.data.phrasebook.corpus import PhrasebookError
 
 CASES = ("nom", "acc", "dat", "gen")
 # rows: masculine, feminine, neuter, plural; columns: nom acc dat gen
@@ -215,6 +216,21 @@ def noun_phrase(phrase: NounPhrase, form: str) -> str:
     assert phrase.head is not None
     words = (article, quality, decline(phrase.head, case, phrase.plural))
     return " ".join(word for word in words if word)
+
+
+def parts(phrase: NounPhrase, form: str, words: list[str]) -> list[str]:
+    """What each word of a realised phrase is in it; "" is its noun, name or pronoun."""
+    kind = form.partition("-")[0]
+    if kind in ("pron", "refl", "rel"):
+        inside = ["relative" if kind == "rel" else "pronoun"]
+    elif phrase.head is None or phrase.definite_name:
+        inside = [""] * len(phrase.word.split())
+    else:
+        article = "kein" if form == "kein" else determiner(phrase, "nom")[0]
+        inside = ["determiner"] * len(article.split())
+        inside += ["adjective"] * (phrase.adjective is not None)
+        inside += [""] * len(phrase.head.target.split())
+    return ["case"] * (len(words) - len(inside)) + inside  # the verb's preposition is before it
 
 
 def _reflexive(phrase: NounPhrase, case: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from regard.data.phrasebook.tables import Lexeme, names_in
+from grammar.tables import Lexeme, names_in
 
 _INNER_ADJECTIVES = ("का", "बड़ा", "छोटा", "पुराना", "नया")  # inflect inside a two-word noun
 _VOWEL_SIGNS = "ािीुूेैोौआइईउऊएऐओऔ"

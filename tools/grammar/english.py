@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from regard.data.phrasebook.fillers import PRONOUNS, Filler, NounPhrase
-from regard.data.phrasebook.tables import Lexeme, PhrasebookError
+from grammar.fillers import PRONOUNS, Filler, NounPhrase
+from grammar.tables import Lexeme
+from regard.data.phrasebook.corpus import PhrasebookError
 
 OBJECTS = dict(zip((*PRONOUNS, "it"), ("me", "you", "him", "her", "us", "them", "it"), strict=True))
 SELVES = {
@@ -162,6 +163,25 @@ def realise(filler: Filler, form: str, agree: NounPhrase | None) -> str:
     if filler.kind == "adj" and form in ("comp", "sup"):
         return grade(filler, form == "sup")
     return filler.en
+
+
+def parts(filler: Filler, form: str, words: list[str]) -> list[str]:
+    """What each word of a realised filler is in it; "" is the noun, name, pronoun or verb."""
+    if isinstance(filler, Lexeme):
+        return ["", *["rest" if filler.kind == "verb" else ""] * (len(words) - 1)]
+    if form in ("poss", "pron", "pron-obj", "self"):
+        return ["possessive" if form == "poss" else "pronoun"]
+    if filler.head is None or filler.definite_name:
+        return [""] * len(words)
+    nouns = len(filler.head.en.split())
+    qualities = 0 if form == "bare" else len(_quality(filler).split())
+    determiners = len(words) - qualities - nouns
+    return ["determiner"] * determiners + ["adjective"] * qualities + [""] * nouns
+
+
+def controller(filler: Filler, form: str, agree: tuple[Filler, ...]) -> Filler | None:
+    """A verb agrees with its subject (which of its words do, word_classes.py says)."""
+    return agree[0] if isinstance(filler, Lexeme) and agree else None
 
 
 def finish(text: str) -> str:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from regard.data.phrasebook.fillers import COUNTERS, Filler, NounPhrase
-from regard.data.phrasebook.hindi.declension import (
+from grammar.fillers import COUNTERS, Filler, NounPhrase
+from grammar.hindi.declension import (
     INNER,
     NEUTRAL,
     Features,
@@ -18,7 +18,8 @@ from regard.data.phrasebook.hindi.declension import (
     gender,
     inflect,
 )
-from regard.data.phrasebook.tables import Lexeme, PhrasebookError
+from grammar.tables import Lexeme
+from regard.data.phrasebook.corpus import PhrasebookError
 
 POSTPOSITIONS = {"ne": "ने", "ko": "को", "se": "से", "me": "में", "par": "पर", "tak": "तक"}
 GENITIVES = {"ka": "का", "ke": "के", "ki": "की"}
@@ -107,9 +108,14 @@ def takes_ko(phrase: NounPhrase) -> bool:
 
 def words(phrase: NounPhrase, oblique: bool) -> str:
     """Determiner, adjective and noun."""
+    return " ".join(text for _, text in _inside(phrase, oblique))
+
+
+def _inside(phrase: NounPhrase, oblique: bool) -> list[tuple[str, str]]:
+    """What a phrase is made of, each with its part; "" is the noun."""
     assert phrase.head is not None
     if phrase.definite_name:
-        return phrase.head.target
+        return [("", phrase.head.target)]
     agree = features(phrase)
     attribute = ""
     if phrase.adjective is not None:
@@ -119,8 +125,26 @@ def words(phrase: NounPhrase, oblique: bool) -> str:
     parts = noun.split(" ")  # an adjective stands behind a genitive: चश्मे की नई डिब्बी
     place = max((i + 1 for i, part in enumerate(parts) if part in GENITIVES.values()), default=0)
     modifier, noun = " ".join(parts[:place]), " ".join(parts[place:])
-    chosen = (_determiner(phrase, agree, oblique), modifier, attribute, noun)
-    return " ".join(part for part in chosen if part)
+    chosen = (
+        ("determiner", _determiner(phrase, agree, oblique)),
+        ("", modifier),
+        ("adjective", attribute),
+        ("", noun),
+    )
+    return [(part, text) for part, text in chosen if text]
+
+
+def parts(phrase: NounPhrase, form: str, realised: list[str]) -> list[str]:
+    """What each word of a realised phrase is in it; "" is its noun, name or pronoun."""
+    kind = form.partition("-")[0]
+    if kind in ("pron", "rel"):
+        inside = ["relative" if kind == "rel" else "pronoun"]
+    elif phrase.head is None or form == "who":
+        inside = [""]
+    else:
+        phrase = replace(phrase, determiner="bare") if kind == "bare" else phrase
+        inside = [part for part, text in _inside(phrase, True) for _ in text.split()]
+    return inside + ["case"] * (len(realised) - len(inside))  # postpositions are behind it
 
 
 def _determiner(phrase: NounPhrase, agree: Features, oblique: bool) -> str:
@@ -134,8 +158,8 @@ def _determiner(phrase: NounPhrase, agree: Features, oblique: bool) -> str:
     if word == "no":
         return "किसी" if oblique else "कोई"
     fixed = {"the": "", "bare": "", "every": "हर", "which": "कौन-सा", "own": "अपना"}
-    known = {**fixed, **POSSESSIVES, **COUNTS}
-    return inflect(known[word], agree, oblique)
+    determiners = {**fixed, **POSSESSIVES, **COUNTS}
+    return inflect(determiners[word], agree, oblique)
 
 
 def _own(phrase: NounPhrase, others: tuple[Filler, ...]) -> NounPhrase:

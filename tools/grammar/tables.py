@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
 
-from regard.errors import DataError
+from regard.data.phrasebook.corpus import PhrasebookError
 
 # table → the word class of its rows
 TABLES = {
@@ -28,10 +28,6 @@ TABLES = {
     "places": "word",
     "names": "name",
 }
-
-
-class PhrasebookError(DataError):
-    """A lexicon table or a pattern file that cannot be used as it stands."""
 
 
 @dataclass(frozen=True, eq=False)

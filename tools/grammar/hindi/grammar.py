@@ -35,9 +35,9 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from regard.data.phrasebook.fillers import Filler, NounPhrase
-from regard.data.phrasebook.hindi import nominal, verbal
-from regard.data.phrasebook.hindi.declension import (
+from grammar.fillers import Filler, NounPhrase
+from grammar.hindi import nominal, verbal
+from grammar.hindi.declension import (
     INNER,
     NEUTRAL,
     Features,
@@ -45,8 +45,8 @@ from regard.data.phrasebook.hindi.declension import (
     flagged,
     inflect,
 )
-from regard.data.phrasebook.notation import Pattern, read_patterns
-from regard.data.phrasebook.tables import Lexeme, Lexicon, read_lexicon, read_table, require
+from grammar.notation import Pattern, read_patterns
+from grammar.tables import Lexeme, Lexicon, read_lexicon, read_table, require
 
 HERE = Path(__file__).parent
 _EITHER = re.compile(r"\x01(.*?)\x02(.*?)\x03 (था|थी)")
@@ -146,6 +146,22 @@ class Hindi:
         if form == "agree":
             return inflect(filler.target, _features(agree))
         return filler.target
+
+    def parts(self, filler: Filler, form: str, words: list[str]) -> list[str]:
+        """What each word of a realised filler is in it."""
+        if isinstance(filler, NounPhrase):
+            return nominal.parts(filler, form, words)
+        if filler.kind == "verb" and not flagged(filler, "agrees"):
+            return verbal.parts(filler, form, words)
+        return [""] * len(words)
+
+    def controller(self, filler: Filler, form: str, agree: tuple[Filler, ...]) -> Filler | None:
+        """Verbs agree with subject or object; qualities and genitives with a noun."""
+        if isinstance(filler, Lexeme) and filler.kind == "verb" and not flagged(filler, "agrees"):
+            return verbal.controller(filler, form, agree)
+        if isinstance(filler, NounPhrase) and form not in ("ka", "ka-obl", "jitna", "pred"):
+            return None
+        return next((one for one in agree if isinstance(one, NounPhrase)), None)
 
 
 def _features(agree: tuple[Filler, ...]) -> Features:

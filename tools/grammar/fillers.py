@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from regard.data.phrasebook.tables import Lexeme
+from grammar.tables import Lexeme
 
 PRONOUNS = ("I", "you", "he", "she", "we", "they")
 POSSESSIVES = ("my", "your", "his", "her", "our", "their")

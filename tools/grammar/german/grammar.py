@@ -18,23 +18,23 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from regard.data.phrasebook.fillers import Filler, NounPhrase
-from regard.data.phrasebook.german import nominal, verbal
-from regard.data.phrasebook.notation import Pattern, read_patterns
-from regard.data.phrasebook.tables import (
+from grammar.fillers import Filler, NounPhrase
+from grammar.german import nominal, verbal
+from grammar.notation import Pattern, read_patterns
+from grammar.tables import (
     Lexeme,
     Lexicon,
-    PhrasebookError,
     read_lexicon,
     read_table,
     require,
 )
+from regard.data.phrasebook.corpus import PhrasebookError
 
 HERE = Path(__file__).parent
 _BRACKET = re.compile(
     r"\[(main|past|sub|subpast|inf|zu|pp) (\w+)(?::(\w+))?([^|\]]*)(?:\|([^\]]*))?\]"
 )
-_CONTRACTIONS = {
+CONTRACTIONS = {
     "in dem": "im",
     "in das": "ins",
     "an dem": "am",
@@ -44,7 +44,7 @@ _CONTRACTIONS = {
     "bei dem": "beim",
     "von dem": "vom",
 }
-_CONTRACT = re.compile(r"(?<!, )\b(" + "|".join(_CONTRACTIONS) + r")\b(?!\x01)")
+_CONTRACT = re.compile(r"(?<!, )\b(" + "|".join(CONTRACTIONS) + r")\b(?!\x01)")
 
 
 def expand(text: str) -> str:
@@ -72,7 +72,7 @@ def expand(text: str) -> str:
 def finish(text: str) -> str:
     """One sentence, polished: contractions (not of relative pronouns), blanks, commas, capitals."""
     text = " ".join(text.split())
-    text = _CONTRACT.sub(lambda match: _CONTRACTIONS[match[1]], text)
+    text = _CONTRACT.sub(lambda match: CONTRACTIONS[match[1]], text)
     text = text.replace(nominal.NO_CONTRACTION, "")
     text = re.sub(r" ([,.!?:;])", r"\1", text)
     return re.sub(r"(^|[.!?] )([a-zäöü])", lambda match: match[1] + match[2].upper(), text)
@@ -122,6 +122,19 @@ class German:
             return nominal.adjective(filler, form)
         return filler.target
 
+    def parts(self, filler: Filler, form: str, words: list[str]) -> list[str]:
+        """What each word of a realised filler is in it."""
+        if isinstance(filler, NounPhrase):
+            return nominal.parts(filler, form, words)
+        rest = filler.kind == "verb" and form in ("refl", "mid", "prefix")
+        return ["rest" if rest else ""] * len(words)
+
+    def controller(self, filler: Filler, form: str, agree: tuple[Filler, ...]) -> Filler | None:
+        """A finite verb and a reflexive pronoun agree with the subject."""
+        if isinstance(filler, NounPhrase) or form in verbal.INFINITE:
+            return None
+        return next((one for one in agree if isinstance(one, NounPhrase)), None)
+
 
 def _governed(phrase: NounPhrase, verb: Lexeme) -> str:
     preposition, plus, case = (verb.cell("de_governs") or "acc").rpartition("+")
@@ -148,14 +161,16 @@ def _with_principal_parts(row: Lexeme, heads: list[Lexeme]) -> Lexeme:
         (english, "en", ("en_past", "en_pp")),
         (german, "de", ("de_stem", "de_past", "de_pp", "de_aux")),
     ):
-        found = [
+        matching = [
             head for head in heads if head.cell(key).split(" ")[0 if key == "en" else -1] == wanted
         ]
-        if not found:
+        if not matching:
             raise PhrasebookError(
                 f"{row.where}, column {key}: no head verb {wanted!r} in verbs.tsv; add it there"
             )
-        cells.update({column: found[0].cell(column) for column in columns if column not in cells})
+        cells.update(
+            {column: matching[0].cell(column) for column in columns if column not in cells}
+        )
     return replace(row, cells=cells)
 
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from regard.data.phrasebook.fillers import Filler, NounPhrase
-from regard.data.phrasebook.hindi.declension import INNER, NEUTRAL, Features, flagged, inflect
-from regard.data.phrasebook.hindi.nominal import WHO, features, governed, takes_ko, with_respect
-from regard.data.phrasebook.tables import Lexeme, PhrasebookError
+from grammar.fillers import Filler, NounPhrase
+from grammar.hindi.declension import INNER, NEUTRAL, Features, flagged, inflect
+from grammar.hindi.nominal import WHO, features, governed, takes_ko, with_respect
+from grammar.tables import Lexeme
+from regard.data.phrasebook.corpus import PhrasebookError
 
 PERFECTIVE = ("perf", "past", "past-perf", "pp")
 # form → what the verb contributes, the verb that follows, and that verb's form
@@ -51,6 +52,8 @@ COMPOUND = {
 OBLIGATION = ("must", "must-past", "haveto", "hadto", "will-have-to", "should", "should-past")
 FEMININE_TITLES = ("मैडम", "श्रीमती")
 VECTORS = {"+jaana": "जाना", "+dena": "देना", "+lena": "लेना"}
+INVARIABLE = ("imp", "inf", "obl", "stem", "kar", "te", "bina", "inner", "whom")
+NOT = "not"  # the part that नहीं is in a verb
 _WITH_NA = ("imp", "subj", "inf", "obl", "te", "kar", "stem", "bina")  # negated with न
 _LONG = "ाीूेोआईऊएओ"
 _INDEPENDENT = {"ा": "आ", "े": "ए", "ी": "ई", "ू": "ऊ", "ि": "इ"}
@@ -183,20 +186,43 @@ def stative(form: str, agree: Features) -> str:
     return finite("होना", other, agree)
 
 
-def _agreement(verb: Lexeme, form: str, agree: tuple[Filler, ...]) -> Features:
-    """What a form agrees with: subject, unmarked object or inner noun."""
+def _controller(verb: Lexeme, form: str, agree: tuple[Filler, ...]) -> NounPhrase | Features:
+    """What a form agrees with: subject, unmarked object, inner noun or nothing."""
     phrases = [one for one in agree if isinstance(one, NounPhrase)]
     passive = form.startswith("pass")
     by_object = form in OBLIGATION or form == "inf-agree" or flagged(verb, "dative")
     if not (passive or by_object or (form in PERFECTIVE and flagged(verb, "ne"))):
-        return features(phrases[0]) if phrases else NEUTRAL
+        return phrases[0] if phrases else NEUTRAL
     if verb.cell("hi_inner"):
         return INNER[verb.cell("hi_inner")]
     patients = phrases if passive or form == "inf-agree" else phrases[1:]
     if not patients or verb.cell("hi_governs"):
         return NEUTRAL
     unmarked = passive or flagged(verb, "dative") or not takes_ko(patients[0])
-    return features(patients[0]) if unmarked else NEUTRAL
+    return patients[0] if unmarked else NEUTRAL
+
+
+def controller(verb: Lexeme, form: str, agree: tuple[Filler, ...]) -> NounPhrase | None:
+    """The phrase that a realised form agrees with."""
+    form, agree, _ = _plain(form.removeprefix("head-"), agree)
+    phrase = None if form in INVARIABLE else _controller(verb, form, agree)
+    return phrase if isinstance(phrase, NounPhrase) else None
+
+
+def parts(verb: Lexeme, form: str, words: list[str]) -> list[str]:
+    """What each word of a realised verb is in it: the verb "", or what hangs on it, or a नहीं."""
+    hanging = 0 if form.startswith("head-") else len(split(verb)[0].split())
+    inside = ["rest" if place < hanging else "" for place in range(len(words))]
+    return [NOT if word in ("नहीं", "न") else part for word, part in zip(words, inside, strict=True)]
+
+
+def _plain(form: str, agree: tuple[Filler, ...]) -> tuple[str, tuple[Filler, ...], bool]:
+    """A form without what it says of the subject and of the negative, which is told apart."""
+    if form.startswith("who-"):
+        form, agree = form.removeprefix("who-"), (WHO, *agree)
+    if form.startswith("polite-"):
+        form, agree = form.removeprefix("polite-"), (_addressed(agree),)
+    return form.removesuffix("not").removesuffix("-") or "pres", agree, form.endswith("not")
 
 
 def realise(verb: Lexeme, form: str, agree: tuple[Filler, ...] = ()) -> str:
@@ -206,13 +232,9 @@ def realise(verb: Lexeme, form: str, agree: tuple[Filler, ...] = ()) -> str:
         return inner if form == "inner" else governed(WHO, verb)
     if form.startswith("head-"):
         inner, form = "", form.removeprefix("head-")
-    if form.startswith("who-"):
-        form, agree = form.removeprefix("who-"), (WHO, *agree)
-    if form.startswith("polite-"):
-        form, agree = form.removeprefix("polite-"), (_addressed(agree),)
-    negative = form.endswith("not")
-    form = form.removesuffix("not").removesuffix("-") or "pres"
-    wanted = _agreement(verb, form, agree)
+    form, agree, negative = _plain(form, agree)
+    phrase = _controller(verb, form, agree)
+    wanted = features(phrase) if isinstance(phrase, NounPhrase) else phrase
     is_stative = head == "होना" and (
         not inner or flagged(verb, "dative") or flagged(verb, "stative")
     )

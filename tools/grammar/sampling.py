@@ -9,11 +9,11 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from regard.data.phrasebook import english
-from regard.data.phrasebook.fillers import (
+from grammar import english
+from grammar.fillers import (
     COUNTERS,
     DETERMINERS,
     NUMERALS,
@@ -22,9 +22,10 @@ from regard.data.phrasebook.fillers import (
     NounPhrase,
     core,
 )
-from regard.data.phrasebook.lemmas import lemmas_of
-from regard.data.phrasebook.notation import Hole, Pattern, PatternReading, Slot
-from regard.data.phrasebook.tables import Lexeme, Lexicon, PhrasebookError
+from grammar.lemmas import lemmas_of
+from grammar.notation import Hole, Pattern, PatternReading, Slot
+from grammar.tables import Lexeme, Lexicon
+from regard.data.phrasebook.corpus import PhrasebookError
 
 BLANK = "___"
 PAIRS_PER_READING = 3  # how often each reading of a frame is spelled out at most
@@ -54,6 +55,12 @@ class Language(Protocol):
     ) -> str:
         """A filler in a form, agreeing with the fillers that the hole names."""
 
+    def parts(self, filler: Filler, form: str, words: list[str]) -> list[str]:
+        """What each word of a realised filler is in it (alignment.py)."""
+
+    def controller(self, filler: Filler, form: str, agree: tuple[Filler, ...]) -> Filler | None:
+        """Which of the fillers that the hole names a realised filler agrees with."""
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -68,6 +75,8 @@ class Draft:
     answer: str = ""
     rivals: tuple[str, ...] = ()
     fillers: Mapping[str, Filler] = field(default_factory=dict)  # what stands in the slots
+    antecedent: str = ""  # the slot that the answer, a pronoun, refers to
+    twin: Draft | None = None  # of a sentence of the notes: a pattern's draft of the same pair
 
 
 Fillers = dict[str, Filler]
@@ -86,17 +95,17 @@ class Sampler:
 
     def drafts(self, pattern: Pattern) -> list[Draft]:
         """Up to `pattern.count` drafts, distinct by their English side; each frame once."""
-        found: dict[str, Draft] = {}
+        drafts: dict[str, Draft] = {}
         self._drawn.clear()
         wishes = iter(pattern.include)
         fruitless = 0
-        while len(found) < pattern.count and fruitless <= FRUITLESS + len(found) // 4:
+        while len(drafts) < pattern.count and fruitless <= FRUITLESS + len(drafts) // 4:
             self._wanted = next(wishes, ())
-            known = len(found)
+            before = len(drafts)
             for draft in self._draw(pattern):
-                found.setdefault(draft.source, draft)
-            fruitless = 0 if len(found) > known else fruitless + 1
-        return list(found.values())
+                drafts.setdefault(draft.source, draft)
+            fruitless = 0 if len(drafts) > before else fruitless + 1
+        return list(drafts.values())
 
     def _draw(self, pattern: Pattern) -> list[Draft]:
         shared = self._fill(pattern, pattern.slots, {})
@@ -129,6 +138,9 @@ class Sampler:
                 extra = tuple(slot.name for slot in reading.slots)
                 rivals = tuple(other for other in answers if other != answer)
                 draft = self._draft(pattern, filled, key, extra, answer, rivals)
+                draft = replace(
+                    draft, antecedent=reading.answer if reading.answer in shared else ""
+                )
                 versions.setdefault(draft.source, draft)
                 if len(versions) == PAIRS_PER_READING:
                     break
@@ -145,8 +157,8 @@ class Sampler:
             return self._language.pronoun(antecedent)
         return reading.answer
 
-    def _fill(self, pattern: Pattern, slots: Sequence[Slot], given: Fillers) -> Fillers | None:
-        fillers = dict(given)
+    def _fill(self, pattern: Pattern, slots: Sequence[Slot], shared: Fillers) -> Fillers | None:
+        fillers = dict(shared)
         for slot in slots:
             for _ in range(ATTEMPTS):
                 filler = self._choose(pattern, slot, fillers)
@@ -271,40 +283,51 @@ class Sampler:
             elif piece.name in blanked:
                 words.append(BLANK)
             else:
-                filler = self._filler(pattern, piece, fillers)
+                filler = filler_of(pattern, piece, fillers, self._language.lexicon)
                 words.append(english.realise(filler, piece.form, _phrase(fillers, piece.agree)))
         return "".join(words)
 
     def _target(self, pattern: Pattern, fillers: Fillers, answer: str) -> str:
-        words = []
-        for piece in pattern.target:
-            if isinstance(piece, str):
-                words.append(piece)
-                continue
-            if piece.name == "@":
-                words.append(answer)
-                continue
-            filler = self._filler(pattern, piece, fillers)
-            governor = fillers.get(piece.form)
-            agree = tuple(fillers[name] for name in piece.agree.split(",") if name in fillers)
-            verb = governor if isinstance(governor, Lexeme) else None
-            words.append(self._language.realise(filler, piece.form, agree, verb))
-        return "".join(words)
+        return "".join(
+            piece
+            if isinstance(piece, str)
+            else realised(self._language, pattern, piece, fillers, answer)
+            for piece in pattern.target
+        )
 
-    def _filler(self, pattern: Pattern, hole: Hole, fillers: Fillers) -> Filler:
-        if hole.name in fillers:
-            return fillers[hole.name]
-        found = self._language.lexicon.find("verb", hole.name)
-        if found is None:
-            raise PhrasebookError(
-                f"pattern {pattern.name}: {{{hole.name}}} is neither a slot nor a verb"
-            )
-        return found
+
+def realised(
+    language: Language, pattern: Pattern, hole: Hole, fillers: Mapping[str, Filler], answer: str
+) -> str:
+    """What stands in a hole of the target side."""
+    if hole.name == "@":
+        return answer
+    governor = fillers.get(hole.form)
+    verb = governor if isinstance(governor, Lexeme) else None
+    filler = filler_of(pattern, hole, fillers, language.lexicon)
+    return language.realise(filler, hole.form, agreeing(hole, fillers), verb)
+
+
+def agreeing(hole: Hole, fillers: Mapping[str, Filler]) -> tuple[Filler, ...]:
+    """What fills the slots that a hole names after its colon; a slot may be named twice."""
+    return tuple(fillers[name] for name in hole.agree.split(",") if name in fillers)
+
+
+def filler_of(
+    pattern: Pattern, hole: Hole, fillers: Mapping[str, Filler], lexicon: Lexicon
+) -> Filler:
+    """What fills a hole: a slot's filler, or the verb that the hole names."""
+    filler = fillers.get(hole.name) or lexicon.find("verb", hole.name)
+    if filler is None:
+        raise PhrasebookError(
+            f"pattern {pattern.name}: {{{hole.name}}} is neither a slot nor a verb"
+        )
+    return filler
 
 
 def _phrase(fillers: Mapping[str, Filler], name: str) -> NounPhrase | None:
-    found = fillers.get(name)
-    return found if isinstance(found, NounPhrase) else None
+    filler = fillers.get(name)
+    return filler if isinstance(filler, NounPhrase) else None
 
 
 def _key(pattern: Pattern, fillers: Fillers) -> str:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from regard.data.phrasebook.fillers import Filler, NounPhrase
-from regard.data.phrasebook.notation import Piece
-from regard.data.phrasebook.tables import Lexicon
+from grammar.fillers import Filler, NounPhrase
+from grammar.notation import Piece
+from grammar.tables import Lexicon
 
 
 def lemmas_of(
@@ -40,11 +40,11 @@ def lemmas_of(
 @cache
 def _known_words(text: str, lexicon: Lexicon) -> tuple[tuple[str, str], ...]:
     """The words of a fixed text that the lexicon knows by themselves."""
-    found = []
+    lemmas = []
     for word in re.findall(r"[a-z]+", text.lower()):
         for kind in ("noun", "adj", "word"):
             lexeme = lexicon.find(kind, word)
             if lexeme is not None and lexeme.en == word:
-                found.append((word, kind))
+                lemmas.append((word, kind))
                 break
-    return tuple(found)
+    return tuple(lemmas)

@@ -16,15 +16,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from regard.data.phrasebook import english
-from regard.data.phrasebook.fillers import NUMERALS, POSSESSIVES, Filler, NounPhrase
-from regard.data.phrasebook.notation import Hole, Piece
-from regard.data.phrasebook.sampling import Draft
-from regard.data.phrasebook.tables import Lexeme, Lexicon, PhrasebookError
+from grammar import english
+from grammar.fillers import NUMERALS, POSSESSIVES, Filler, NounPhrase
+from grammar.notation import Hole, Piece
+from grammar.sampling import Draft
+from grammar.tables import Lexeme, Lexicon
+from regard.data.phrasebook.corpus import PhrasebookError, Word
 from regard.text.words import split_words
 
 CLASSES = (
@@ -34,54 +35,34 @@ CLASSES = (
 FOLDER = Path(__file__).parent / "lexicon"
 COMPANY = ("Apple", "ऐपल")  # the answer of a sentence in which Apple is no fruit
 HELPERS = ("be", "have", "do")
+# of words that agree, but not with a subject: the forms among which they are
+OTHER_FORMS = (("this", "these"), ("a", "an"), (*POSSESSIVES, "its"), (*english.SELVES.values(),))
 # words of fixed text that agree with a subject in the third person singular, or do not
 SINGULAR, OTHERS = ("is", "was", "has", "does"), ("are", "were")
-
-
-@dataclass(frozen=True)
-class Word:
-    """A word of a sentence; `agrees` names what its form follows, "" if nothing."""
-
-    text: str
-    kind: str
-    agrees: str = ""  # I, singular, other: of a subject; number; sound; person
 
 
 def words_of(draft: Draft, lexicon: Lexicon) -> list[Word]:
     """The words of a draft's English sentence, as they stand there."""
     pieces: Sequence[Piece] = draft.pattern.source or (draft.source,)
-    found = [word for piece in pieces for word in _piece(piece, draft.fillers, lexicon)]
+    words = [word for piece in pieces for word in _piece(piece, draft.fillers, lexicon)]
     if draft.answer in COMPANY:
-        found = [replace(one, kind="name") if one.text == "Apple" else one for one in found]
+        words = [replace(one, kind="name") if one.text == "Apple" else one for one in words]
     written = split_words(draft.source)
-    if [_without_n(one.text) for one in found] != [_without_n(word) for word in written]:
+    if [_without_n(one.text) for one in words] != [_without_n(word) for word in written]:
         raise PhrasebookError(f"words of {draft.source!r} are not those of its pattern")
-    found = [replace(one, text=text) for one, text in zip(found, written, strict=True)]
-    kinds = [one.kind for one in found]
-    for place, one in enumerate(found):
+    words = [replace(one, text=text) for one, text in zip(words, written, strict=True)]
+    kinds = [one.kind for one in words]
+    for place, one in enumerate(words):
         if decide := _BY_PLACE.get(one.text.lower()) if one.kind == "?" else None:
-            kinds[place] = decide([word.text.lower() for word in found], kinds, place)
+            kinds[place] = decide([word.text.lower() for word in words], kinds, place)
     return [
         Word(one.text, kind, one.agrees or _literal_agreement(one.text.lower(), kind))
-        for one, kind in zip(found, kinds, strict=True)
+        for one, kind in zip(words, kinds, strict=True)
     ]
 
 
-def forms(word: Word, lexicon: Lexicon) -> tuple[set[str], set[str]]:
-    """Of a word that agrees, in small letters: the forms that agree too, and all that there are.
-
-    For a finite verb these are the forms of all verbs; for other words those of its own kind.
-    """
-    lower = word.text.lower()
-    by_subject = _verb_forms(lexicon)
-    if word.agrees in by_subject:
-        return by_subject[word.agrees], set().union(*by_subject.values())
-    groups = ({"this", "these"}, {"a", "an"}, {*POSSESSIVES, "its"}, {*english.SELVES.values()})
-    return {lower}, next(group for group in groups if lower in group)
-
-
-@cache
-def _verb_forms(lexicon: Lexicon) -> dict[str, set[str]]:
+def verb_forms(lexicon: Lexicon) -> dict[str, set[str]]:
+    """The forms of all verbs, by the subject that they agree with: I, one, or others."""
     heads = {lexeme.en.split()[0] for lexeme in lexicon.lexemes if lexeme.kind == "verb"}
     bases = {head for head in heads if head in HELPERS or _table().get(head) != "auxiliary"}
     bases -= {"be", "would-like"}
@@ -156,7 +137,7 @@ def _verb(lexeme: Lexeme, hole: Hole, subject: NounPhrase | None, text: str) -> 
     # all that `would` and its like can be is in the table
     helps = base in HELPERS or _table().get(base) == "auxiliary"
     words = split_words(text)
-    made = [
+    tagged = [
         Word(word, kind)
         for word, kind in zip(
             words, ["auxiliary" if helps or words[0] == "had" else "verb", *kinds], strict=True
@@ -164,12 +145,12 @@ def _verb(lexeme: Lexeme, hole: Hole, subject: NounPhrase | None, text: str) -> 
     ]
     finite = hole.form == "" or (hole.form == "past" and base == "be")
     if finite and subject is not None:
-        made[0] = replace(made[0], agrees=_person(subject))
+        tagged[0] = replace(tagged[0], agrees=_person(subject))
     for place, word in enumerate(split_words(lexeme.en)):
         if word in ("one's", "oneself") and subject is not None:
             kind = "determiner" if word == "one's" else "pronoun"
-            made[place] = replace(made[place], kind=kind, agrees="person")
-    return made
+            tagged[place] = replace(tagged[place], kind=kind, agrees="person")
+    return tagged
 
 
 def _person(subject: NounPhrase) -> str:
@@ -186,9 +167,9 @@ def _fixed(text: str, first: str = "") -> list[Word]:
     while len(kinds) < len(words):
         here = len(kinds)
         for size in (3, 2, 1):
-            known = _phrases().get(" ".join(lowered[here : here + size]))
-            if known and len(known) == len(lowered[here : here + size]):
-                kinds += known
+            classes = _phrases().get(" ".join(lowered[here : here + size]))
+            if classes and len(classes) == len(lowered[here : here + size]):
+                kinds += classes
                 break
         else:
             kinds.append(first if first and not here else _kind(words[here]))
@@ -200,12 +181,12 @@ def _kind(word: str) -> str:
         return "punctuation"
     if word.lower() in _BY_PLACE or word == "one's" or word == "oneself":
         return "?"
-    found = _table().get(word) or _table().get(word.lower())
-    if found is None:
+    kind = _table().get(word) or _table().get(word.lower())
+    if kind is None:
         raise PhrasebookError(
             f"lexicon/classes.tsv: the word {word!r} of fixed text has no class; add it to one"
         )
-    return found
+    return kind
 
 
 @cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from regard.data.phrasebook.tables import read_table
+from grammar.tables import read_table
 
 NOTES = Path(__file__).parent / "notes.tsv"
 END_SIGNS = ".?!।"
