@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 from itertools import pairwise
+from pathlib import Path
 from typing import Literal
 
 import psutil
@@ -205,23 +206,29 @@ def test_after_closing_the_weights_are_our_own() -> None:
 DIES = """
 import os, signal, sys
 sys.path[:0] = {path!r}
+from regard.data.batch import make_batch
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
+from regard.text.special import Special
 from regard.training.compute import Compute
 from regard.training.data_parallel import DataParallel
 from regard.training.objectives import TranslationLoss
 import psutil
 one = Transformer(preset("tiny", 40))
 crew = DataParallel(one, TranslationLoss(), Compute(workers=2), seed=1)
+batch = make_batch([([5, 6], [7, 8])] * 4, Special())
+assert crew.gradients(1, [batch]).plain > 0
 print(psutil.Process().children()[0].pid, flush=True)
 sys.stdin.read()
 """
 
 
-def test_colleagues_end_when_we_are_killed() -> None:
-    code = DIES.format(path=[p for p in sys.path if p])
+def test_colleagues_end_when_we_are_killed(tmp_path: Path) -> None:
+    """Started by a script without `if __name__ == "__main__"`, which must run once only."""
+    script = tmp_path / "script.py"
+    script.write_text(DIES.format(path=[p for p in sys.path if p]), encoding="utf-8")
     ours = subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert ours.stdout is not None
     other = psutil.Process(int(ours.stdout.readline()))
