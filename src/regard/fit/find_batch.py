@@ -95,9 +95,9 @@ def _search(fit: Fit, say: Callable[[str], None]) -> BatchTest:
     return BatchTest(sorted(tried, key=lambda one: one.budget), megabytes, most)
 
 
-def _line(found: Tried) -> str:
-    said = f"{found.peak:,} MB at peak, {found.speed:,.0f} tokens/s" if found.fits else "too large"
-    return f"  {found.budget:>9,} tokens   estimated {found.estimate:,} MB   {said}"
+def _line(tried: Tried) -> str:
+    said = f"{tried.peak:,} MB at peak, {tried.speed:,.0f} tokens/s" if tried.fits else "too large"
+    return f"  {tried.budget:>9,} tokens   estimated {tried.estimate:,} MB   {said}"
 
 
 def _grain(budget: float) -> int:
@@ -143,9 +143,9 @@ def _try(fit: Fit, budget: int, megabytes: int) -> Tried:
         [*command, str(budget), str(megabytes)], capture_output=True, text=True, check=False
     )
     try:
-        found = json.loads(done.stdout.splitlines()[-1])
+        step = json.loads(done.stdout.splitlines()[-1])
     except (IndexError, ValueError):  # it was ended from outside, or broke
         if done.returncode > 0 and "memory" not in done.stderr.lower():
             raise TrainingError(f"find-batch: a step failed: {done.stderr[-500:]}") from None
         return Tried(budget, estimate, fits=False)
-    return Tried(budget, estimate, **found)
+    return Tried(budget, estimate, **step)

@@ -242,26 +242,26 @@ def coverage(data: PreparedPairs) -> Coverage:
     labels = tokenizer.pieces(range(tokenizer.size))
     halves = np.array([text.startswith("‹") and text.endswith("›") for text in labels])
     words = sum(len(text.split()) for pair in data.valid_texts for text in pair)
-    known = valid.copy()
-    known[tokenizer.special.unk] = 0
+    in_vocabulary = valid.copy()
+    in_vocabulary[tokenizer.special.unk] = 0
     return Coverage(
         tokens=int(valid.sum()),
         words=words,
         unknown=int(valid[tokenizer.special.unk]),
-        unseen=int(known[shown == 0].sum()),
+        unseen=int(in_vocabulary[shown == 0].sum()),
         bytewise=int(valid[halves].sum()),
     )
 
 
 def coverage_line(data: PreparedPairs) -> str:
     """The coverage in a line."""
-    found = coverage(data)
-    tokens = max(1, found.tokens)
-    spelled = f", {found.bytewise / tokens:.2%} are bytes of rare characters"
+    counts = coverage(data)
+    tokens = max(1, counts.tokens)
+    spelled = f", {counts.bytewise / tokens:.2%} are bytes of rare characters"
     return (
-        f"Coverage:   validation has {tokens / max(1, found.words):.2f} pieces a word; "
-        f"{found.unknown / tokens:.2%} are unknown, {found.unseen / tokens:.2%} are in no training "
-        f"pair{spelled if data.tokenizer.kind == 'bytes' else ''}"
+        f"Coverage:   validation has {tokens / max(1, counts.words):.2f} pieces a word; "
+        f"{counts.unknown / tokens:.2%} are unknown, {counts.unseen / tokens:.2%} are in no "
+        f"training pair{spelled if data.tokenizer.kind == 'bytes' else ''}"
     )
 
 

@@ -97,8 +97,8 @@ def _proof(request: Request, straight: Run, killed: Run, say: Callable[[str], No
     goals = [int(train["steps"] * (i + random.random()) / KILLS) for i in range(KILLS)]
     with progress_bar("killing and resuming", len(goals) + 1) as bar:
         for goal in goals:
-            found = _killed_at(killed, goal)
-            proof.kills += [found] if found else []
+            death = _killed_at(killed, goal)
+            proof.kills += [death] if death else []
             bar.advance()
         _train(["--resume", str(killed.folder)])
     proof.sums.update(_sums(straight, killed, train["steps"]))

@@ -167,7 +167,7 @@ def _claimed(request: Request) -> AbstractContextManager[Claim]:
 def _started(claim: Claim, request: Request, say: Say) -> Fit:
     """A new run: the recipe made or read, the data surveyed and prepared."""
     run, folder = claim.run, claim.run.folder
-    recipe, survey = _asked_for(request)
+    recipe, survey = _recipe_and_data(request)
     if recipe.train.start_from is not None:
         check_start(recipe.train.start_from)
     doers = doers_of(recipe)
@@ -201,7 +201,7 @@ def _started(claim: Claim, request: Request, say: Say) -> Fit:
     return fit
 
 
-def _asked_for(request: Request) -> tuple[Recipe, Survey]:
+def _recipe_and_data(request: Request) -> tuple[Recipe, Survey]:
     """The recipe, with the columns that were found in its table, and the data."""
     read = _from_recipe if request.recipe else _from_texts if request.texts else _from_files
     recipe, survey = read(request)

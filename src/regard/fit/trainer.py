@@ -106,8 +106,8 @@ class Fit:
     def adapt(self, new: Sequence[str] | None = None) -> None:
         """If the recipe asks for LoRA: train small matrices beside the weights of this moment, and
         `new`, those from chance, as they are; without it, the names that the run has kept."""
-        asked = self.recipe.lora
-        if not asked.rank:
+        section = self.recipe.lora
+        if not section.rank:
             return
         if new is None:
             new = self.run.read_info()["new_weights"]
@@ -115,7 +115,7 @@ class Fit:
             self.run.update_info(new_weights=list(new))
         seed = self.recipe.train.seed
         self.learned = self.lora = lora = Lora(
-            self.model, asked.rank, asked.alpha, asked.maps, new, seed
+            self.model, section.rank, section.alpha, section.maps, new, seed
         )
         self.optimizer = make_adam(lora)
         self.optimizer.register_step_post_hook(lambda *_: lora.put())
@@ -167,13 +167,13 @@ class Fit:
         newest = newest_whole(self.run.checkpoints, steps, self._weights(), say)
         if newest is None:
             return False
-        step, found = newest
-        load_into(self.model, found.weights)
-        tensors = self.ema.restore(found.optimizer)
+        step, checkpoint = newest
+        load_into(self.model, checkpoint.weights)
+        tensors = self.ema.restore(checkpoint.optimizer)
         if self.lora is not None:
             tensors = self.lora.restore(tensors)
         restore_optimizer(self.optimizer, self.learned, tensors)
-        self.progress = build(Progress, found.state, f"step {step}: state.json")
+        self.progress = build(Progress, checkpoint.state, f"step {step}: state.json")
         return True
 
     def train(self, stop: StopRequest, show: Show) -> Outcome:
@@ -214,10 +214,10 @@ class Fit:
                 if due or reason:
                     self._validate(log, bar, stop, at_the_end=reason is not None)
                     reason = reason or over(self.recipe.train, self.progress)
-                asked = stop.signal is not None
-                if due or reason or asked:
+                stopping = stop.signal is not None
+                if due or reason or stopping:
                     self._save(log, bar)
-                if asked and reason is None:
+                if stopping and reason is None:
                     break
         outcome = Outcome(
             self.progress.step,
@@ -264,13 +264,13 @@ class Fit:
 
     def speed(self) -> float:
         """Tokens per second, as the self-test measured it, or measured now."""
-        known = self.speeds.get(str(self.compute))
-        if known is None:
+        speed = self.speeds.get(str(self.compute))
+        if speed is None:
             train = self.recipe.train
-            known = measured(self.model, self.job.loss_of, self._groups, self.compute, train)
-            self.speeds[str(self.compute)] = known
+            speed = measured(self.model, self.job.loss_of, self._groups, self.compute, train)
+            self.speeds[str(self.compute)] = speed
             self.progress.epoch = self.progress.batch = 0  # it took batches
-        return known
+        return speed
 
     def _went_back(self, step: Step, log: Log, bar: TrainingProgress) -> bool:
         """Note how the step went; after several bad ones return to a checkpoint's weights.
@@ -336,7 +336,7 @@ class Fit:
         quick = not at_the_end and rates.validation_is_dear(self.recipe.train, progress)
         try:
             with stop.at_once():
-                found = self._validation(quick)
+                validated = self._validation(quick)
         except Stopped:
             return
         progress.validate_first = False
@@ -345,9 +345,9 @@ class Fit:
         progress.validated = progress.seconds
         if not quick:
             progress.validation_seconds = progress.seconds - begun
-        log.write("validation", progress.step, loss=found.loss, **found.numbers)
-        better = progress.note_validation(lower_is_better(found, self.recipe.train))
-        bar.say(f"step {progress.step:,}: {found.sentence()}")
+        log.write("validation", progress.step, loss=validated.loss, **validated.numbers)
+        better = progress.note_validation(lower_is_better(validated, self.recipe.train))
+        bar.say(f"step {progress.step:,}: {validated.sentence()}")
         if cut := rates.count_validation(self.recipe.train, progress, better):
             bar.say(f"step {progress.step:,}: {cut}")
 

@@ -29,8 +29,8 @@ def try_batch(folder: Path, budget: int, megabytes: int) -> dict[str, Any]:
     """Whether it fits, the peak in megabytes and the tokens per second."""
     run = Run(folder)
     recipe = make_recipe(read_json(run.recipe), str(run.recipe))
-    asked = replace(recipe.train, token_budget=budget, memory=megabytes)
-    recipe = replace(recipe, train=asked)
+    limits = replace(recipe.train, token_budget=budget, memory=megabytes)
+    recipe = replace(recipe, train=limits)
     try:
         fit = Fit(run, recipe, doers_of(recipe).load(run, recipe))
         fit.compute = build(Compute, run.read_info()["compute"], str(run.info))

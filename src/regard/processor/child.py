@@ -97,12 +97,12 @@ def _products(dtype: Any) -> "Numbers":
     from torch.nn import functional as F
 
     chance = torch.Generator().manual_seed(1)
-    made = [torch.randn(SIZE, SIZE, generator=chance).bfloat16().to(dtype) for _ in range(3)]
-    x, weight, other = made
+    matrices = [torch.randn(SIZE, SIZE, generator=chance).bfloat16().to(dtype) for _ in range(3)]
+    x, weight, other = matrices
     weight.requires_grad_()
     hidden = torch.relu(F.linear(x, weight, other[0])) / 16
     (gradient,) = torch.autograd.grad(hidden.sum(), weight)
-    q, k, v = (m.detach().view(4, 4, SIZE // 4, SIZE // 4) for m in made)
+    q, k, v = (m.detach().view(4, 4, SIZE // 4, SIZE // 4) for m in matrices)
     seen = F.scaled_dot_product_attention(q, k, v)
     results = [hidden.detach(), x @ other / 16, q @ k / 8, seen, gradient / 8]
     return torch.cat([one.double().flatten() for one in results]).numpy()

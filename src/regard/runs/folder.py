@@ -127,8 +127,8 @@ class Run:
         return shlex.join(map(str, words)) if isinstance(words, list) else "…"
 
     def update_info(self, **changes: Any) -> None:
-        known = read_json(self.info) if self.info.exists() else {}
-        write_json(self.info, {**known, **changes})
+        info = read_json(self.info) if self.info.exists() else {}
+        write_json(self.info, {**info, **changes})
 
     def whole(self, name: str) -> Path:
         """A file of its data, known to be what was written if it is there."""

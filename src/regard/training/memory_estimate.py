@@ -90,7 +90,7 @@ def memory_need(
     size = HALF if half else SINGLE
     count = parameter_count(spec)
     learned = learned or learned_by(spec)
-    found = learned.gradients
+    with_gradient = learned.gradients
     matrix = 0 if learned.copies else spec.vocabulary * spec.d_model
     pieces = min(PIECE, SINGLE * shape.rows * shape.target * spec.vocabulary)
     workers = compute.workers
@@ -99,12 +99,12 @@ def memory_need(
     own = workers * (SINGLE + size) * matrix
     return Need(
         weights=count * (SINGLE + (HALF * workers if half else 0))
-        + SINGLE * (learned.copies + (found if averaged else 0)),
+        + SINGLE * (learned.copies + (with_gradient if averaged else 0)),
         adam=2 * SINGLE * learned.moments,
-        gradients=workers * (2 if accumulate > 1 else 1) * size * found
-        + (workers - 1) * SINGLE * found  # where colleagues hand them over
+        gradients=workers * (2 if accumulate > 1 else 1) * size * with_gradient
+        + (workers - 1) * SINGLE * with_gradient  # where colleagues hand them over
         + own
-        + (SINGLE * found if half else 0),
+        + (SINGLE * with_gradient if half else 0),
         activations=int(LOOSE * size * activations(spec, shape, compute.kernels == "plain"))
         + workers * (size * joined_weights(spec) + 3 * pieces),
         checkpoint=SINGLE * (count + learned.copies + 3 * learned.moments),

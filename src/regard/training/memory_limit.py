@@ -49,13 +49,13 @@ def is_out_of_memory(error: BaseException) -> bool:
 def free_memory() -> int | None:
     """Bytes that can still be had on this machine or in this container; None: not known here."""
     kept = _fields(_FREE)
-    found = [kept["MemAvailable"]] if "MemAvailable" in kept else []
+    free = [kept["MemAvailable"]] if "MemAvailable" in kept else []
     for limit, used in _GROUPS:
         try:
-            found.append(int(limit.read_text()) - int(used.read_text()))
+            free.append(int(limit.read_text()) - int(used.read_text()))
         except (OSError, ValueError):  # no container, or one without a limit ("max")
             continue
-    return max(0, min(found)) if found else None
+    return max(0, min(free)) if free else None
 
 
 def used_memory() -> int | None:
@@ -105,9 +105,9 @@ def memory_limit(megabytes: int | None, spare: int = 0, processes: int = 1) -> I
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
-    known = [limit for limit in before if limit != resource.RLIM_INFINITY]
+    limits = [limit for limit in before if limit != resource.RLIM_INFINITY]
     limit = data + max(spare, more // processes - (data - anonymous))
-    resource.setrlimit(resource.RLIMIT_DATA, (min([limit, *known]), before[1]))
+    resource.setrlimit(resource.RLIMIT_DATA, (min([limit, *limits]), before[1]))
     try:
         yield True
     finally:

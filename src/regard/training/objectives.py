@@ -58,9 +58,9 @@ class Filling:
     smoothing: float = 0.0
 
     def __call__(self, model: Transformer, batch: Batch) -> Loss:
-        asked = batch["text_labels"] != IGNORED
-        x = encoded(model, batch)[asked]
-        return _words_loss(model, x, batch["text_labels"][asked], self.smoothing)
+        has_label = batch["text_labels"] != IGNORED
+        x = encoded(model, batch)[has_label]
+        return _words_loss(model, x, batch["text_labels"][has_label], self.smoothing)
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ class Tagging:
     smoothing: float = 0.0
 
     def __call__(self, model: Transformer, batch: Batch) -> Loss:
-        asked = batch["text_labels"] != IGNORED
-        logits = model.answer(encoded(model, batch)[asked][None])[0]
-        return smoothed_cross_entropy(logits, batch["text_labels"][asked], self.smoothing)
+        has_label = batch["text_labels"] != IGNORED
+        logits = model.answer(encoded(model, batch)[has_label][None])[0]
+        return smoothed_cross_entropy(logits, batch["text_labels"][has_label], self.smoothing)
 
 
 @dataclass(frozen=True)
