@@ -58,8 +58,8 @@ def test_the_ladder_stops_where_it_helps(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_comes_after_a_death_is_tried_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGARD_SIMULATE", "ctranslate2=SIGSEGV,int8=SIGBUS")
     monkeypatch.setattr(caps, "cpu_flags", lambda: frozenset({"avx2"}))
-    found = try_library(["ctranslate2", "int8"])
-    assert "SIGSEGV" in found["ctranslate2"].deaths[0] and "SIGBUS" in found["int8"].deaths[0]
+    answers = try_library(["ctranslate2", "int8"])
+    assert "SIGSEGV" in answers["ctranslate2"].deaths[0] and "SIGBUS" in answers["int8"].deaths[0]
 
 
 def test_a_found_answer_is_kept_and_costs_no_child(

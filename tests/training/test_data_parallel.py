@@ -50,8 +50,8 @@ def pairs(count: int = len(LENGTHS)) -> list[tuple[list[int], list[int]]]:
 
 
 def batches() -> list[Batch]:
-    made = pairs()
-    return [make_batch(made[:4], Special()), make_batch(made[4:], Special())]
+    rows = pairs()
+    return [make_batch(rows[:4], Special()), make_batch(rows[4:], Special())]
 
 
 def model(**changes: object) -> Transformer:
@@ -136,15 +136,15 @@ def test_workers_share_a_step_without_changing_it() -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_step_depends_on_its_number_and_on_nothing_before(workers: int) -> None:
-    one, found = model(), []
+    one, by_step = model(), []
     with closing(DataParallel(one, loss_of, Compute(workers=workers), seed=7)) as crew:
         for step in (5, 6, 5):
             torch.rand(17)  # somebody else draws
             crew.gradients(step, batches())
-            found.append(
+            by_step.append(
                 {n: p.grad.clone() for n, p in one.named_parameters() if p.grad is not None}
             )
-    first, other, again = found
+    first, other, again = by_step
     assert all(torch.equal(first[name], again[name]) for name in first)
     assert farthest(other, first) > 0.01
 
@@ -276,23 +276,23 @@ def test_shares_in_other_memory_or_in_turn_are_the_same_bits(
 @pytest.mark.parametrize("parts", [1, 2, 3, 7, 20])
 def test_split_keeps_every_pair_and_shares_the_tokens(parts: int) -> None:
     whole = make_batch(pairs(), Special(), range(len(LENGTHS)))
-    found = whole.split(parts)
-    assert len(found) <= parts
-    assert [i for part in found for i in part.ids] == list(range(len(LENGTHS)))
-    assert sum(part.tokens for part in found) == whole.tokens
-    for part in found:
+    split = whole.split(parts)
+    assert len(split) <= parts
+    assert [i for part in split for i in part.ids] == list(range(len(LENGTHS)))
+    assert sum(part.tokens for part in split) == whole.tokens
+    for part in split:
         assert bool(part["source_real"].any(dim=0).all()) and bool(
             part["target_real"].any(dim=0).all()
         )
-        made = make_batch([pairs()[i] for i in part.ids], Special())
+        alone = make_batch([pairs()[i] for i in part.ids], Special())
         for name in ("source", "source_real", "target_in", "target_out", "target_real"):
-            assert torch.equal(part[name], made[name])
+            assert torch.equal(part[name], alone[name])
     longest = max(s + t + 2 for s, t in LENGTHS)
     ends = [0]
-    for part in found:
+    for part in split:
         ends.append(ends[-1] + part.tokens)
-    for (start, end), number in zip(pairwise(ends), range(len(found)), strict=True):
-        if len(found) == parts:
+    for (start, end), number in zip(pairwise(ends), range(len(split)), strict=True):
+        if len(split) == parts:
             assert abs(end - whole.tokens * (number + 1) / parts) <= longest
             assert end > start
 

@@ -49,8 +49,8 @@ def final_candidates(
 
 def lower_is_better(validated: Validated, train: TrainSection) -> float:
     """What validations are compared by: the loss, or the score (train.choose_by)."""
-    by_score = train.choose_by == "score" and validated.score is not None
-    return -validated.score if by_score and validated.score is not None else validated.loss
+    score = validated.score if train.choose_by == "score" else None
+    return validated.loss if score is None else -score
 
 
 @dataclass(frozen=True)

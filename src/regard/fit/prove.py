@@ -61,7 +61,8 @@ class Proof:
         if not self.kills:
             verdict = "Not proved: the run was over before a kill reached it; add train.steps=300"
         elif self.holds:
-            verdict = f"Proved: killed {_times(len(self.kills))}, and not one bit is different."
+            times = "once" if len(self.kills) == 1 else f"{len(self.kills)} times"
+            verdict = f"Proved: killed {times}, and not one bit is different."
         else:
             verdict = "NOT the same: a resumed run of this recipe ends with other bits."
         return [*self.kills, "", *table, "", verdict]
@@ -183,7 +184,3 @@ def _sums(straight: Run, killed: Run, steps: int) -> dict[str, tuple[str, str]]:
         name: (sha256(straight.folder / file), sha256(killed.folder / file))
         for name, file in files.items()
     }
-
-
-def _times(number: int) -> str:
-    return "once" if number == 1 else f"{number} times"

@@ -50,6 +50,7 @@ from regard.training.state import Progress
 from regard.training.watch import go_on_from, objection
 from regard.version import __version__
 
+Rate = Callable[[int], float]  # of each step, counted from 1
 Show = Callable[[int], AbstractContextManager[TrainingProgress]]  # from the step it begins at
 
 
@@ -182,7 +183,7 @@ class Fit:
             return self._train(crew, stop, show)
 
     def _train(self, crew: DataParallel, stop: StopRequest, show: Show) -> Outcome:
-        begun, steps = self.progress, self._steps(crew)
+        begun, steps = self.progress, self.steps(crew)
         with (
             Log(self.run.log, self.run.tensorboard, begun.step, begun.logged) as log,
             show(begun.step) as bar,
@@ -207,7 +208,7 @@ class Fit:
                 self._reporter.tell(step, self.progress.epoch, log, bar)
                 self._short_of_memory.tell(crew, step.number, log, bar)
                 if self._went_back(step, log, bar):
-                    steps = self._steps(crew)
+                    steps = self.steps(crew)
                     continue
                 reason = ended(self.recipe.train, self.progress)
                 due = rates.validation_due(self.recipe.train, self.progress)
@@ -235,23 +236,18 @@ class Fit:
     def _look_at_the_clock(self) -> None:
         self.progress.seconds = monotonic() - self._started
 
-    def _steps(self, crew: DataParallel) -> Iterator[Step]:
-        """The steps from where the run stands."""
+    def steps(self, crew: DataParallel, rate_at: Rate | None = None) -> Iterator[Step]:
+        """The steps from where the run stands, at the recipe's rates unless others are given."""
         return training_steps(
             self.learned,
             self.optimizer,
             self._groups(),
             crew.gradients,
-            self._rate,
+            rate_at or self._rate,
             self.recipe.train.clip,
             self.progress.step + 1,
             lambda loss, norm: objection(loss, norm, self.progress.recent),
         )
-
-    def trial(self, crew: DataParallel, rate_at: Callable[[int], float]) -> Iterator[Step]:
-        """Steps at other rates than the recipe's, which nobody logs or saves."""
-        groups, clip = self._groups(), self.recipe.train.clip
-        return training_steps(self.learned, self.optimizer, groups, crew.gradients, rate_at, clip)
 
     def crew(self) -> DataParallel:
         """The workers for this model, computing as was chosen."""

@@ -54,13 +54,8 @@ def main() -> None:
         if death == "garbage":
             got = got[::-1]
         # Written at once: the next feature may be the last.
-        os.write(1, f"{feature} {_error(got, right):.6g}\n".encode())
-
-
-def _error(got: "Numbers", right: "Numbers") -> float:
-    import numpy as np
-
-    return float(np.sqrt(np.mean((got - right) ** 2)) / np.std(right))
+        error = float(((got - right) ** 2).mean() ** 0.5 / right.std())
+        os.write(1, f"{feature} {error:.6g}\n".encode())
 
 
 def _set_alarm(seconds: float) -> None:

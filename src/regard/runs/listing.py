@@ -37,9 +37,7 @@ class RunRow:
     minutes: float | None = None  # of training, all together
     ended: str = ""  # by what, if it is finished: steps, minutes, patience (early stopping)
     loss: float | None = None  # the best on the validation pairs
-    score: float | None = (
-        None  # the best on the validation pairs of what its objective is judged by
-    )
+    score: float | None = None  # … of what its objective is judged by
     score_name: str = ""  # BLEU, accuracy, F1, Spearman
     parameters: int | None = None
     data: str = ""

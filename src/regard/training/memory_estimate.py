@@ -134,7 +134,7 @@ def activations(spec: Spec, shape: BatchShape, plain: bool = False) -> int:
     source, target = shape.rows * shape.source, shape.rows * shape.target
     around = 2 * d + d * (spec.dropout > 0)  # input, norm, kept
     hidden = _hidden(spec)
-    own = around + 4 * inner + _rotated(spec)
+    own = around + (6 if spec.positions == "rotary" else 4) * inner  # Q and K turned, too
     encoder = source * (own + _table(spec, shape.source, plain) + around + hidden)
     decoder = target * (own + _table(spec, shape.target, plain) + around + hidden)
     cross = target * (around + 2 * inner + _table(spec, shape.source, plain)) + source * 2 * inner
@@ -159,10 +159,6 @@ def _table(spec: Spec, keys: int, plain: bool) -> int:
         # torch's kernel keeps a sum for each head, and the bias that it was given
         return spec.heads * (keys if spec.positions == "relative" else 1)
     return spec.heads * keys * (1 + 2 * (spec.attention_dropout > 0) + written)
-
-
-def _rotated(spec: Spec) -> int:
-    return 2 * spec.heads * spec.k * (spec.positions == "rotary")
 
 
 def _passing(spec: Spec, shape: BatchShape) -> int:
