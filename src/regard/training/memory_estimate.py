@@ -10,7 +10,7 @@
 P is the number of weights. With LoRA (model/lora.py) gradients are those of the adapted maps and of
 the head, Adam's moments those of A, B and the head, and the maps are there twice. A step and the
 writing of a checkpoint do not come together, so the larger of the two counts. How near this comes
-to what a process really takes is measured in tests/train/test_need.py.
+to what a process really takes is measured in tests/training/test_memory_estimate.py.
 """
 
 from collections.abc import Sequence
