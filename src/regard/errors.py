@@ -7,6 +7,7 @@
     │   └── PhrasebookError     a table or pattern of the embedded corpus is wrong    exit 1
     ├── CheckpointError         a run or a file of weights is not usable              exit 1
     │   └── DamageError         its bytes are not those that were written             exit 1
+    ├── MissingMatplotlib       a picture needs matplotlib (draw/figure/png.py)       exit 1
     └── TrainingError           training cannot go on                                 exit 1
         ├── DivergedError       step after step is not worth taking                   exit 3
         └── OutOfMemoryError    not even the smallest part of a batch fits            exit 4

@@ -61,7 +61,8 @@ class Proof:
         if not self.kills:
             verdict = "Not proved: the run was over before a kill reached it; add train.steps=300"
         elif self.holds:
-            verdict = f"Proved: killed {_times(len(self.kills))}, and not one bit is different."
+            times = "once" if len(self.kills) == 1 else f"{len(self.kills)} times"
+            verdict = f"Proved: killed {times}, and not one bit is different."
         else:
             verdict = "NOT the same: a resumed run of this recipe ends with other bits."
         return [*self.kills, "", *table, "", verdict]
@@ -97,8 +98,8 @@ def _proof(request: Request, straight: Run, killed: Run, say: Callable[[str], No
     goals = [int(train["steps"] * (i + random.random()) / KILLS) for i in range(KILLS)]
     with progress_bar("killing and resuming", len(goals) + 1) as bar:
         for goal in goals:
-            found = _killed_at(killed, goal)
-            proof.kills += [found] if found else []
+            death = _killed_at(killed, goal)
+            proof.kills += [death] if death else []
             bar.advance()
         _train(["--resume", str(killed.folder)])
     proof.sums.update(_sums(straight, killed, train["steps"]))
@@ -183,7 +184,3 @@ def _sums(straight: Run, killed: Run, steps: int) -> dict[str, tuple[str, str]]:
         name: (sha256(straight.folder / file), sha256(killed.folder / file))
         for name, file in files.items()
     }
-
-
-def _times(number: int) -> str:
-    return "once" if number == 1 else f"{number} times"

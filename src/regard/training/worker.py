@@ -95,10 +95,10 @@ class Worker:
     def _one(self, share: Share, part: BatchPart) -> Done:
         loss = self._loss(share.step, part)
         mean = loss.smoothed / share.targets
-        found = torch.autograd.grad(mean, self._used, allow_unused=True)
+        gradients = torch.autograd.grad(mean, self._used, allow_unused=True)
         wide: list[Tensor | None] = [
             None if one is None else one.to(weight.dtype)  # sums of bf16 are kept in fp32
-            for one, weight in zip(found, self._weights, strict=True)
+            for one, weight in zip(gradients, self._weights, strict=True)
         ]
         return Done(wide, Sums(float(mean.detach()), float(loss.plain) / share.targets), [])
 
