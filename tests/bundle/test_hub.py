@@ -134,6 +134,14 @@ def test_what_else_a_snapshot_may_lack(hub: Hub, family: str, file: str) -> None
     assert hub.asked == ["cache", "is it there", "safe", "cache"]
 
 
+@pytest.mark.parametrize("family", ["gpt2", "marian"])
+def test_a_head_whose_class_is_called_model_lacks_nothing(hub: Hub, family: str) -> None:
+    """GPT2LMHeadModel and MarianMTModel are no trunks."""
+    small_models.save(family, hub.cache)
+    (hub.cache / "vocab.txt").write_text("[PAD]\n")
+    assert fetch(NAME) == hub.cache and hub.asked == ["cache"]
+
+
 def test_pickled_weights_only_the_error_says_what_to_do(hub: Hub) -> None:
     pickle_only(hub)
     command = f"regard convert {NAME} OUT --to hf --allow-pickle"

@@ -197,7 +197,7 @@ def test_the_command_for_text_needs_tokenizer_files(tmp_path: Path) -> None:
     small_models.save("bert", tmp_path)
     assert any("tokenizer files" in finding.text for finding in examine(tmp_path).findings)
     (tmp_path / "vocab.txt").write_text("[PAD]\n")
-    assert examine(tmp_path).how == COMMANDS["bert tokens"].format(tmp_path)
+    assert examine(tmp_path).how == COMMANDS["fill"].format(tmp_path)
 
 
 @pytest.mark.parametrize("how", ["missing", "cut off", "of another model"])

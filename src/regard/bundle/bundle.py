@@ -12,7 +12,7 @@ the spec of a published folder does, which the headers of its weights decide.
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.bundle.codec import Codec, own_codec, published_codec
 from regard.bundle.encoder_file import EncoderFile, read_encoder_file
@@ -42,6 +42,9 @@ from regard.runs.recipe import make_recipe
 from regard.text.published import PublishedTokenizer, load_tokenizer
 from regard.text.tokenizer import Tokenizer
 from regard.untrusted import read_json as read_untrusted
+
+if TYPE_CHECKING:
+    from regard.checkpoint.families.family import Family
 
 MAX_CONFIG = 4 * 1024 * 1024
 AnyTokenizer = Tokenizer | PublishedTokenizer
@@ -97,11 +100,21 @@ class Bundle:
         return check_published(self.path, allow_pickle=self.allow_pickle).spec
 
     @cached_property
-    def family(self) -> str:
-        """The name of its family; runs have "regard", or that of the encoder they began with."""
+    def family_name(self) -> str:
+        """Of a run "regard", or that of the encoder it began with; it imports no torch."""
         if self.is_run:
             return "regard" if self.is_own_translator else self.encoder_file.family
         return "llama" if self.kind == "llama2.c" else str(self.config.get("model_type", ""))
+
+    @cached_property
+    def family(self) -> "Family":
+        """How models like it are published, as data."""
+        from regard.checkpoint.families.family import OWN  # imports torch
+        from regard.checkpoint.published import FAMILIES, family_of, read_config  # imports torch
+
+        if self.family_name in FAMILIES:
+            return FAMILIES[self.family_name]
+        return OWN if self.is_run else family_of(read_config(self.path))  # an error that says why
 
     @cached_property
     def config(self) -> dict[str, Any]:
@@ -119,10 +132,7 @@ class Bundle:
         """What it can be asked for, beside its logits."""
         if self.objective is not None:
             return self.objective.offers
-        from regard.checkpoint.published import FAMILIES, family_of, read_config  # imports torch
-
-        family = FAMILIES.get(self.family) or family_of(read_config(self.path))  # or an error
-        return family.tasks(self.spec)
+        return self.family.tasks(self.spec)
 
     def demand(self, task: str) -> None:
         """Insist that it offers a task; a stored choice of engine says that it translates."""
@@ -133,8 +143,10 @@ class Bundle:
             raise MisuseError(f"{task}: {self} does not offer it; it offers {offered}")
 
     def __str__(self) -> str:
-        what = "a run of regard" if self.is_run else f"{self.family} with head {self.spec.head!r}"
-        return f"{self.name or self.path} ({what})"
+        model = "a run of regard"
+        if not self.is_run:
+            model = f"{self.family_name} with head {self.spec.head!r}"
+        return f"{self.name or self.path} ({model})"
 
     @cached_property
     def tokenizer(self) -> AnyTokenizer | None:

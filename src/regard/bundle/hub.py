@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.checkpoint.converted import is_converted
-from regard.checkpoint.published import MAX_CONFIG, TOKENIZERS
+from regard.checkpoint.families.config import Config
+from regard.checkpoint.published import FAMILIES, MAX_CONFIG, TOKENIZERS
 from regard.checkpoint.shards import holds_weights
 from regard.errors import CheckpointError, MisuseError
 from regard.printable import Careful
@@ -72,9 +73,12 @@ def _lacks(folder: Path) -> bool:
     if not (folder / "config.json").is_file():
         return True
     config = read_json(member(folder, "config.json"), MAX_CONFIG)
-    if config.get("model_type") == "vit":
+    family = FAMILIES.get(str(config.get("model_type")))
+    if family is None:
+        return False  # whoever loads it says so
+    if family.reads_images:
         return not (folder / "preprocessor_config.json").is_file()
-    is_bare = str(config.get("architectures")).endswith("Model']")
+    is_bare = Config(config, "").architecture() == family.architectures.get("none")
     return not any((folder / name).is_file() for name in TOKENIZERS) or (
         is_bare and not (folder / "modules.json").is_file()
     )

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.checkpoint.converted import check_converted, is_converted
+from regard.checkpoint.families.config import requests_for_code
+from regard.checkpoint.families.family import OWN
 from regard.checkpoint.headers.contents import Contents, Finding, Level, Stored, told
 from regard.checkpoint.headers.look import look
 from regard.checkpoint.native import read_json as read_own_json
@@ -22,35 +24,24 @@ from regard.errors import CheckpointError, MisuseError, RegardError
 from regard.model.spec import Spec
 from regard.untrusted import member, opened, read_json
 
-# A tensor that only this family has → the family; the first that is found decides.
+# A tensor of a layout that no family's table has → what it is.
 SIGNS = {
-    r"(vit\.)?embeddings\.patch_embeddings\.projection\.weight": "vit",
-    r"(distilbert\.)?transformer\.layer\.\d+\.attention\.q_lin\.weight": "distilbert",
-    r"(bert\.)?encoder\.layer\.\d+\.attention\.self\.query\.weight": "bert",
-    r"(transformer\.)?h\.\d+\.attn\.c_attn\.weight": "gpt2",
-    r"(encoder|decoder)\.block\.0\..*relative_attention_bias\.weight": "t5",
-    r"model\.layers\.\d+\.mlp\.gate_proj\.weight": "llama",
-    r"(model\.)?(encoder|decoder)\.layers\.\d+\.self_attn\.q_proj\.weight": "marian",
     r"layers\.\d+\.attention\.wq\.weight": "llama (its makers' own names)",
-    r"(encoder|decoder)\.layers\.\d+\.attention\.query\.weight": "regard",
     r"blk\.\d+\.attn_q\.weight": "llama (llama.cpp's names)",
 }
-# family, or family and head → the command that shows most of it
+# task → a command that shows it
 COMMANDS = {
-    "bert": 'regard embed {} "A sentence."',
-    "bert tokens": 'regard fill {} "Paris is the [MASK] of France."',
-    "bert classes": 'regard classify {} "A sentence."',
-    "bert labels": 'regard classify {} "A sentence."',
-    "gpt2 tokens": 'regard complete {} "Once upon a time"',
-    "llama tokens": 'regard complete {} "Once upon a time"',
-    "t5 tokens": 'regard generate {} "translate English to German: How are you?"',
-    "marian tokens": 'regard translate {} "How are you?"',
-    "vit classes": "regard see {} image.png",
+    "fill": 'regard fill {} "Paris is the [MASK] of France."',
+    "classify": 'regard classify {} "A sentence."',
+    "embed": 'regard embed {} "A sentence."',
+    "complete": 'regard complete {} "Once upon a time"',
+    "generate": 'regard generate {} "translate English to German: How are you?"',
+    "translate": 'regard translate {} "How are you?"',
+    "see": "regard see {} image.png",
 }
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".npz", ".npy", ".gguf", ".h5",
            ".msgpack", ".pkl")  # fmt: skip
 NOT_MODELS = ("training_args.bin", "optimizer.pt", "scheduler.pt", "rng_state.pth")
-CODE = ("auto_map", "trust_remote_code", "_attn_implementation_internal", "custom_pipelines")
 MAX_FILES = 2_000
 
 
@@ -105,10 +96,12 @@ def family_by_names(contents: Contents) -> str | None:
         return "llama"
     if contents.writer.get("general.architecture"):
         return contents.writer["general.architecture"]
-    for pattern, family in SIGNS.items():
-        if any(re.fullmatch(pattern, held.name) for held in contents.tensors):
-            return family
-    return None
+    names = [held.name for held in contents.tensors]
+    for family in (*FAMILIES.values(), OWN):
+        if any(re.fullmatch(family.sign, family.table_name(name)) for name in names):
+            return family.name
+    layouts = (what for sign, what in SIGNS.items() if any(re.fullmatch(sign, n) for n in names))
+    return next(layouts, None)
 
 
 def _advise_file(found: Diagnosis, contents: Contents) -> None:
@@ -263,16 +256,16 @@ def _read_writer(found: Diagnosis, config: dict[str, Any]) -> None:
             found.writer[key] = told(str(config[key]).strip("[]'"))
     for contents in found.files.values():
         found.writer |= contents.writer
-    for key in CODE:
-        if config.get(key):
-            found.find("unsafe", f"config.json: {key} asks to run code; regard refuses the folder")
+    for request in requests_for_code(config):
+        found.find("unsafe", f"config.json: {request}; regard refuses the folder")
 
 
 def _advise_folder(found: Diagnosis, spec: Spec) -> None:
     """The command that runs it."""
     found.runs = True
-    family = "bert" if found.family == "distilbert" else str(found.family)
-    command = COMMANDS.get(f"{family} {spec.head}", COMMANDS.get(family))
+    family = FAMILIES.get(str(found.family))
+    tasks = family.tasks(spec) if family else ()
+    command = next((COMMANDS[task] for task in tasks if task in COMMANDS), None)
     has_text = any((found.path / name).is_file() for name in TOKENIZERS)
     if not spec.image_size and not has_text:
         found.find("missing", "tokenizer files: it takes and gives ids, no text")

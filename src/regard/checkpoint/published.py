@@ -20,9 +20,15 @@ from torch import Tensor
 from regard import atomic
 from regard.checkpoint.converted import is_converted, load_converted
 from regard.checkpoint.ctranslate2_info import refuse_ctranslate2
-from regard.checkpoint.families import bert, distilbert, gpt2, llama, marian, t5, vit
+from regard.checkpoint.families.bert import BERT
 from regard.checkpoint.families.config import Config, refuse_code
+from regard.checkpoint.families.distilbert import DISTILBERT
 from regard.checkpoint.families.family import Family
+from regard.checkpoint.families.gpt2 import GPT2
+from regard.checkpoint.families.llama import LLAMA
+from regard.checkpoint.families.marian import MARIAN
+from regard.checkpoint.families.t5 import T5
+from regard.checkpoint.families.vit import VIT
 from regard.checkpoint.guard import DTYPES, check_finite
 from regard.checkpoint.headers.contents import Stored
 from regard.checkpoint.names import RenameRow, rename, rename_back
@@ -32,10 +38,7 @@ from regard.model.spec import Spec, parameter_count
 from regard.model.transformer import Transformer
 from regard.untrusted import member, read_json, shown
 
-ENCODERS = (bert.BERT, distilbert.DISTILBERT, vit.VIT)
-DECODERS = (gpt2.GPT2, llama.LLAMA)
-BOTH = (t5.T5, marian.MARIAN)
-FAMILIES = {family.name: family for family in ENCODERS + DECODERS + BOTH}
+FAMILIES = {family.name: family for family in (BERT, DISTILBERT, VIT, GPT2, LLAMA, T5, MARIAN)}
 MAX_CONFIG = 4 * 1024 * 1024
 # Any of these makes text out of ids.
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "tokenizer.model", "spiece.model", "source.spm",
@@ -99,7 +102,7 @@ def check_published(folder: Path, *, allow_pickle: bool = False) -> CheckedFolde
     family = family_of(config)
     weights = find_weights(folder, allow_pickle)
     stored = weights.stored()
-    names = {canonical(name, family): name for name in stored}
+    names = {family.table_name(name): name for name in stored}
     if len(names) != len(stored):
         raise CheckpointError(f"{folder}: a tensor stands in it twice, with and without its prefix")
     spec = _spec(config, family, frozenset(names))
@@ -162,12 +165,6 @@ def _fill(
                 check_finite(path, name, numbers, hint)
             for ours, part in rename({row.theirs: numbers}, [row], parameters, str(path)).items():
                 parameters[ours].copy_(part)
-
-
-def canonical(name: str, family: Family) -> str:
-    """A tensor's name as the family's table writes it: no prefix, γ and β as weight and bias."""
-    plain = re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name))
-    return plain.removeprefix(family.prefix)
 
 
 def weights_of(spec: Spec) -> dict[str, Tensor]:

@@ -17,6 +17,7 @@ from regard.answer.loaded import open_model
 from regard.bundle.generation_settings import NOT_DONE
 from regard.checkpoint.around import COPIED, copy_around
 from regard.checkpoint.converted import WEIGHTS, save_converted
+from regard.checkpoint.families.family import OWN
 from regard.checkpoint.families.marian import MARIAN
 from regard.checkpoint.native import read_json, save_weights, sha256
 from regard.checkpoint.published import load_published, save_published
@@ -116,10 +117,9 @@ def _conversion(
 ) -> Conversion:
     """What `folder`, which becomes `out`, holds now."""
     files = sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file())
-    name = "marian" if source.family is None and to == "hf" else ""
-    name = source.family.name if source.family else name or "regard"
+    family = source.family or (MARIAN if to == "hf" else OWN)
     count = sum(p.numel() for p in source.model.parameters())
-    return Conversion(out, name, count, tuple(files), same_bits)
+    return Conversion(out, family.name, count, tuple(files), same_bits)
 
 
 def _write_published(source: Source, folder: Path, to: To) -> Transformer:

@@ -7,9 +7,7 @@ from typing import Any
 from regard.answer.loaded import LoadedModel, open_model
 from regard.bundle.bundle import Bundle
 from regard.checkpoint.families.family import Family
-from regard.checkpoint.families.own import OWN
 from regard.checkpoint.llama2c import tokenizer_beside
-from regard.checkpoint.published import FAMILIES, family_of, read_config
 from regard.model.transformer import Transformer
 
 
@@ -41,9 +39,7 @@ def source_of(model: LoadedModel) -> Source:
     bundle, network = model.bundle, model.transformer
     if bundle.is_own_translator:
         return Source(bundle.path, network)
-    family = FAMILIES.get(bundle.family) or (
-        OWN if bundle.is_run else family_of(read_config(bundle.path))
-    )
+    family = bundle.family
     beside = tokenizer_beside(bundle.path, bundle.spec) if bundle.kind == "llama2.c" else None
     config = _config_of_run(bundle, family) if bundle.is_run else bundle.config
     return Source(bundle.path, network, family, config, beside)

@@ -76,7 +76,7 @@ def prepare_texts(
     spec = encoder_spec(recipe, vocabulary, len(labels), start, **changes)
     limits = (recipe.data.max_tokens, spec.position_limit, tokenizer.max_length)
     limit = min(most for most in limits if most is not None)
-    EncoderFile(start.family if start else "regard", limit, labels, kind).write(run.folder)
+    EncoderFile(start.family.name if start else "regard", limit, labels, kind).write(run.folder)
     write_json(run.spec, to_tables(spec))
     valid = list(texts.valid())
     ids = ColumnKind(spec.vocabulary)

@@ -1,6 +1,6 @@
 """Reading a config.json key by key: what is not asked for, and is not harmless, is refused."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from regard.errors import CheckpointError
@@ -84,7 +84,16 @@ OWN_KERNELS = ("eager", "sdpa", "flash_attention_2", "flex_attention", None)
 
 
 def refuse_code(values: Mapping[str, Any], where: str) -> None:
-    """Refuse a config that asks for code, at any depth; regard imports nothing a file names."""
+    """Refuse a config that asks for code; regard imports nothing that a file names."""
+    for request in requests_for_code(values):
+        raise CheckpointError(
+            f"{where}: {request}; regard runs none that comes with a checkpoint, so it cannot know "
+            "what this model computes"
+        )
+
+
+def requests_for_code(values: Mapping[str, Any]) -> Iterator[str]:
+    """What in a config, at any depth, asks for code."""
     waiting: list[Any] = [values]
     while waiting:
         value = waiting.pop()
@@ -94,12 +103,9 @@ def refuse_code(values: Mapping[str, Any], where: str) -> None:
             waiting += value.values()
             for key, inner in value.items():
                 if key in CODE and inner not in (None, False, {}, []):
-                    raise CheckpointError(
-                        f"{where}: {key} asks for code; regard runs none that comes with a "
-                        "checkpoint, so it cannot know what this model computes"
-                    )
+                    yield f"{key} asks for code"
                 if key in KERNELS and inner not in OWN_KERNELS:
-                    raise CheckpointError(f"{where}: {key} asks for a kernel from elsewhere")
+                    yield f"{key} asks for a kernel from elsewhere"
 
 
 class Config:

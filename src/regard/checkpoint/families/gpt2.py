@@ -69,6 +69,7 @@ def _rows(spec: Spec) -> Iterator[RenameRow]:
 GPT2 = Family(
     "gpt2",
     architectures=ARCHITECTURES,
+    sign=r"h\.\d+\.attn\.c_attn\.weight",
     fields=FIELDS,
     fixed=FIXED,
     computed=_computed,

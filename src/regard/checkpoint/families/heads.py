@@ -12,6 +12,10 @@ def named_by(tensors: Mapping[str, str], names: frozenset[str]) -> str:
     return next((head for tensor, head in tensors.items() if tensor in names), "none")
 
 
+# Token logits as BERT has them: transformed, with a bias, by the matrix of the embedding.
+WORDS = {"output_transform": True, "output_bias": True, "tie": "all"}
+
+
 def encoder_head(config: Config, head: str, tied: bool) -> dict[str, Any]:
     """The fields of a head as BERT has them: token logits are transformed and have a bias."""
     tokens = head == "tokens"

@@ -107,6 +107,7 @@ def _rows(spec: Spec) -> Iterator[RenameRow]:
 LLAMA = Family(
     "llama",
     architectures=ARCHITECTURES,
+    sign=r"layers\.\d+\.mlp\.gate_proj\.weight",
     fields=FIELDS,
     fixed=FIXED,
     computed=_computed,

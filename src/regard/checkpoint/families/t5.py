@@ -101,6 +101,7 @@ def _stack(stack: str, layers: int, parts: tuple[BlockPart, ...]) -> Iterator[Re
 T5 = Family(
     "t5",
     architectures={"tokens": "T5ForConditionalGeneration"},
+    sign=r"(encoder|decoder)\.block\.0\..*relative_attention_bias\.weight",
     fields=FIELDS,
     fixed=FIXED,
     computed=_computed,

@@ -82,6 +82,7 @@ def _rows(spec: Spec) -> Iterator[RenameRow]:
 VIT = Family(
     "vit",
     architectures={"classes": "ViTForImageClassification", "none": "ViTModel"},
+    sign=r"embeddings\.patch_embeddings\.projection\.weight",
     fields=FIELDS,
     fixed=FIXED,
     computed=_computed,
