@@ -126,8 +126,8 @@ def _reason(error: OSError, path: Path, folder: Path) -> OSError:
         with tempfile.TemporaryFile(dir=folder, buffering=0) as probe:
             probe.write(bytes(PROBE))
             probe.write(bytes(1))  # the first may have been written in part
-    except OSError as found:
-        return OSError(found.errno, found.strerror, str(path))
+    except OSError as refusal:
+        return OSError(refusal.errno, refusal.strerror, str(path))
     return error
 
 
@@ -186,18 +186,18 @@ def _doomed(path: Path) -> Path:
     return path.with_name(f"{PREFIX}removed-{path.name}-{os.getpid()}")
 
 
-def is_left_of(name: str, known: Collection[str]) -> bool:
-    """Whether a crash while one of the `known` names was written or removed has left this one."""
+def is_left_of(name: str, names: Collection[str]) -> bool:
+    """Whether a crash while one of the `names` was written or removed has left this one."""
     middle, _, process = name.removeprefix(PREFIX).rpartition("-")
     is_ours = name.startswith(PREFIX) and process.isdecimal()
-    return is_ours and (middle in known or middle.removeprefix("removed-") in known)
+    return is_ours and (middle in names or middle.removeprefix("removed-") in names)
 
 
-def sweep(folder: Path, known: Collection[str] | None = None) -> None:
-    """Remove what an earlier crash left in `folder`; of the `known` names only, where given."""
+def sweep(folder: Path, names: Collection[str] | None = None) -> None:
+    """Remove what an earlier crash left in `folder`; with `names`, of these only."""
     if folder.is_dir():
         for leftover in folder.glob(f"{PREFIX}*"):
-            if known is None or is_left_of(leftover.name, known):
+            if names is None or is_left_of(leftover.name, names):
                 _remove(leftover)
 
 

@@ -80,8 +80,8 @@ def _sum(values: Mapping[str, Any]) -> str:
 
 def add_checksums(folder: Path, names: Iterable[str]) -> None:
     """State the checksums of these files of a folder, beside those that it states already."""
-    known = read_checksums(folder) or {}
-    write_checksums(folder, known | {name: sha256(folder / name) for name in names})
+    stated = read_checksums(folder) or {}
+    write_checksums(folder, stated | {name: sha256(folder / name) for name in names})
 
 
 def write_checksums(folder: Path, sums: Mapping[str, str]) -> None:

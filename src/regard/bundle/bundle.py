@@ -235,12 +235,12 @@ class Bundle:
     def longest_text(self) -> int | None:
         """The most tokens of a text that an encoder reads; None: there is no end."""
         tokenizer = self.tokenizer
-        known = (
+        limits = (
             self.encoder_file.limit if self.is_run else None,
             self.spec.position_limit,
             tokenizer.max_length if isinstance(tokenizer, PublishedTokenizer) else None,
         )
-        return min((most for most in known if most is not None), default=None)
+        return min((most for most in limits if most is not None), default=None)
 
     @cached_property
     def labels(self) -> Labels:

@@ -64,8 +64,8 @@ class Choice:
 
     def layout(self, engine: str, precision: str) -> Layout:
         """The layout that was measured, or else the best guess."""
-        known = self.layouts.get(f"{engine} {precision}")
-        return known or default_layout(precision)
+        measured = self.layouts.get(f"{engine} {precision}")
+        return measured or default_layout(precision)
 
 
 def default_layout(precision: str = "fp32") -> Layout:
@@ -92,13 +92,11 @@ def this_machine() -> Machine:
 
 def versions() -> dict[str, str]:
     """Of what translates; a library that is not there has none."""
-    found = {"regard": __version__}
-    for library in ("ctranslate2",):
-        try:
-            found[library] = version(library)
-        except PackageNotFoundError:
-            found[library] = ""
-    return found
+    try:
+        library = version("ctranslate2")
+    except PackageNotFoundError:
+        library = ""
+    return {"regard": __version__, "ctranslate2": library}
 
 
 def stamps(weights: Sequence[Path]) -> list[list[Any]]:
@@ -152,15 +150,15 @@ def read_choice(folder: Path, weights: Sequence[Path]) -> Choice | None:
 def _choice(values: dict[str, Any]) -> Choice | None:
     if values.pop("format", None) != FORMAT:
         return None
-    layouts = {str(name): Layout(**given) for name, given in values.pop("layouts").items()}
+    layouts = {str(name): Layout(**fields) for name, fields in values.pop("layouts").items()}
     for layout in layouts.values():
         numbers = (layout.workers, layout.threads, layout.batch)
         if not all(isinstance(n, int) and 0 < n < 65_536 for n in numbers):
             return None
     machine = Machine(**values.pop("machine"))
     choice = Choice(layouts=layouts, machine=machine, **values)
-    known = choice.engine in ("torch", "ctranslate2") and choice.precision in ("fp32", "int8")
-    return choice if known and _fits(choice) else None
+    exists = choice.engine in ("torch", "ctranslate2") and choice.precision in ("fp32", "int8")
+    return choice if exists and _fits(choice) else None
 
 
 def _fits(choice: Choice) -> bool:

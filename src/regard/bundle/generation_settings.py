@@ -106,19 +106,19 @@ def _within(
     kept: dict[str, list[int]] = {}
     outside = []
     for key, value in listed.items():
-        found = [] if value is None else value if isinstance(value, list) else [value]
-        for i in found:
+        ids = [] if value is None else value if isinstance(value, list) else [value]
+        for i in ids:
             if isinstance(i, bool) or not isinstance(i, int):
                 raise CheckpointError(f"{where}: {key}: got {i!r}, expected an id")
-        kept[key] = [i for i in found if 0 <= i < vocabulary]
-        outside += [f"{key} = {i}" for i in found if not 0 <= i < vocabulary]
+        kept[key] = [i for i in ids if 0 <= i < vocabulary]
+        outside += [f"{key} = {i}" for i in ids if not 0 <= i < vocabulary]
     said = f"(outside of the vocabulary, 0 to {vocabulary - 1})"
     return {**values, **kept}, tuple(f"{one} {said}" for one in outside)
 
 
 def _id(values: Mapping[str, Any], key: str) -> int | None:
-    found: list[int] = values[key]
-    return found[0] if found else None
+    ids: list[int] = values[key]
+    return ids[0] if ids else None
 
 
 def _ids(values: Mapping[str, Any], key: str) -> tuple[int, ...]:

@@ -27,8 +27,8 @@ def read_labels(folder: Path, classes: int) -> Labels:
     A run has them in encoder.json.
     """
     if (folder / ENCODER).is_file():
-        known = read_encoder_file(folder)
-        return Labels(known.labels, known.kind)
+        encoder = read_encoder_file(folder)
+        return Labels(encoder.labels, encoder.kind)
     path = folder / "config.json"
     values = read_json(path, MAX_BYTES)
     named: Any = values.get("id2label") or {}

@@ -82,9 +82,10 @@ def _number(value: Any, path: Path) -> float:
 
 
 def _numbers(value: Any, spec: Spec, path: Path) -> tuple[float, ...]:
-    found = value if isinstance(value, list) else [value] * spec.channels
-    if len(found) != spec.channels:
+    numbers = value if isinstance(value, list) else [value] * spec.channels
+    if len(numbers) != spec.channels:
         raise CheckpointError(
-            f"{path}: image_mean and image_std: got {len(found)} numbers, expected {spec.channels}"
+            f"{path}: image_mean and image_std: got {len(numbers)} numbers, "
+            f"expected {spec.channels}"
         )
-    return tuple(_number(number, path) for number in found)
+    return tuple(_number(number, path) for number in numbers)

@@ -77,8 +77,8 @@ def is_fresh(folder: Path, weights: str, precision: str, never: Sequence[int] = 
     except CheckpointError:
         return False
     whole = (folder / WEIGHTS).is_file() and (folder / PIECES).is_file()
-    asked = (weights, precision, sorted(never))
-    return whole and (info.weights, info.precision, sorted(info.never)) == asked
+    expected = (weights, precision, sorted(never))
+    return whole and (info.weights, info.precision, sorted(info.never)) == expected
 
 
 def write_info(folder: Path, info: Info) -> None:

@@ -82,12 +82,12 @@ def examine(path: Path) -> Diagnosis:
     if not path.exists() and not path.is_symlink():
         raise MisuseError(f"{path}: no such file or folder")
     contents = look(path)
-    found = Diagnosis(path, contents.kind, files={path.name: contents})
-    found.writer = contents.writer
-    found.findings += contents.findings
-    found.family = family_by_names(contents)
-    _advise_file(found, contents)
-    return found
+    report = Diagnosis(path, contents.kind, files={path.name: contents})
+    report.writer = contents.writer
+    report.findings += contents.findings
+    report.family = family_by_names(contents)
+    _advise_file(report, contents)
+    return report
 
 
 def family_by_names(contents: Contents) -> str | None:
@@ -104,61 +104,61 @@ def family_by_names(contents: Contents) -> str | None:
     return next(layouts, None)
 
 
-def _advise_file(found: Diagnosis, contents: Contents) -> None:
+def _advise_file(report: Diagnosis, contents: Contents) -> None:
     """What to do with a single file."""
-    path, folder = found.path, found.path.parent
+    path, folder = report.path, report.path.parent
     if contents.kind == "llama2.c":
-        found.runs, found.how = True, f"regard convert {path} OUT --to native"
+        report.runs, report.how = True, f"regard convert {path} OUT --to native"
     elif contents.kind.startswith("gguf"):
-        found.why_not = "regard does not read GGUF; get the model's folder with config.json and "
-        found.why_not += "safetensors, which its makers publish beside it"
+        report.why_not = "regard does not read GGUF; get the model's folder with config.json and "
+        report.why_not += "safetensors, which its makers publish beside it"
     elif contents.kind.startswith("np"):
-        found.why_not = "arrays without a config say too little; regard reads folders"
+        report.why_not = "arrays without a config say too little; regard reads folders"
     elif (folder / "config.json").is_file():
-        found.why_not = "a file of a folder; ask about the folder"
-        found.how = f"regard doctor {folder}"
+        report.why_not = "a file of a folder; ask about the folder"
+        report.how = f"regard doctor {folder}"
     elif contents.tensors:
-        found.find("missing", "config.json beside it: weights alone do not say how they are used")
-        found.why_not = "put the model's config.json (and tokenizer files) into its folder"
+        report.find("missing", "config.json beside it: weights alone do not say how they are used")
+        report.why_not = "put the model's config.json (and tokenizer files) into its folder"
     else:
-        found.why_not = "no tensors were found in it"
+        report.why_not = "no tensors were found in it"
 
 
 def _examine_folder(folder: Path) -> Diagnosis:
-    found = Diagnosis(folder, "folder")
+    report = Diagnosis(folder, "folder")
     names = []
     try:
         for number, entry in enumerate(folder.iterdir()):
             if number >= MAX_FILES:
-                found.find("note", f"more than {MAX_FILES:,} files; the rest is not looked at")
+                report.find("note", f"more than {MAX_FILES:,} files; the rest is not looked at")
                 break
             names.append(entry.name)
     except OSError as error:
-        found.find("broken", f"cannot be listed: {error.strerror}")
-        return found
+        report.find("broken", f"cannot be listed: {error.strerror}")
+        return report
     for name in sorted(names):
-        _look_at(found, folder, name)
+        _look_at(report, folder, name)
     if (folder / "run.json").exists():
-        _examine_run(found)
+        _examine_run(report)
     elif is_converted(folder):
-        _examine_converted(found)
+        _examine_converted(report)
     elif (folder / "config.json").is_file():
-        _examine_published(found)
+        _examine_published(report)
     else:
-        found.kind = "folder without a config"
-        found.find("missing", "config.json: nothing says which model this is")
-        found.why_not = "no config.json"
-        guesses = [family_by_names(contents) for contents in found.files.values()]
-        found.family = next((guess for guess in guesses if guess), None)
-        for name, contents in found.files.items():
+        report.kind = "folder without a config"
+        report.find("missing", "config.json: nothing says which model this is")
+        report.why_not = "no config.json"
+        guesses = [family_by_names(contents) for contents in report.files.values()]
+        report.family = next((guess for guess in guesses if guess), None)
+        for name, contents in report.files.items():
             if contents.kind == "llama2.c":  # a single file that says enough about itself
-                found.why_not += f", but {told(name)} needs none"
-                found.how = f"regard convert {folder / name} OUT --to native"
+                report.why_not += f", but {told(name)} needs none"
+                report.how = f"regard convert {folder / name} OUT --to native"
                 break
-    return found
+    return report
 
 
-def _look_at(found: Diagnosis, folder: Path, name: str) -> None:
+def _look_at(report: Diagnosis, folder: Path, name: str) -> None:
     """One entry of the folder: weights are looked into, code and stray links are named."""
     path = folder / name
     try:
@@ -166,111 +166,113 @@ def _look_at(found: Diagnosis, folder: Path, name: str) -> None:
             opened(path).close()
     except OSError as error:
         if error.errno == errno.EINVAL:  # a pipe, a device: no other file may be read in its place
-            found.find("broken", f"{told(name)}: cannot be read: {error.strerror}")
+            report.find("broken", f"{told(name)}: cannot be read: {error.strerror}")
             return
     if name.endswith(".py"):
-        found.find("unsafe", f"{told(name)}: a program; regard never runs code of a folder")
+        report.find("unsafe", f"{told(name)}: a program; regard never runs code of a folder")
     if not name.endswith(WEIGHTS) or name.startswith("tok"):
         return
     try:
         member(folder, name)
     except CheckpointError as error:
-        found.find("unsafe", told(str(error)))
+        report.find("unsafe", told(str(error)))
         return
     contents = look(path)
     for finding in contents.findings:
-        found.find(finding.level, f"{told(name)}: {finding.text}")
+        report.find(finding.level, f"{told(name)}: {finding.text}")
     if name in NOT_MODELS:
-        found.find("note", f"{name}: left over from training, not part of the model")
+        report.find("note", f"{name}: left over from training, not part of the model")
         return
-    found.files[name] = contents
+    report.files[name] = contents
 
 
-def _examine_run(found: Diagnosis) -> None:
-    found.kind, found.family = "run of regard train", "regard"
+def _examine_run(report: Diagnosis) -> None:
+    report.kind, report.family = "run of regard train", "regard"
     try:
-        check(found.path)
+        check(report.path)
         for name in ("recipe.json", "model.json", "encoder.json"):
-            if (found.path / name).exists():
-                read_own_json(found.path / name)
-        info = read_own_json(found.path / "run.json")
-        build(Spec, read_own_json(found.path / "spec.json"), str(found.path / "spec.json"))
+            if (report.path / name).exists():
+                read_own_json(report.path / name)
+        info = read_own_json(report.path / "run.json")
+        build(Spec, read_own_json(report.path / "spec.json"), str(report.path / "spec.json"))
     except RegardError as error:
-        found.find("broken", told(str(error)))
-    if any(finding.level == "broken" for finding in found.findings):
-        found.why_not = "its files are not whole; copy the run again"
+        report.find("broken", told(str(error)))
+    if any(finding.level == "broken" for finding in report.findings):
+        report.why_not = "its files are not whole; copy the run again"
         return
-    if read_checksums(found.path) is None:
-        found.find("note", "no checksums.json: made by an earlier version, damage may go unnoticed")
-    found.writer = {key: told(str(info[key])) for key in ("state", "versions") if key in info}
-    found.files.pop("loss.png", None)
-    found.runs, found.how = True, f'regard translate {found.path} "How are you?"'
+    if read_checksums(report.path) is None:
+        report.find(
+            "note", "no checksums.json: made by an earlier version, damage may go unnoticed"
+        )
+    report.writer = {key: told(str(info[key])) for key in ("state", "versions") if key in info}
+    report.files.pop("loss.png", None)
+    report.runs, report.how = True, f'regard translate {report.path} "How are you?"'
 
 
-def _examine_converted(found: Diagnosis) -> None:
-    found.kind = "folder of regard convert"
+def _examine_converted(report: Diagnosis) -> None:
+    report.kind = "folder of regard convert"
     try:
-        info = read_own_json(found.path / "regard.json")
-        found.writer = {"regard": told(str(info.get("regard")))}
-        found.family = told(str(info.get("family")))
-        spec, _ = check_converted(found.path)
+        info = read_own_json(report.path / "regard.json")
+        report.writer = {"regard": told(str(info.get("regard")))}
+        report.family = told(str(info.get("family")))
+        spec, _ = check_converted(report.path)
     except RegardError as error:
-        found.find("broken", told(str(error)))
-        found.why_not = "its files are not whole, or not of one model; convert or copy it again"
+        report.find("broken", told(str(error)))
+        report.why_not = "its files are not whole, or not of one model; convert or copy it again"
         return
-    _advise_folder(found, spec)
+    _advise_folder(report, spec)
 
 
-def _examine_published(found: Diagnosis) -> None:
+def _examine_published(report: Diagnosis) -> None:
     """config.json, and whether all headers agree with it."""
-    found.kind = "published folder"
+    report.kind = "published folder"
     try:
-        config = read_json(member(found.path, "config.json"), MAX_CONFIG)
+        config = read_json(member(report.path, "config.json"), MAX_CONFIG)
     except RegardError as error:
-        found.find("broken", told(str(error)))
-        found.why_not = "its config.json cannot be read"
+        report.find("broken", told(str(error)))
+        report.why_not = "its config.json cannot be read"
         return
-    _read_writer(found, config)
+    _read_writer(report, config)
     try:
-        checked = check_published(found.path, allow_pickle=True)
+        checked = check_published(report.path, allow_pickle=True)
     except RegardError as error:
-        found.why_not = str(error)
+        report.why_not = str(error)
         return
-    found.family = checked.family.name
+    report.family = checked.family.name
     if checked.weights.is_pickled:
-        found.why_not = "its weights are pickled; make a safe copy, which runs"
-        found.how = f"regard convert {found.path} OUT --to hf --allow-pickle"
+        report.why_not = "its weights are pickled; make a safe copy, which runs"
+        report.how = f"regard convert {report.path} OUT --to hf --allow-pickle"
         return
-    _advise_folder(found, checked.spec)
+    _advise_folder(report, checked.spec)
 
 
-def _read_writer(found: Diagnosis, config: dict[str, Any]) -> None:
+def _read_writer(report: Diagnosis, config: dict[str, Any]) -> None:
     """Who wrote the config, and what it asks for that is never done."""
     family = config.get("model_type")
     if isinstance(family, str):
-        found.family = told(family)
+        report.family = told(family)
         if family not in FAMILIES:
-            found.find("note", f"model_type {told(family)!r} is none of {', '.join(FAMILIES)}")
+            report.find("note", f"model_type {told(family)!r} is none of {', '.join(FAMILIES)}")
     for key in ("transformers_version", "architectures", "dtype", "torch_dtype"):
         if config.get(key):
-            found.writer[key] = told(str(config[key]).strip("[]'"))
-    for contents in found.files.values():
-        found.writer |= contents.writer
+            report.writer[key] = told(str(config[key]).strip("[]'"))
+    for contents in report.files.values():
+        report.writer |= contents.writer
     for request in requests_for_code(config):
-        found.find("unsafe", f"config.json: {request}; regard refuses the folder")
+        report.find("unsafe", f"config.json: {request}; regard refuses the folder")
 
 
-def _advise_folder(found: Diagnosis, spec: Spec) -> None:
+def _advise_folder(report: Diagnosis, spec: Spec) -> None:
     """The command that runs it."""
-    found.runs = True
-    family = FAMILIES.get(str(found.family))
+    report.runs = True
+    family = FAMILIES.get(str(report.family))
     tasks = family.tasks(spec) if family else ()
     command = next((COMMANDS[task] for task in tasks if task in COMMANDS), None)
-    has_text = any((found.path / name).is_file() for name in TOKENIZERS)
+    has_text = any((report.path / name).is_file() for name in TOKENIZERS)
     if not spec.image_size and not has_text:
-        found.find("missing", "tokenizer files: it takes and gives ids, no text")
+        report.find("missing", "tokenizer files: it takes and gives ids, no text")
         command = None
-    found.how = (command or _in_python(spec)).replace("{}", str(found.path))
+    report.how = (command or _in_python(spec)).replace("{}", str(report.path))
 
 
 def _in_python(spec: Spec) -> str:
@@ -286,25 +288,25 @@ def _in_python(spec: Spec) -> str:
     return f"python -c \"import torch, regard; print(regard.load('{{}}').logits({inputs}))\""
 
 
-def lines(found: Diagnosis, most: int = 12) -> Iterator[str]:
+def lines(report: Diagnosis, most: int = 12) -> Iterator[str]:
     """The diagnosis as text."""
-    yield f"{found.path}: {found.kind}"
-    yield f"family      {found.family or 'not recognised'}"
-    for key, value in found.writer.items():
+    yield f"{report.path}: {report.kind}"
+    yield f"family      {report.family or 'not recognised'}"
+    for key, value in report.writer.items():
         yield f"  {key}: {value}"
-    count = f"{counted(len(found.tensors), 'tensor')}, {counted(found.parameters, 'number')}"
-    yield f"weights     {count}, {', '.join(found.dtypes) or 'none'}"
-    for name, contents in found.files.items():
+    count = f"{counted(len(report.tensors), 'tensor')}, {counted(report.parameters, 'number')}"
+    yield f"weights     {count}, {', '.join(report.dtypes) or 'none'}"
+    for name, contents in report.files.items():
         yield f"  {told(name)}: {contents.kind}, {counted(len(contents.tensors), 'tensor')}"
-    for held in found.tensors[:most]:
+    for held in report.tensors[:most]:
         shape = " × ".join(str(size) for size in held.shape) or "one number"
         yield f"    {told(held.name)}  {held.dtype}  {shape}"
-    if len(found.tensors) > most:
-        yield f"    … {len(found.tensors) - most:,} more (--all)"
-    for finding in found.findings:
+    if len(report.tensors) > most:
+        yield f"    … {len(report.tensors) - most:,} more (--all)"
+    for finding in report.findings:
         yield f"{finding.level:<11} {finding.text}"
-    yield f"regard runs it: {'yes' if found.runs else 'no'}"
-    if found.why_not:
-        yield f"  {found.why_not}"
-    if found.how:
-        yield f"  {found.how}"
+    yield f"regard runs it: {'yes' if report.runs else 'no'}"
+    if report.why_not:
+        yield f"  {report.why_not}"
+    if report.how:
+        yield f"  {report.how}"

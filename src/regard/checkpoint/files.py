@@ -29,8 +29,8 @@ def steps_saved(root: Path) -> list[int]:
     """The steps that have a complete checkpoint, in order."""
     if not root.is_dir():
         return []
-    found = [path.name.removeprefix("step-") for path in root.glob("step-*")]
-    return sorted(int(number) for number in found if number.isdigit())
+    numbers = [path.name.removeprefix("step-") for path in root.glob("step-*")]
+    return sorted(int(number) for number in numbers if number.isdigit())
 
 
 def json_text(value: Any) -> str:

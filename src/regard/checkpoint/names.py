@@ -52,8 +52,8 @@ class RenameRow:
         return dict(zip(self.names, parts, strict=True))
 
     def to_theirs(self, tensors: Mapping[str, Tensor]) -> Tensor:
-        made = WAYS[self.how][1](tuple(tensors[name] for name in self.names))
-        return made if self.shape is None else made.reshape(self.shape)
+        tensor = WAYS[self.how][1](tuple(tensors[name] for name in self.names))
+        return tensor if self.shape is None else tensor.reshape(self.shape)
 
 
 def paired(
@@ -78,13 +78,13 @@ def rename(
     where: str,
 ) -> dict[str, Tensor]:
     """Their tensors under our names, in our shapes; what is missing is named."""
-    found: dict[str, Tensor] = {}
+    ours: dict[str, Tensor] = {}
     for row in rows:
         if row.theirs not in tensors:
             raise CheckpointError(f"{where}: tensor {row.theirs!r} is missing")
         for name, part in row.to_ours(tensors[row.theirs]).items():
-            found[name] = part.reshape(expected[name].shape).contiguous()
-    return found
+            ours[name] = part.reshape(expected[name].shape).contiguous()
+    return ours
 
 
 def rename_back(tensors: Mapping[str, Tensor], rows: Iterable[RenameRow]) -> dict[str, Tensor]:

@@ -58,9 +58,9 @@ def family_of(config: Config) -> Family:
     """The family that the config names."""
     name = config.text("model_type")
     if name not in FAMILIES:
-        known = ", ".join(sorted(FAMILIES))
+        listed = ", ".join(sorted(FAMILIES))
         raise CheckpointError(
-            f"{config.where}: model_type {shown(name)} is none of {known}"
+            f"{config.where}: model_type {shown(name)} is none of {listed}"
             f"{nearest(name[:40], FAMILIES)}"
         )
     return FAMILIES[name]
@@ -77,8 +77,8 @@ def load_published(
     refuse_ctranslate2(folder)
     if is_converted(folder):
         return load_converted(folder)
-    found = check_published(folder, allow_pickle=allow_pickle)
-    family, spec, weights, names = found.family, found.spec, found.weights, found.names
+    checked = check_published(folder, allow_pickle=allow_pickle)
+    family, spec, weights, names = checked.family, checked.spec, checked.weights, checked.names
     rows = list(family.rows(spec))
     _check_dropped(folder, weights, names, rows, spec, family)
     model = Transformer(spec, seed=None)
@@ -188,12 +188,12 @@ def _compare(
             f"fit its weights: {sorted(ours ^ expected.keys())[:3]}"
         )
     for row in rows:
-        found, wanted = stored[row.theirs], tuple(row.to_theirs(expected).shape)
-        if found.shape != wanted:
+        held, wanted = stored[row.theirs], tuple(row.to_theirs(expected).shape)
+        if held.shape != wanted:
             raise CheckpointError(
-                f"{folder}: {row.theirs} has shape {found.shape}, the config asks for {wanted}"
+                f"{folder}: {row.theirs} has shape {held.shape}, the config asks for {wanted}"
             )
-        dtype = DTYPES[found.dtype]
+        dtype = DTYPES[held.dtype]
         if not dtype.is_floating_point:
             raise CheckpointError(f"{folder}: {row.theirs} is {dtype}, expected real numbers")
     used = {row.theirs for row in rows}
@@ -222,16 +222,16 @@ def _check_dropped(
                 f"{folder}: {copy} differs from {origin}; regard runs models where both are one"
             )
     for name in unused & family.formulas.keys():
-        (found,) = weights.read([names[name]])
-        if not family.formulas[name](found[2].float(), spec):
+        ((_, _, table),) = weights.read([names[name]])
+        if not family.formulas[name](table.float(), spec):
             raise CheckpointError(
                 f"{folder}: {name} does not hold what the formula gives; regard computes it"
             )
 
 
 def _are_equal(weights: Weights, one: str, other: str) -> bool:
-    found = {name: tensor for _, name, tensor in weights.read([one, other])}
-    return torch.equal(found[one], found[other])
+    tensors = {name: tensor for _, name, tensor in weights.read([one, other])}
+    return torch.equal(tensors[one], tensors[other])
 
 
 def save_published(

@@ -126,10 +126,10 @@ def read_index(index: Path) -> dict[str, str]:
 
 def _check_index(index: Path, places: dict[str, str], headers: dict[Path, Header]) -> None:
     """Every tensor lies in the shard that the index names, and in no other."""
-    found = {(name, path.name) for path, header in headers.items() for name in header}
-    for name, shard in sorted(set(places.items()) - found)[:1]:
+    held = {(name, path.name) for path, header in headers.items() for name in header}
+    for name, shard in sorted(set(places.items()) - held)[:1]:
         raise CheckpointError(f"{index}: tensor {shown(name)} is not in its shard {shown(shard)}")
-    for name, shard in sorted(found - set(places.items()))[:1]:
+    for name, shard in sorted(held - set(places.items()))[:1]:
         raise CheckpointError(
             f"{index}: shard {shown(shard)} holds {shown(name)}, which the index does not place "
             "there"

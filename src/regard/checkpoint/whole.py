@@ -25,7 +25,7 @@ def newest_whole(
     damaged: list[tuple[int, DamageError]] = []
     for step in sorted(steps, reverse=True):
         try:
-            found = load_checkpoint(root, step, expected)
+            checkpoint = load_checkpoint(root, step, expected)
         except DamageError as error:
             damaged.append((step, error))
             continue
@@ -33,7 +33,7 @@ def newest_whole(
             aside = put_aside(root, broken)
             say(f"Warning: {why}.")
             say(f"  That checkpoint now lies in {aside}; taking the one of step {step:,}.")
-        return step, found
+        return step, checkpoint
     if damaged:
         one = len(damaged) == 1
         which = "its one checkpoint is not" if one else f"none of the {len(damaged)} checkpoints is"

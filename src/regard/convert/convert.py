@@ -168,16 +168,16 @@ def _write_run(source: Source, folder: Path, to: To) -> Transformer:
         save_published(model, MARIAN, folder, ids)
         _write_tokenizer(run.tokenizer, folder)
         return load_published(folder)
-    made = Run(folder)
-    shutil.copyfile(run.tokenizer, made.tokenizer)
-    write_json(made.recipe, read_json(run.recipe))
-    write_json(made.spec, read_json(run.spec))
-    save_weights(made.weights, dict(model.named_parameters()))
+    copy = Run(folder)
+    shutil.copyfile(run.tokenizer, copy.tokenizer)
+    write_json(copy.recipe, read_json(run.recipe))
+    write_json(copy.spec, read_json(run.spec))
+    save_weights(copy.weights, dict(model.named_parameters()))
     write_json(
-        made.weights_info, {"sha256": sha256(made.weights), "converted_from": run.folder.name}
+        copy.weights_info, {"sha256": sha256(copy.weights), "converted_from": run.folder.name}
     )
-    write_json(made.info, run.read_info() | {"state": "finished", "log_sha256": ""})
-    seal(made)
+    write_json(copy.info, run.read_info() | {"state": "finished", "log_sha256": ""})
+    seal(copy)
     return open_model(folder, "cpu").transformer
 
 

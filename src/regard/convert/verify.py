@@ -89,29 +89,29 @@ def _numbers(value: Any) -> bool:
 
 def compare(expected: Golden, got: Golden) -> list[str]:
     """Every difference as a sentence; none: the model answers as it did."""
-    found = []
+    differences = []
     if expected.get("weights") != got["weights"]:
-        found.append(
+        differences.append(
             f"weights: SHA-256 {str(expected.get('weights'))[:12]}… expected, "
             f"{got['weights'][:12]}… got: these are other weights"
         )
     for key in ("inputs", "shape"):
         if expected.get(key) != got[key]:
-            found.append(f"{key}: expected {expected.get(key)}, got {got[key]}")
-            return found
+            differences.append(f"{key}: expected {expected.get(key)}, got {got[key]}")
+            return differences
     most = TOLERANCE * max(1.0, expected["largest"])
     pairs = zip(expected["values"], got["values"], strict=False)
     for n, (old, new) in enumerate(pairs):
         if not abs(old - new) <= most:  # NaN fails too
             place = _place(n * got["every"], got["shape"])
-            found.append(
+            differences.append(
                 f"output {place}: expected {old:.6f}, got {new:.6f} (tolerance {most:.1g})"
             )
             break
     for key in NUMBERS:
         if not abs(expected[key] - got[key]) <= most:
-            found.append(f"{key} of the outputs: expected {expected[key]}, got {got[key]}")
-    return found + _compare_tokens(expected, got, most)
+            differences.append(f"{key} of the outputs: expected {expected[key]}, got {got[key]}")
+    return differences + _compare_tokens(expected, got, most)
 
 
 def _compare_tokens(expected: Golden, got: Golden, most: float) -> list[str]:

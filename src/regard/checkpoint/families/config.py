@@ -113,10 +113,10 @@ class Config:
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
         self._values, self.where = values, where
-        self._asked: set[str] = set()
+        self._read: set[str] = set()
 
     def _get(self, key: str, default: Any) -> Any:
-        self._asked.add(key)
+        self._read.add(key)
         value = self._values.get(key)
         if value is None and default is None:
             raise CheckpointError(f"{self.where}: key {key!r} is missing")
@@ -204,11 +204,11 @@ class Config:
 
     def refuse_the_rest(self, harmless: Iterable[str] = ()) -> None:
         """Name the keys that nobody read and that say something."""
-        known = self._asked | HARMLESS | KERNELS | set(harmless)
+        understood = self._read | HARMLESS | KERNELS | set(harmless)
         rest = sorted(
             key
             for key, value in self._values.items()
-            if key not in known and value not in (None, False, "", 0, [], {})
+            if key not in understood and value not in (None, False, "", 0, [], {})
         )
         if rest:
             listed = ", ".join(
