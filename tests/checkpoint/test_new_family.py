@@ -29,7 +29,7 @@ FILE = '''
 
 from regard.checkpoint.families.bert import FIELDS, FIXED, LAYER
 from regard.checkpoint.families.family import Family
-from regard.checkpoint.families.heads import WORDS, encoder_head, label_names, named_by
+from regard.checkpoint.families.fields import WORDS, encoder_head, label_names, named_by
 from regard.checkpoint.names import RenameRow, paired, stacked
 
 HEADS = {"generator_predictions.dense.weight": "tokens", "classifier.weight": "labels"}

@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 from regard.bundle.codec import Codec, own_codec, published_codec
 from regard.bundle.encoder_file import EncoderFile, read_encoder_file
-from regard.bundle.engine_choice import Choice, read_choice
+from regard.bundle.engine_choice import Choice, ProbePair, probe_of, read_choice
 from regard.bundle.generation_settings import GenerationSettings, read_settings
 from regard.bundle.labels import Labels, read_labels
 from regard.bundle.named import folder_of, located
 from regard.bundle.open_run import open_run
 from regard.bundle.pixels import Preparation, read_preparation
 from regard.bundle.pooling import Pooling, read_pooling
-from regard.bundle.probe import ProbePair, probe_of
 from regard.checkpoint.ctranslate2_info import refuse_ctranslate2
 from regard.checkpoint.files import (
     folder_name,
     is_converted,
     is_published,
+    read_config_file,
     read_json,
     steps_saved,
 )
@@ -41,12 +41,10 @@ from regard.runs.objectives import Objective, objective_of
 from regard.runs.recipe import make_recipe
 from regard.text.published import PublishedTokenizer, load_tokenizer
 from regard.text.tokenizer import Tokenizer
-from regard.untrusted import read_json as read_untrusted
 
 if TYPE_CHECKING:
     from regard.checkpoint.families.family import Family
 
-MAX_CONFIG = 4 * 1024 * 1024
 AnyTokenizer = Tokenizer | PublishedTokenizer
 
 
@@ -119,8 +117,7 @@ class Bundle:
     @cached_property
     def config(self) -> dict[str, Any]:
         """What its config.json says; nothing where it has none."""
-        file = self.path / "config.json"
-        return read_untrusted(file, MAX_CONFIG) if file.is_file() else {}
+        return read_config_file(self.path) if is_published(self.path) else {}
 
     @cached_property
     def encoder_file(self) -> EncoderFile:
@@ -202,13 +199,9 @@ class Bundle:
         if self.is_own_translator:
             recipe = make_recipe(read_json(self.run.recipe), str(self.run.recipe))
             return GenerationSettings(search=recipe.decode)
-        return (
-            read_settings(self.path, self.vocabulary) if self._makes_text else GenerationSettings()
-        )
-
-    @property
-    def _makes_text(self) -> bool:
-        return not self.is_run and self.kind != "llama2.c" and bool(self.vocabulary)
+        if self.is_run or self.kind == "llama2.c" or not self.vocabulary:
+            return GenerationSettings()
+        return read_settings(self.path, self.vocabulary)
 
     @cached_property
     def codec(self) -> Codec:

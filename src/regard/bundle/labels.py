@@ -7,10 +7,8 @@ from typing import Any
 
 from regard.bundle.encoder_file import NAME as ENCODER
 from regard.bundle.encoder_file import read_encoder_file
+from regard.checkpoint.files import read_config_file
 from regard.errors import CheckpointError
-from regard.untrusted import read_json
-
-MAX_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -29,10 +27,10 @@ def read_labels(folder: Path, classes: int) -> Labels:
     if (folder / ENCODER).is_file():
         encoder = read_encoder_file(folder)
         return Labels(encoder.labels, encoder.kind)
-    path = folder / "config.json"
-    values = read_json(path, MAX_BYTES)
+    values = read_config_file(folder)
     named: Any = values.get("id2label") or {}
     if not isinstance(named, Mapping):
-        raise CheckpointError(f"{path}: id2label: got {type(named).__name__}, expected an object")
+        kind = type(named).__name__
+        raise CheckpointError(f"{folder / 'config.json'}: id2label: got {kind}, expected an object")
     names = tuple(str(named.get(str(i), f"LABEL_{i}")) for i in range(classes))
     return Labels(names, str(values.get("problem_type") or ""))

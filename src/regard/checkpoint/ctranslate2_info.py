@@ -10,7 +10,6 @@
 Nothing here imports torch: a translation by that library need not wait for it.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -83,8 +82,7 @@ def is_fresh(folder: Path, weights: str, precision: str, never: Sequence[int] = 
 
 def write_info(folder: Path, info: Info) -> None:
     """Write regard.json and the checksums, after all other files."""
-    value = {"format": FORMAT, "kind": KIND, **asdict(info)}
-    atomic.write_text(folder / INFO, json.dumps(value, indent=2) + "\n")
+    atomic.write_json(folder / INFO, {"format": FORMAT, "kind": KIND, **asdict(info)})
     add_checksums(folder, [WEIGHTS, CONFIG, PIECES, INFO])
 
 

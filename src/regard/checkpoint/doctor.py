@@ -10,19 +10,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regard.checkpoint.converted import check_converted, is_converted
+from regard.checkpoint.converted import check_converted
 from regard.checkpoint.families.config import requests_for_code
 from regard.checkpoint.families.family import OWN
+from regard.checkpoint.files import is_converted, is_published, read_config_file, read_json
 from regard.checkpoint.headers.contents import Contents, Finding, Level, Stored, told
 from regard.checkpoint.headers.look import look
-from regard.checkpoint.native import read_json as read_own_json
-from regard.checkpoint.published import FAMILIES, MAX_CONFIG, TOKENIZERS, check_published
+from regard.checkpoint.published import FAMILIES, TOKENIZERS, check_published
 from regard.checksums import check, read_checksums
 from regard.config import build
 from regard.draw.counted import counted
 from regard.errors import CheckpointError, MisuseError, RegardError
 from regard.model.spec import Spec
-from regard.untrusted import member, opened, read_json
+from regard.untrusted import member, opened
 
 # A tensor of a layout that no family's table has → what it is.
 SIGNS = {
@@ -142,7 +142,7 @@ def _examine_folder(folder: Path) -> Diagnosis:
         _examine_run(report)
     elif is_converted(folder):
         _examine_converted(report)
-    elif (folder / "config.json").is_file():
+    elif is_published(folder):
         _examine_published(report)
     else:
         report.kind = "folder without a config"
@@ -192,27 +192,25 @@ def _examine_run(report: Diagnosis) -> None:
         check(report.path)
         for name in ("recipe.json", "model.json", "encoder.json"):
             if (report.path / name).exists():
-                read_own_json(report.path / name)
-        info = read_own_json(report.path / "run.json")
-        build(Spec, read_own_json(report.path / "spec.json"), str(report.path / "spec.json"))
+                read_json(report.path / name)
+        info = read_json(report.path / "run.json")
+        build(Spec, read_json(report.path / "spec.json"), str(report.path / "spec.json"))
     except RegardError as error:
         report.find("broken", told(str(error)))
     if any(finding.level == "broken" for finding in report.findings):
         report.why_not = "its files are not whole; copy the run again"
         return
     if read_checksums(report.path) is None:
-        report.find(
-            "note", "no checksums.json: made by an earlier version, damage may go unnoticed"
-        )
+        text = "no checksums.json: made by an earlier version, damage may go unnoticed"
+        report.find("note", text)
     report.writer = {key: told(str(info[key])) for key in ("state", "versions") if key in info}
-    report.files.pop("loss.png", None)
     report.runs, report.how = True, f'regard translate {report.path} "How are you?"'
 
 
 def _examine_converted(report: Diagnosis) -> None:
     report.kind = "folder of regard convert"
     try:
-        info = read_own_json(report.path / "regard.json")
+        info = read_json(report.path / "regard.json")
         report.writer = {"regard": told(str(info.get("regard")))}
         report.family = told(str(info.get("family")))
         spec, _ = check_converted(report.path)
@@ -227,7 +225,7 @@ def _examine_published(report: Diagnosis) -> None:
     """config.json, and whether all headers agree with it."""
     report.kind = "published folder"
     try:
-        config = read_json(member(report.path, "config.json"), MAX_CONFIG)
+        config = read_config_file(report.path)
     except RegardError as error:
         report.find("broken", told(str(error)))
         report.why_not = "its config.json cannot be read"

@@ -20,7 +20,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from regard import atomic
 from regard.checkpoint.ctranslate2_info import PRECISIONS, Info, library, write_info
 from regard.errors import CheckpointError, MisuseError
 from regard.model.attention import MultiHeadAttention
@@ -60,36 +59,11 @@ def write_ctranslate2(
     precision: str = "fp32",
     weights: str = "",
 ) -> Info:
-    """Write the folder, whole or not at all; one of that name is replaced.
+    """Write what the library reads into a folder.
 
     `pieces` are the vocabulary in the order of its ids; an output starts from `start` and ends with
     `end`. `weights` is what the source calls its weights, for `is_fresh`.
     """
-    with atomic.new_folder(folder) as new:
-        return fill_ctranslate2(
-            model,
-            new,
-            pieces,
-            start=start,
-            end=end,
-            never=never,
-            precision=precision,
-            weights=weights,
-        )
-
-
-def fill_ctranslate2(
-    model: Transformer,
-    folder: Path,
-    pieces: Sequence[str],
-    *,
-    start: int,
-    end: int,
-    never: Sequence[int] = (),
-    precision: str = "fp32",
-    weights: str = "",
-) -> Info:
-    """The same in a folder that is there already."""
     if precision not in PRECISIONS:
         listed = ", ".join(PRECISIONS)
         raise MisuseError(f"precision: got {precision!r}, expected one of {listed}")
@@ -111,6 +85,7 @@ def fill_ctranslate2(
     theirs.register_target_vocabulary(list(pieces))
     theirs.validate()
     theirs.optimize(quantization=PRECISIONS[precision])
+    folder.mkdir(parents=True, exist_ok=True)
     theirs.save(str(folder))
     info = Info(
         weights=weights,
@@ -256,12 +231,10 @@ def _fill_norm(theirs: Any, norm: nn.Module) -> None:
 def _fill_output(decoder: Any, model: Transformer, never: Sequence[int]) -> None:
     output = _of(model.output)
     decoder.projection.weight = _array(output.weight)
-    bias = (
-        np.zeros(model.spec.vocabulary, np.float32) if output.bias is None else _array(output.bias)
-    )
-    if never:
-        bias[list(never)] = NEVER
     if never or output.bias is not None:
+        none = torch.zeros(model.spec.vocabulary)
+        bias = _array(none if output.bias is None else output.bias)
+        bias[list(never)] = NEVER
         decoder.projection.bias = bias
     if model.spec.output_scale:
         decoder.scale_outputs = output.scale

@@ -5,7 +5,6 @@ answers stay in golden.json for `regard verify`. A folder of the ctranslate2 lib
 convert/ctranslate2.py.
 """
 
-import json
 import re
 import shutil
 from dataclasses import dataclass, replace
@@ -15,10 +14,10 @@ from typing import Any, Literal
 from regard import atomic
 from regard.answer.loaded import open_model
 from regard.bundle.generation_settings import NOT_DONE
-from regard.checkpoint.around import COPIED, copy_around
 from regard.checkpoint.converted import WEIGHTS, save_converted
 from regard.checkpoint.families.family import OWN
 from regard.checkpoint.families.marian import MARIAN
+from regard.checkpoint.files import COPIED, copy_around
 from regard.checkpoint.native import read_json, save_weights, sha256
 from regard.checkpoint.published import load_published, save_published
 from regard.checksums import NAME as CHECKSUMS
@@ -135,8 +134,7 @@ def _write_published(source: Source, folder: Path, to: To) -> Transformer:
     else:
         save_converted(source.model, source.family.name, folder, __version__)
         config = source.config or source.family.config(source.model.spec) | kept
-        text = json.dumps(config, indent=2, ensure_ascii=False)
-        atomic.write_text(folder / "config.json", text + "\n")
+        atomic.write_json(folder / "config.json", config)
     return load_published(folder)
 
 
@@ -192,8 +190,7 @@ def _write_tokenizer(file: Path, folder: Path) -> None:
         "pair": [first, second, end],
         "special_tokens": {"</s>": {"id": "</s>", "ids": [Special().eos], "tokens": ["</s>"]}},
     }
-    text = json.dumps(values, ensure_ascii=False, indent=2)
-    atomic.write_text(folder / "tokenizer.json", text + "\n")
+    atomic.write_json(folder / "tokenizer.json", values)
     roles = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
-    settings = json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"} | roles, indent=2)
-    atomic.write_text(folder / "tokenizer_config.json", settings + "\n")
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast"} | roles
+    atomic.write_json(folder / "tokenizer_config.json", settings)

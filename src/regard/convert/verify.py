@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from regard import atomic
-from regard.checkpoint.native import read_json
+from regard.checkpoint.files import read_json
 from regard.checksums import sealed
 from regard.convert.golden import FORMAT, TOLERANCE, Golden, golden_of, versions
 from regard.convert.source import open_source
 from regard.errors import CheckpointError, MisuseError
-from regard.model.transformer import Transformer
 
 GOLDEN = "golden.json"
 NUMBERS = ("mean", "deviation")
@@ -57,11 +56,6 @@ def write_golden(file: Path, golden: Golden) -> None:
     """golden.json with its checksum, readable: lists of numbers stay on one line."""
     lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in sealed(golden).items()]
     atomic.write_text(file, "{\n" + ",\n".join(lines) + "\n}\n")
-
-
-def golden_for(model: Transformer, folder: Path) -> None:
-    """Write the golden outputs of a model beside it."""
-    write_golden(folder / GOLDEN, golden_of(model))
 
 
 def read_golden(file: Path) -> Golden:

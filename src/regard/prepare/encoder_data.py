@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from regard.bundle.encoder_file import EncoderFile, read_encoder_file
-from regard.checkpoint.around import copy_around
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import copy_around, read_json
 from regard.config import build, to_tables
 from regard.data.labelled import Labelled
 from regard.data.store import ColumnKind, Store, StoreRow, write_store

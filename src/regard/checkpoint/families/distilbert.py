@@ -5,8 +5,14 @@ from typing import Any
 
 from regard.checkpoint.families.config import Config
 from regard.checkpoint.families.family import Family, ReadFields
-from regard.checkpoint.families.fields import ACTIVATIONS, Field
-from regard.checkpoint.families.heads import WORDS, encoder_head, label_names, named_by
+from regard.checkpoint.families.fields import (
+    ACTIVATIONS,
+    WORDS,
+    Field,
+    encoder_head,
+    label_names,
+    named_by,
+)
 from regard.checkpoint.names import RenameRow, paired, stacked
 from regard.model.spec import Spec
 

@@ -5,8 +5,7 @@ from typing import Any
 
 from regard.checkpoint.families.config import Config
 from regard.checkpoint.families.family import Family, ReadFields
-from regard.checkpoint.families.fields import ACTIVATIONS, Field
-from regard.checkpoint.families.heads import label_names
+from regard.checkpoint.families.fields import ACTIVATIONS, Field, label_names
 from regard.checkpoint.names import RenameRow, paired
 from regard.model.spec import Spec
 
