@@ -16,8 +16,8 @@ import parity.twins as twins
 import regard
 from halting import go
 from regard.bundle.bundle import open_bundle
+from regard.bundle.doctor import COMMANDS, examine
 from regard.bundle.hub import _lacks
-from regard.checkpoint.doctor import COMMANDS, examine
 from regard.checkpoint.published import FAMILIES, load_published, save_published
 from regard.convert.convert import convert
 from regard.errors import CheckpointError, MisuseError
@@ -174,6 +174,7 @@ def test_training_starts_from_it_and_goes_back_to_it(tmp_path: Path) -> None:
         'precision = "fp32"\n'
     )
     go(Request(recipe=tmp_path / "r.toml", assignments=(), folder=tmp_path / "run"))
+    assert examine(tmp_path / "run").how == COMMANDS["fill"].format(tmp_path / "run")
     spec = open_bundle(tmp_path / "run").spec
     assert (spec.head, spec.output_transform, spec.output_bias) == ("tokens", True, True)
     assert convert(tmp_path / "run", tmp_path / "hf", "hf").family == "electra"

@@ -17,7 +17,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import small_models
-from regard.checkpoint.doctor import COMMANDS, examine, lines
+from regard.bundle.doctor import COMMANDS, examine, lines
 from regard.checkpoint.headers.look import look
 from regard.checkpoint.published import load_published
 from regard.cli.main import COMMANDS as KNOWN

@@ -5,7 +5,7 @@ Nothing of it is executed and no weight is read: only headers, names and small J
 
 import errno
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from regard.config import build
 from regard.draw.counted import counted
 from regard.errors import CheckpointError, MisuseError, RegardError
 from regard.model.spec import Spec
+from regard.runs.folder import Run
+from regard.runs.objectives import objective_of
 from regard.untrusted import member, opened
 
 # A tensor of a layout that no family's table has → what it is.
@@ -32,6 +34,7 @@ SIGNS = {
 # task → a command that shows it
 COMMANDS = {
     "fill": 'regard fill {} "Paris is the [MASK] of France."',
+    "tag": 'regard tag {} "A sentence."',
     "classify": 'regard classify {} "A sentence."',
     "embed": 'regard embed {} "A sentence."',
     "complete": 'regard complete {} "Once upon a time"',
@@ -195,6 +198,7 @@ def _examine_run(report: Diagnosis) -> None:
                 read_json(report.path / name)
         info = read_json(report.path / "run.json")
         build(Spec, read_json(report.path / "spec.json"), str(report.path / "spec.json"))
+        tasks = objective_of(Run(report.path)).offers
     except RegardError as error:
         report.find("broken", told(str(error)))
     if any(finding.level == "broken" for finding in report.findings):
@@ -204,7 +208,7 @@ def _examine_run(report: Diagnosis) -> None:
         text = "no checksums.json: made by an earlier version, damage may go unnoticed"
         report.find("note", text)
     report.writer = {key: told(str(info[key])) for key in ("state", "versions") if key in info}
-    report.runs, report.how = True, f'regard translate {report.path} "How are you?"'
+    report.runs, report.how = True, _command(tasks).replace("{}", str(report.path))
 
 
 def _examine_converted(report: Diagnosis) -> None:
@@ -264,13 +268,17 @@ def _advise_folder(report: Diagnosis, spec: Spec) -> None:
     """The command that runs it."""
     report.runs = True
     family = FAMILIES.get(str(report.family))
-    tasks = family.tasks(spec) if family else ()
-    command = next((COMMANDS[task] for task in tasks if task in COMMANDS), None)
+    command = _command(family.tasks(spec) if family else ())
     has_text = any((report.path / name).is_file() for name in TOKENIZERS)
     if not spec.image_size and not has_text:
         report.find("missing", "tokenizer files: it takes and gives ids, no text")
-        command = None
+        command = ""
     report.how = (command or _in_python(spec)).replace("{}", str(report.path))
+
+
+def _command(tasks: Iterable[str]) -> str:
+    """That of the first task that has one."""
+    return next((COMMANDS[task] for task in tasks if task in COMMANDS), "")
 
 
 def _in_python(spec: Spec) -> str:
