@@ -64,17 +64,17 @@ class OutOfMemoryError(TrainingError):
     exit_code = 4
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A clause that helps after a typo: `; did you mean "dropout"?`, or the list of known names."""
-    names = list(known)
+def nearest(name: str, choices: Iterable[str]) -> str:
+    """A clause that helps after a typo: `; did you mean "dropout"?`, or the list of choices."""
+    names = list(choices)
     close = get_close_matches(name, names, n=1, cutoff=0.5)
     if close:
         return f'; did you mean "{close[0]}"?'
     return f"; known: {', '.join(names)}"
 
 
-def nearest_of_few(name: str, known: Iterable[str]) -> str:
+def nearest_of_few(name: str, choices: Iterable[str]) -> str:
     """As `nearest`, with the whole list in any case: for names that a person chooses from."""
-    names = list(known)
+    names = list(choices)
     clause = nearest(name, names)
     return clause if "known:" in clause else f"{clause} There are: {', '.join(names)}."

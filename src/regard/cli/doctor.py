@@ -47,8 +47,8 @@ def _show_machine(as_json: bool) -> None:
 
 
 def _show_file(path: Path, show_all: bool, as_json: bool) -> None:
+    from regard.bundle.doctor import examine, lines
     from regard.bundle.named import located
-    from regard.checkpoint.doctor import examine, lines
 
     examined = examine(Path(located(path)))
     if as_json:

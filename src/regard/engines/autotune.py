@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+from regard import atomic
 from regard.bundle.bundle import Bundle
 from regard.bundle.engine_choice import (
     ENGINES,
@@ -237,16 +238,17 @@ def _convert(
     from regard.checkpoint.to_ctranslate2 import write_ctranslate2  # imports torch
 
     model = transformer()
-    write_ctranslate2(
-        model,
-        folder,
-        bundle.codec.vocabulary(model.spec.vocabulary),
-        start=bundle.codec.frame.start,
-        end=bundle.codec.frame.end,
-        never=bundle.settings.rules.never,
-        precision=precision,
-        weights=weights,
-    )
+    with atomic.new_folder(folder) as temporary:
+        write_ctranslate2(
+            model,
+            temporary,
+            bundle.codec.vocabulary(model.spec.vocabulary),
+            start=bundle.codec.frame.start,
+            end=bundle.codec.frame.end,
+            never=bundle.settings.rules.never,
+            precision=precision,
+            weights=weights,
+        )
 
 
 def _learn_shortlist(bundle: Bundle, folder: Path) -> None:

@@ -16,7 +16,7 @@ from itertools import count
 from pathlib import Path
 
 from regard import atomic, lock
-from regard.checkpoint.around import COPIED, MODULE
+from regard.checkpoint.files import COPIED, MODULE
 from regard.errors import MisuseError
 from regard.runs.folder import LOCK, PREPARING, Run, typed
 from regard.version import __version__

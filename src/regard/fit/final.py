@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 
 from torch import Tensor
 
-from regard.answer.weights import load_into
 from regard.checkpoint import native
-from regard.checkpoint.whole import whole_steps
+from regard.checkpoint.guard import load_into
+from regard.checkpoint.native import whole_steps
 from regard.fit.checkpoints import CheckpointManager
 from regard.fit.job import Validated
 from regard.model.transformer import Transformer

@@ -19,8 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from regard.bundle.encoder_file import NAME as ENCODER
-from regard.checkpoint.around import copy_around
-from regard.checkpoint.files import folder_name, read_json, sha256, steps_saved
+from regard.checkpoint.files import copy_around, folder_name, read_json, sha256, steps_saved
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import MisuseError, TrainingError
 from regard.fit.request import Request

@@ -13,10 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from regard import atomic
-from regard.answer.weights import load_into
 from regard.checkpoint import native
-from regard.checkpoint.native import Checkpoint
-from regard.checkpoint.whole import newest_whole
+from regard.checkpoint.guard import load_into
+from regard.checkpoint.native import Checkpoint, newest_whole
 from regard.config import build, to_tables
 from regard.data.batch import Batch
 from regard.draw.terminal.progress import TrainingProgress

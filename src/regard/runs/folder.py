@@ -25,8 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from regard import atomic, lock
-from regard.checkpoint.around import files_around
-from regard.checkpoint.files import json_text, read_json
+from regard.checkpoint.files import files_around, read_json
 from regard.checksums import NAME as CHECKSUMS
 from regard.checksums import check, read_checksums, sealed, sha256, write_checksums
 from regard.errors import CheckpointError, DataError, MisuseError
@@ -127,7 +126,7 @@ class Run:
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """A JSON object that states its own checksum, readable and atomic."""
-    atomic.write_text(path, json_text(sealed(value)) + "\n")
+    atomic.write_json(path, sealed(value))
 
 
 def seal(run: Run) -> None:

@@ -17,7 +17,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import small_models
-from regard.checkpoint.doctor import COMMANDS, examine, lines
+from regard.bundle.doctor import COMMANDS, examine, lines
 from regard.checkpoint.headers.look import look
 from regard.checkpoint.published import load_published
 from regard.cli.main import COMMANDS as KNOWN
@@ -62,10 +62,10 @@ def write_all(folder: Path) -> dict[str, Path]:
     ],
 )
 def test_each_kind_is_read(name: str, kind: str, tensors: list[object], tmp_path: Path) -> None:
-    found = look(write_all(tmp_path)[name])
-    assert found.kind == kind
-    assert [(held.name, held.dtype, held.shape) for held in found.tensors] == tensors
-    assert not [finding for finding in found.findings if finding.level == "broken"]
+    contents = look(write_all(tmp_path)[name])
+    assert contents.kind == kind
+    assert [(held.name, held.dtype, held.shape) for held in contents.tensors] == tensors
+    assert not [finding for finding in contents.findings if finding.level == "broken"]
 
 
 def test_who_wrote_it(tmp_path: Path) -> None:
@@ -80,8 +80,8 @@ def test_every_cut_and_many_changed_bytes_give_findings_or_nothing(tmp_path: Pat
         whole = path.read_bytes()
         for cut in sorted({0, 1, 7, 8, 9, 27, *(drawn.randrange(len(whole)) for _ in range(25))}):
             path.write_bytes(whole[:cut])
-            found = look(path)
-            assert any(f.level in ("broken", "unsafe") for f in found.findings), (name, cut)
+            contents = look(path)
+            assert any(f.level in ("broken", "unsafe") for f in contents.findings), (name, cut)
             list(lines(examine(path)))
         for _ in range(60):
             changed = bytearray(whole)
@@ -112,8 +112,8 @@ def test_a_pickle_is_named_and_never_run(kind: str, tmp_path: Path) -> None:
         torch.save(bad, path, _use_new_zipfile_serialization=kind == "torch")
     else:
         path.write_bytes(pickle.dumps(bad, protocol=0 if kind == "protocol 0" else 5))
-    found = look(path)
-    told = " ".join(finding.text for finding in found.findings if finding.level == "unsafe")
+    contents = look(path)
+    told = " ".join(finding.text for finding in contents.findings if finding.level == "unsafe")
     assert ("Python objects" if kind == "npz" else f"{os.name}.system") in told
     assert not marker.exists()
 
@@ -158,11 +158,11 @@ def test_a_lie_is_a_finding_in_little_time_and_memory(name: str, tmp_path: Path)
     path.write_bytes(LIES[name])
     tracemalloc.start()
     start = time.process_time()
-    found = examine(path)
+    report = examine(path)
     taken, memory = time.process_time() - start, tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    list(lines(found))
-    assert found.findings and not found.runs
+    list(lines(report))
+    assert report.findings and not report.runs
     assert memory < 200e6
     assert taken < 20  # tracing slows it down about ten times
 
@@ -185,10 +185,10 @@ def test_a_tensor_larger_than_its_storage_is_unsafe(tmp_path: Path) -> None:
 @pytest.mark.parametrize("family", small_models.MODELS)
 def test_every_family_runs_and_is_recognised_by_names_alone(family: str, tmp_path: Path) -> None:
     small_models.save(family, tmp_path / "m")
-    found = examine(tmp_path / "m")
-    assert (found.runs, found.family, found.why_not) == (True, family, "")
+    report = examine(tmp_path / "m")
+    assert (report.runs, report.family, report.why_not) == (True, family, "")
     numbers = load_file(tmp_path / "m/model.safetensors")
-    assert found.parameters == sum(tensor.numel() for tensor in numbers.values())
+    assert report.parameters == sum(tensor.numel() for tensor in numbers.values())
     file = examine(tmp_path / "m/model.safetensors")
     assert file.family == family and file.how == f"regard doctor {tmp_path / 'm'}"
 
@@ -197,7 +197,7 @@ def test_the_command_for_text_needs_tokenizer_files(tmp_path: Path) -> None:
     small_models.save("bert", tmp_path)
     assert any("tokenizer files" in finding.text for finding in examine(tmp_path).findings)
     (tmp_path / "vocab.txt").write_text("[PAD]\n")
-    assert examine(tmp_path).how == COMMANDS["bert tokens"].format(tmp_path)
+    assert examine(tmp_path).how == COMMANDS["fill"].format(tmp_path)
 
 
 @pytest.mark.parametrize("how", ["missing", "cut off", "of another model"])
@@ -212,9 +212,9 @@ def test_a_converted_folder_whose_weights_are_not_whole(how: str, tmp_path: Path
         weights.write_bytes(data[:-100])
     elif how == "of another model":
         save_file({"w": torch.zeros(100_000)}, weights)
-    found = examine(tmp_path / "b")
-    assert not found.runs and not found.how and "convert or copy it again" in found.why_not
-    told = [finding.text for finding in found.findings if finding.level == "broken"]
+    report = examine(tmp_path / "b")
+    assert not report.runs and not report.how and "convert or copy it again" in report.why_not
+    told = [finding.text for finding in report.findings if finding.level == "broken"]
     assert any("weights.safetensors" in line for line in told)
     with pytest.raises(CheckpointError):
         load_published(tmp_path / "b")
@@ -225,8 +225,8 @@ def test_pickled_weights_beside_another_safetensors_file(tmp_path: Path) -> None
     (tmp_path / "model.safetensors").unlink()
     torch.save(theirs.state_dict(), tmp_path / "pytorch_model.bin")
     save_file({"lora": torch.zeros(3)}, tmp_path / "adapter_model.safetensors")
-    found = examine(tmp_path)
-    assert not found.runs and "pickled" in found.why_not and "--allow-pickle" in found.how
+    report = examine(tmp_path)
+    assert not report.runs and "pickled" in report.why_not and "--allow-pickle" in report.how
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
@@ -236,9 +236,9 @@ def test_a_trunk_cannot_go_on_with_a_text(family: str, tmp_path: Path) -> None:
     (whole.transformer if family == "gpt2" else whole.model).save_pretrained(tmp_path)
     (tmp_path / "merges.txt").touch()
     (tmp_path / "tokenizer.model").touch()
-    found = examine(tmp_path)
-    assert found.runs and load_published(tmp_path).spec.head == "none"
-    assert "regard complete" not in found.how and ".spec" in found.how
+    report = examine(tmp_path)
+    assert report.runs and load_published(tmp_path).spec.head == "none"
+    assert "regard complete" not in report.how and ".spec" in report.how
 
 
 def test_every_command_that_it_names_exists() -> None:
@@ -253,10 +253,10 @@ def test_a_folder_that_brings_code_or_leads_out(tmp_path: Path) -> None:
     (folder / "modeling_x.py").write_text("print('no')")
     (tmp_path / "secret.bin").write_bytes(b"secret")
     (folder / "pytorch_model.bin").symlink_to(tmp_path / "secret.bin")
-    found = examine(folder)
-    told = " ".join(finding.text for finding in found.findings if finding.level == "unsafe")
+    report = examine(folder)
+    told = " ".join(finding.text for finding in report.findings if finding.level == "unsafe")
     assert "auto_map" in told and "modeling_x.py" in told and "out of the folder" in told
-    assert not found.runs
+    assert not report.runs
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
