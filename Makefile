@@ -17,12 +17,13 @@ bin := $(VENV)/$(if $(windows),Scripts,bin)
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo demo-hi models multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag dist docs refresh-docs bench-decode bench-train bench-embed bench-search bench-attacks test test-long check format clean
+.PHONY: help demo demo-hi models phrasebook multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag dist docs refresh-docs bench-decode bench-train bench-embed bench-search bench-attacks test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
 	@echo "make demo-hi    the same for English→Hindi; draws the dot grid of the ice-cream sentence"
 	@echo "make models     train the models that travel inside the package, measure and pack them"
+	@echo "make phrasebook let the grammar in tools/grammar make the phrasebook's pairs again"
 	@echo "make multi30k-quick, multi30k-tiny  train on Multi30k (15 minutes, 2 hours) and score; first: regard data multi30k"
 	@echo "make sst2       fine-tune a sentence encoder on SST-2 with three seeds, beside its baselines"
 	@echo "make sst2-distil TEACHER=…  a student with half the layers of one of those, measured beside it"
@@ -76,6 +77,10 @@ demo-hi: $(VENV)/.demo
 # Train the models that travel inside the package, measure them, pack them into src/regard/models.
 models: $(VENV)/.demo
 	$(bin)/python tools/make_models.py
+
+# The pairs of the phrasebook that travel inside the package, after a change of tools/grammar.
+phrasebook: $(VENV)/.train
+	$(bin)/python tools/make_phrasebook.py
 
 # The folder of a data set that is here; a set that is not is fetched by `regard data NAME`.
 folder = $$($(bin)/regard data $(1) --path)

@@ -18,7 +18,6 @@ from jaxtyping import install_import_hook  # noqa: E402
 
 import toy  # noqa: E402
 
-# Not data/phrasebook: it has no shapes, and making it takes three times as long when watched.
 ROOMS = (
     "draw", "text", "data.batch", "model", "training", "checkpoint", "decode", "runs", "bundle",
     "engines", "answer", "prepare", "fit", "search", "evaluate", "convert", "explain",

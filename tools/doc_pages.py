@@ -40,18 +40,18 @@ def commands_in(text: str) -> list[Command]:
     """Every command of a page, in order; a console block without a command is an error."""
     lines = text.split("\n")
     blocks = [*_blocks(lines), ("", 0, 0)]
-    found: list[Command] = []
+    commands: list[Command] = []
     snippets = 0
     for (language, first, last), following in pairwise(blocks):
         if language == "console":
-            found += _console(lines, first, last)
+            commands += _console(lines, first, last)
         elif language == "python":
             snippets += 1
             output = following[1:] if following[0] == "text" else (last, last)
             code = "\n".join(lines[first:last])
             shown = tuple(lines[slice(*output)])
-            found.append(Command(f"python {snippets}", code, shown, *output))
-    return found
+            commands.append(Command(f"python {snippets}", code, shown, *output))
+    return commands
 
 
 def _blocks(lines: list[str]) -> Iterator[tuple[str, int, int]]:

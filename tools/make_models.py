@@ -81,16 +81,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--from", dest="runs", type=Path, help="runs that are there already")
     parser.add_argument("names", nargs="*", help=f"default: {', '.join(MODELS)}")
-    asked = parser.parse_args()
-    for name in asked.names or MODELS:
-        run = (asked.runs or Path("runs/box")) / name
-        if not asked.runs:
+    options = parser.parse_args()
+    for name in options.names or MODELS:
+        run = (options.runs or Path("runs/box")) / name
+        if not options.runs:
             train(Request(recipe=Path(MODELS[name][0]), folder=run), print)
-        known = card(name, run)
-        pack(run, BOX / name, known)
+        values = card(name, run)
+        pack(run, BOX / name, values)
         models_in_the_box.cache_clear()
         packed = Boxed(name, BOX / name)
-        write_json(BOX / name / CARD, {**known, "scores": scores(packed.unpacked())})
+        write_json(BOX / name / CARD, {**values, "scores": scores(packed.unpacked())})
         size = sum(file.stat().st_size for file in packed.folder.iterdir())
         print(f"{name}: {size / 1e6:.2f} MB, {read_json(BOX / name / CARD)['scores']}")
 

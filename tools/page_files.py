@@ -245,5 +245,5 @@ MADE: dict[str, Callable[[], None]] = {
 
 
 if __name__ == "__main__":
-    for asked in sys.argv[1:]:
-        MADE[asked]()
+    for name in sys.argv[1:]:
+        MADE[name]()

@@ -194,9 +194,9 @@ def line_like(first: str, printed: list[str], begin: int = 0) -> int | None:
         lambda i: plain[i] == wanted and printed[i].startswith(name),
         lambda i: plain[i] == wanted,
     ):
-        found = next(filter(same, after), None)
-        if found is not None:
-            return found
+        line = next(filter(same, after), None)
+        if line is not None:
+            return line
     near = difflib.get_close_matches(wanted, list(plain.values()), 1, 0.7)
     return next(i for i in after if plain[i] == near[0]) if near else None
 
@@ -324,14 +324,14 @@ def main() -> None:
         "--recorded", action="store_true", help="show what is recorded, run nothing"
     )
     parser.add_argument("pages", nargs="*", help="walk.md, images/heads.svg; default: everything")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     manifest = Manifest()
-    refresher = Refresher(manifest, asked.runs, asked.exact, asked.train)
-    names = asked.pages or [README, *page_names(), *manifest.pictures]
-    if asked.train:
-        if asked.runs is None:
+    refresher = Refresher(manifest, options.runs, options.exact, options.train)
+    names = options.pages or [README, *page_names(), *manifest.pictures]
+    if options.train:
+        if options.runs is None:
             parser.error("--train needs --runs: the folder that the runs go to")
-        asked.runs.mkdir(exist_ok=True)
+        options.runs.mkdir(exist_ok=True)
         wanted = {
             run for name in names if name in manifest.pages for run in manifest.runs_for(name)
         }
@@ -342,16 +342,16 @@ def main() -> None:
     for name in names:
         print(name, flush=True)
         if name in manifest.pictures:
-            if asked.keep:
+            if options.keep:
                 keep_picture(name, manifest.pictures[name]["command"])
-            elif not (asked.lines_only or asked.recorded):
+            elif not (options.lines_only or options.recorded):
                 refresher.picture(name)
             continue
-        if asked.keep:
+        if options.keep:
             keep(name, manifest)
-        elif asked.recorded:
+        elif options.recorded:
             refresher.from_records(name)
-        elif not asked.lines_only:
+        elif not options.lines_only:
             refresher.page(name)
         refresher.references(name)
     print("\n".join(refresher.problems) or "no problems")

@@ -128,17 +128,17 @@ def main() -> None:
     parser.add_argument("--last", default="")
     parser.add_argument("--cut", nargs=2, action="append", default=[], metavar=("FROM", "TO"))
     parser.add_argument("command", nargs=argparse.REMAINDER, help="with its arguments")
-    asked = parser.parse_args()
-    if asked.source:
-        screen = asked.source.read_text(encoding="utf-8")
+    options = parser.parse_args()
+    if options.source:
+        screen = options.source.read_text(encoding="utf-8")
     else:
-        screen = recorded(asked.command, asked.columns, asked.seconds)
-    if asked.record:
-        asked.record.write_text(screen, encoding="utf-8")
-    lines = excerpt(screen, asked.first, asked.last, asked.cut)
+        screen = recorded(options.command, options.columns, options.seconds)
+    if options.record:
+        options.record.write_text(screen, encoding="utf-8")
+    lines = excerpt(screen, options.first, options.last, options.cut)
     for name, theme in {"light": LIGHT, "dark": DARK}.items():
-        path = asked.picture.with_name(f"{asked.picture.name}-{name}.svg")
-        path.write_text(draw(lines, asked.columns, theme, f"terminal-{name}"), encoding="utf-8")
+        path = options.picture.with_name(f"{options.picture.name}-{name}.svg")
+        path.write_text(draw(lines, options.columns, theme, f"terminal-{name}"), encoding="utf-8")
         print(path)
 
 

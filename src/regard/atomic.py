@@ -10,15 +10,16 @@ names the file that was asked for.
 """
 
 import errno
+import json
 import os
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 PREFIX = ".tmp-"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, a quota, a limit
@@ -42,7 +43,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     place = _followed(path)
-    if isinstance(place, int) or _is_no_file(place):
+    if isinstance(place, int) or (place.exists() and not place.is_file()):
         with named_when_full(path), tempfile.TemporaryFile() as file:
             yield file
             file.seek(0)
@@ -76,11 +77,6 @@ def _followed(path: Path) -> Path | int:
             return path
         path = folder / path.readlink()
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
-
-
-def _is_no_file(place: Path) -> bool:
-    """Whether there is a device, a pipe or a socket."""
-    return place.exists() and not place.is_file()
 
 
 def _pour(content: BinaryIO, place: Path | int) -> None:
@@ -126,14 +122,23 @@ def _reason(error: OSError, path: Path, folder: Path) -> OSError:
         with tempfile.TemporaryFile(dir=folder, buffering=0) as probe:
             probe.write(bytes(PROBE))
             probe.write(bytes(1))  # the first may have been written in part
-    except OSError as found:
-        return OSError(found.errno, found.strerror, str(path))
+    except OSError as refusal:
+        return OSError(refusal.errno, refusal.strerror, str(path))
     return error
 
 
 def write_text(path: Path, content: str) -> None:
     """`write_bytes` of UTF-8 text."""
     write_bytes(path, content.encode("utf-8"))
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """`write_text` of JSON for people: indented, letters as they are."""
+    text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    try:
+        write_text(path, text)
+    except UnicodeEncodeError:  # a byte of a file's name that is not UTF-8, as Python hands it on
+        write_text(path, json.dumps(value, indent=2) + "\n")
 
 
 @contextmanager
@@ -186,18 +191,18 @@ def _doomed(path: Path) -> Path:
     return path.with_name(f"{PREFIX}removed-{path.name}-{os.getpid()}")
 
 
-def is_left_of(name: str, known: Collection[str]) -> bool:
-    """Whether a crash while one of the `known` names was written or removed has left this one."""
+def is_left_of(name: str, names: Collection[str]) -> bool:
+    """Whether a crash while one of the `names` was written or removed has left this one."""
     middle, _, process = name.removeprefix(PREFIX).rpartition("-")
     is_ours = name.startswith(PREFIX) and process.isdecimal()
-    return is_ours and (middle in known or middle.removeprefix("removed-") in known)
+    return is_ours and (middle in names or middle.removeprefix("removed-") in names)
 
 
-def sweep(folder: Path, known: Collection[str] | None = None) -> None:
-    """Remove what an earlier crash left in `folder`; of the `known` names only, where given."""
+def sweep(folder: Path, names: Collection[str] | None = None) -> None:
+    """Remove what an earlier crash left in `folder`; with `names`, of these only."""
     if folder.is_dir():
         for leftover in folder.glob(f"{PREFIX}*"):
-            if known is None or is_left_of(leftover.name, known):
+            if names is None or is_left_of(leftover.name, names):
                 _remove(leftover)
 
 

@@ -80,14 +80,14 @@ def _sum(values: Mapping[str, Any]) -> str:
 
 def add_checksums(folder: Path, names: Iterable[str]) -> None:
     """State the checksums of these files of a folder, beside those that it states already."""
-    known = read_checksums(folder) or {}
-    write_checksums(folder, known | {name: sha256(folder / name) for name in names})
+    stated = read_checksums(folder) or {}
+    write_checksums(folder, stated | {name: sha256(folder / name) for name in names})
 
 
 def write_checksums(folder: Path, sums: Mapping[str, str]) -> None:
     """State these and no others."""
-    values = sealed({"format": FORMAT, "sha256": dict(sorted(sums.items()))})
-    atomic.write_text(folder / NAME, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+    values = {"format": FORMAT, "sha256": dict(sorted(sums.items()))}
+    atomic.write_json(folder / NAME, sealed(values))
 
 
 def read_checksums(folder: Path) -> dict[str, str] | None:
@@ -198,7 +198,7 @@ def _memory(place: Path) -> dict[str, Any]:
 def _remember(place: Path, values: Mapping[str, Any]) -> None:
     """Where nothing can be written, the next command reads the file again."""
     with suppress(OSError):
-        atomic.write_text(place, json.dumps(sealed(values), indent=2) + "\n")
+        atomic.write_json(place, sealed(values))
 
 
 def note_once(folder: Path, sentence: str) -> None:

@@ -7,6 +7,7 @@
     │   └── PhrasebookError     a table or pattern of the embedded corpus is wrong    exit 1
     ├── CheckpointError         a run or a file of weights is not usable              exit 1
     │   └── DamageError         its bytes are not those that were written             exit 1
+    ├── MissingMatplotlib       a picture needs matplotlib (draw/figure/png.py)       exit 1
     └── TrainingError           training cannot go on                                 exit 1
         ├── DivergedError       step after step is not worth taking                   exit 3
         └── OutOfMemoryError    not even the smallest part of a batch fits            exit 4
@@ -63,17 +64,17 @@ class OutOfMemoryError(TrainingError):
     exit_code = 4
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A clause that helps after a typo: `; did you mean "dropout"?`, or the list of known names."""
-    names = list(known)
+def nearest(name: str, choices: Iterable[str]) -> str:
+    """A clause that helps after a typo: `; did you mean "dropout"?`, or the list of choices."""
+    names = list(choices)
     close = get_close_matches(name, names, n=1, cutoff=0.5)
     if close:
         return f'; did you mean "{close[0]}"?'
     return f"; known: {', '.join(names)}"
 
 
-def nearest_of_few(name: str, known: Iterable[str]) -> str:
+def nearest_of_few(name: str, choices: Iterable[str]) -> str:
     """As `nearest`, with the whole list in any case: for names that a person chooses from."""
-    names = list(known)
+    names = list(choices)
     clause = nearest(name, names)
     return clause if "known:" in clause else f"{clause} There are: {', '.join(names)}."

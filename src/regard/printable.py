@@ -24,7 +24,7 @@ _SPEAKING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u
 
 def printable(text: str) -> str:
     """The text, control characters as \\u001b."""
-    return _SPEAKING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _SPEAKING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def printable_name(name: str) -> str:

@@ -60,11 +60,11 @@ def test_a_hundred_sentences_are_as_good_as_the_card_says(name: str) -> None:
     pairs = pairs_to_score(model.bundle.run, None, None, slices=True)
     step = len(pairs.sources) // 100
     outputs = translate_all(model, pairs.sources[::step][:100], model.bundle.settings.search)
-    found = score(outputs, pairs.references[::step][:100])
+    scores = score(outputs, pairs.references[::step][:100])
     # A hundred of some 1,400: the share of exact ones is within four standard errors.
     share = stated["exact"] / 100
-    assert found.exact >= 100 * (share - 4 * (share * (1 - share) / 100) ** 0.5)
-    assert found.bleu >= stated["bleu"] - 3
+    assert scores.exact >= 100 * (share - 4 * (share * (1 - share) / 100) ** 0.5)
+    assert scores.bleu >= stated["bleu"] - 3
 
 
 @pytest.mark.long
@@ -73,10 +73,10 @@ def test_all_sentences_are_as_good_as_the_card_says(name: str) -> None:
     model, stated = opened(name), models_in_the_box()[name].card["scores"]
     pairs = pairs_to_score(model.bundle.run, None, None, slices=True)
     outputs = translate_all(model, pairs.sources, model.bundle.settings.search)
-    found = score(outputs, pairs.references)
+    scores = score(outputs, pairs.references)
     # Another processor may round otherwise and turn a sentence or two.
-    assert abs(found.bleu - stated["bleu"]) < 0.2
-    assert abs(found.exact - stated["exact"]) < 0.5
+    assert abs(scores.bleu - stated["bleu"]) < 0.2
+    assert abs(scores.exact - stated["exact"]) < 0.5
     for row in score_slices(list[Entry](pairs.entries), outputs):
         assert abs(row.bleu - stated["slices"][row.name]["bleu"]) < 1.0
 

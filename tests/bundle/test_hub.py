@@ -26,7 +26,7 @@ class Hub:
     def __init__(self, root: Path) -> None:
         self.repository, self.cache = root / "repository", root / "cache"
         self.online = True
-        self.asked: list[str] = []
+        self.requests: list[str] = []
 
     def snapshot_download(
         self,
@@ -37,7 +37,7 @@ class Hub:
     ) -> str:
         assert name == NAME and revision in (None, self.cache.name)
         pickles = any(fnmatch("pytorch_model.bin", pattern) for pattern in allow_patterns)
-        self.asked.append("cache" if local_files_only else "pickles" if pickles else "safe")
+        self.requests.append("cache" if local_files_only else "pickles" if pickles else "safe")
         if local_files_only or not self.online:
             if local_files_only and self.cache.is_dir():
                 return str(self.cache)  # whatever it holds, as older versions of the library do
@@ -50,7 +50,7 @@ class Hub:
 
     def model_info(self, name: str, timeout: float) -> None:
         assert name == NAME and timeout < 10
-        self.asked.append("is it there")
+        self.requests.append("is it there")
         if not self.online:
             raise TimeoutError
 
@@ -81,10 +81,10 @@ def files(folder: Path) -> list[str]:
 def test_weights_are_fetched_once_and_never_code(hub: Hub) -> None:
     torch.save({}, hub.repository / "pytorch_model.bin")
     regard.load(NAME, device="cpu", allow_pickle=True)
-    assert hub.asked == ["cache", "safe"]  # allowed, but there are better ones
+    assert hub.requests == ["cache", "safe"]  # allowed, but there are better ones
     assert files(hub.cache) == ["config.json", "model.safetensors", "vocab.txt"]
     regard.load(NAME, device="cpu")
-    assert hub.asked == ["cache", "safe", "cache"]
+    assert hub.requests == ["cache", "safe", "cache"]
 
 
 @pytest.mark.parametrize("half", ["no weights", "a shard is missing"])
@@ -96,7 +96,7 @@ def test_half_a_model_in_the_cache_is_completed(hub: Hub, half: str) -> None:
         (hub.cache / "model.safetensors.index.json").write_text(index)
         (hub.cache / "model-1.safetensors").touch()
     regard.load(NAME, device="cpu")
-    assert hub.asked == ["cache", "safe"]
+    assert hub.requests == ["cache", "safe"]
 
 
 @pytest.mark.parametrize("online", [True, False])
@@ -106,12 +106,14 @@ def test_weights_without_a_tokenizer_are_completed(hub: Hub, online: bool) -> No
         shutil.copyfile(hub.repository / name, hub.cache / name)
     hub.online = online
     model = regard.load(NAME, device="cpu")
-    assert hub.asked == (["cache", "is it there", "safe"] if online else ["cache", "is it there"])
+    assert hub.requests == (
+        ["cache", "is it there", "safe"] if online else ["cache", "is it there"]
+    )
     assert (model.tokenizer is not None) is online
     assert tuple(model.logits([[1, 2]]).shape) == (1, 2, 101)
-    hub.asked.clear()
+    hub.requests.clear()
     regard.load(NAME, device="cpu")
-    assert hub.asked == (["cache"] if online else ["cache", "is it there"])
+    assert hub.requests == (["cache"] if online else ["cache", "is it there"])
 
 
 SMALL_FILES = [("bert", "modules.json"), ("vit", "preprocessor_config.json")]
@@ -131,7 +133,15 @@ def test_what_else_a_snapshot_may_lack(hub: Hub, family: str, file: str) -> None
     (hub.repository / file).write_text("{}")
     for _ in range(2):
         assert fetch(NAME) == hub.cache and (hub.cache / file).is_file()
-    assert hub.asked == ["cache", "is it there", "safe", "cache"]
+    assert hub.requests == ["cache", "is it there", "safe", "cache"]
+
+
+@pytest.mark.parametrize("family", ["gpt2", "marian"])
+def test_a_head_whose_class_is_called_model_lacks_nothing(hub: Hub, family: str) -> None:
+    """GPT2LMHeadModel and MarianMTModel are no trunks."""
+    small_models.save(family, hub.cache)
+    (hub.cache / "vocab.txt").write_text("[PAD]\n")
+    assert fetch(NAME) == hub.cache and hub.requests == ["cache"]
 
 
 def test_pickled_weights_only_the_error_says_what_to_do(hub: Hub) -> None:
@@ -141,19 +151,19 @@ def test_pickled_weights_only_the_error_says_what_to_do(hub: Hub) -> None:
         with pytest.raises(CheckpointError, match="looked for model.safetensors") as error:
             regard.load(NAME)
         assert command in str(error.value)
-    assert "pickles" not in hub.asked and files(hub.cache) == ["config.json", "vocab.txt"]
+    assert "pickles" not in hub.requests and files(hub.cache) == ["config.json", "vocab.txt"]
 
 
 def test_convert_fetches_pickled_weights_when_asked(hub: Hub, tmp_path: Path) -> None:
     weights = load_file(hub.repository / "model.safetensors")
     pickle_only(hub)
     convert(NAME, tmp_path / "out", "hf", allow_pickle=True)
-    assert hub.asked == ["cache", "safe", "pickles"]
+    assert hub.requests == ["cache", "safe", "pickles"]
     written = load_file(tmp_path / "out/model.safetensors")
     assert all(torch.equal(written[name], weights[name]) for name in written)
     hub.online = False
     regard.load(NAME, device="cpu", allow_pickle=True)  # from the cache now
-    assert hub.asked[3:] == ["cache"]
+    assert hub.requests[3:] == ["cache"]
     with pytest.raises(CheckpointError, match="its weights are pickled .* --allow-pickle"):
         regard.load(NAME)
 

@@ -111,8 +111,8 @@ def test_the_commands_know_minilm(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "one.txt").write_text("The cat sleeps on the sofa.\n")
     pytest.importorskip("faiss")
-    made = CliRunner().invoke(group, ["index", "notes", "--model", "minilm", "--output", "i"])
-    assert made.exit_code == 0, made.output
+    indexed = CliRunner().invoke(group, ["index", "notes", "--model", "minilm", "--output", "i"])
+    assert indexed.exit_code == 0, indexed.output
     assert regard.open_index("i").manifest.model == "minilm"
-    found = CliRunner().invoke(group, ["search", "i", "kitten"])
-    assert found.exit_code == 0 and "one.txt:1" in found.output, found.output
+    answered = CliRunner().invoke(group, ["search", "i", "kitten"])
+    assert answered.exit_code == 0 and "one.txt:1" in answered.output, answered.output

@@ -68,12 +68,12 @@ def theirs(folder: Path, precision: str = "float32") -> list[list[float]]:
 @torch.no_grad()
 def ours(model: Transformer) -> list[list[float]]:
     """The same by full passes, one pair at a time."""
-    found = []
+    scores = []
     for source, target in zip(SOURCES, TARGETS, strict=True):
         logits = model(torch.tensor([source]), torch.tensor([[1, *target]]))[0]
         log_p = logits.log_softmax(dim=-1)
-        found.append([float(log_p[n, i]) for n, i in enumerate([*target, 2])])
-    return found
+        scores.append([float(log_p[n, i]) for n, i in enumerate([*target, 2])])
+    return scores
 
 
 @pytest.mark.parametrize("name", SPECS)

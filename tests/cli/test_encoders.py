@@ -87,7 +87,7 @@ def test_explain_a_match(run: Callable[..., Result]) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("similar", "bert", "a"), "expected FIRST and SECOND, or --pairs"),
+        (("similar", "bert", "a"), "expected FIRST and SECOND"),
         (("similar", "bert", "a", "b", "--pairs", "plain.csv"), "not both"),
         (("similar", "gpt2", "a", "b"), "does not offer it; it offers complete"),
         (("explain", "bert", "a"), "give --match TEXT"),

@@ -88,10 +88,10 @@ def test_filter_of_the_decoder_is_json_with_null(toy_run: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--word", "cat"], "--word needs --as equation or --as filter"),
+        (["--word", "cat"], "--word needs --as equation"),
         (["--as", "dots", "--all"], "--all needs --as equation"),
         (["--as", "equation", "--svg", "x.svg"], "--as equation is text"),
-        (["--as", "dots", "--heads", "--svg", "x.svg"], "--heads needs --svg and --as heatmap"),
+        (["--as", "dots", "--heads", "--svg", "x.svg"], "--heads needs --svg"),
         (["--as", "dotz"], "'dotz' is not one of"),
     ],
 )

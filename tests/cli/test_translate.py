@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 import regard
 from regard.answer.translate import Reading
-from regard.cli.lines import arriving
+from regard.cli.inputs import arriving
 from regard.cli.main import group
 from regard.decode.hypothesis import DecodingOptions
 from regard.errors import DataError, MisuseError

@@ -29,7 +29,5 @@ def test_a_bad_sheet_ends_in_one_sentence_and_exit_code_2(tmp_path: Path) -> Non
     command = [sys.executable, "-m", "regard", "walk", "--matrices", "mine.toml"]
     got = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert got.returncode == 2 and got.stdout == ""
-    assert got.stderr == (
-        "regard: mine.toml: mask is 1 × 2 and the scores are 1 × 1, a square; expected one 0 or 1 "
-        "for each score\n"
-    )
+    assert got.stderr.startswith("regard: mine.toml: mask is 1 × 2")
+    assert got.stderr.count("\n") == 1 and got.stderr.endswith("\n")

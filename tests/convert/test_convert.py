@@ -21,9 +21,9 @@ from regard.fit.train import Request, train
 @pytest.mark.parametrize("family", small_models.MODELS)
 def test_there_and_back_with_equal_logits(family: str, tmp_path: Path) -> None:
     theirs = small_models.save(family, tmp_path / "a")
-    made = convert(tmp_path / "a", tmp_path / "native", "native")
-    assert (made.family, made.same_bits) == (family, True)
-    assert "weights.safetensors" in made.files and "model.safetensors" not in made.files
+    conversion = convert(tmp_path / "a", tmp_path / "native", "native")
+    assert (conversion.family, conversion.same_bits) == (family, True)
+    assert "weights.safetensors" in conversion.files and "model.safetensors" not in conversion.files
     back = convert(tmp_path / "native", tmp_path / "b", "hf")
     assert back.same_bits and "model.safetensors" in back.files
     again = type(theirs).from_pretrained(tmp_path / "b").eval()
@@ -51,11 +51,11 @@ def test_labels_special_ids_and_files_come_along(tmp_path: Path) -> None:
     (folder / "1_Pooling/config.json").write_text("{}")
     (folder / "modeling_own.py").write_text("raise SystemExit")
     for to in ("hf", "native"):
-        made = convert(folder, tmp_path / to, to)
+        conversion = convert(folder, tmp_path / to, to)
         kept = json.loads((tmp_path / to / "config.json").read_text())
         assert kept["id2label"] == names and kept["eos_token_id"] == 7
-        assert {"1_Pooling/config.json", "preprocessor_config.json"} <= set(made.files)
-        assert "modeling_own.py" not in made.files
+        assert {"1_Pooling/config.json", "preprocessor_config.json"} <= set(conversion.files)
+        assert "modeling_own.py" not in conversion.files
 
 
 def test_a_link_out_of_the_folder_is_not_copied(tmp_path: Path) -> None:
@@ -115,14 +115,14 @@ def post_norm_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("post")
     source, target = toy.write(folder, 120)
     changes = (*toy.SMALL, "train.steps=8", "train.validate_every=4", "model.norm_order=post")
-    asked = Request(source=source, target=target, assignments=changes, folder=folder / "run")
-    train(asked, lambda line: None)
+    request = Request(source=source, target=target, assignments=changes, folder=folder / "run")
+    train(request, lambda line: None)
     return folder / "run"
 
 
 def test_a_run_becomes_marian_and_translates_the_same(post_norm_run: Path, tmp_path: Path) -> None:
-    made = convert(post_norm_run, tmp_path / "m", "hf")
-    assert made.family == "marian"
+    conversion = convert(post_norm_run, tmp_path / "m", "hf")
+    assert conversion.family == "marian"
     ours = load(post_norm_run, "cpu", engine="torch").transformer
     theirs = transformers.MarianMTModel.from_pretrained(tmp_path / "m").eval()
     source, target = torch.randint(4, 300, (2, 6)), torch.randint(4, 300, (2, 5))
@@ -140,8 +140,8 @@ def test_a_run_becomes_marian_and_translates_the_same(post_norm_run: Path, tmp_p
 
 
 def test_a_run_without_its_training_still_translates(toy_run: Path, tmp_path: Path) -> None:
-    made = convert(toy_run, tmp_path / "small", "native")
-    assert made.same_bits and not any("checkpoints" in name for name in made.files)
+    conversion = convert(toy_run, tmp_path / "small", "native")
+    assert conversion.same_bits and not any("checkpoints" in name for name in conversion.files)
     answers = [
         load(path, "cpu", engine="torch").translate("red cat")
         for path in (toy_run, tmp_path / "small")
@@ -171,8 +171,8 @@ def test_a_llama2c_file(tmp_path: Path) -> None:
     file = tmp_path / "tiny.bin"
     file.write_bytes(struct.pack("<7i", d, f, n, h, g, v, length) + numbers.tobytes())
     (tmp_path / "tok31.model").write_bytes(b"pieces")
-    made = convert(file, tmp_path / "out", "hf")
-    assert made.family == "llama" and "tokenizer.model" in made.files
+    conversion = convert(file, tmp_path / "out", "hf")
+    assert conversion.family == "llama" and "tokenizer.model" in conversion.files
     theirs = transformers.LlamaForCausalLM.from_pretrained(tmp_path / "out").eval()
     ids = torch.tensor([[1, 5, 9, 30]])
     with torch.no_grad():

@@ -27,13 +27,13 @@ TEXTS = ["red cat", "one two three", "the blue dog", "sea"]
 
 def test_a_run(toy_run: Path, tmp_path: Path) -> None:
     """With the library and its tokenizer.json alone, as the documentation says."""
-    made = convert(toy_run, tmp_path / "m", "ctranslate2")
-    assert {"model.bin", "tokenizer.json", "regard.json"} <= set(made.files)
+    conversion = convert(toy_run, tmp_path / "m", "ctranslate2")
+    assert {"model.bin", "tokenizer.json", "regard.json"} <= set(conversion.files)
     tokenizer = Tokenizer.from_file(str(tmp_path / "m/tokenizer.json"))
     translator = ctranslate2.Translator(str(tmp_path / "m"), device="cpu", intra_threads=1)
     rows = [tokenizer.encode(text) for text in TEXTS]
-    found = translator.translate_batch([row.tokens for row in rows], beam_size=1)
-    ids = [tuple(tokenizer.token_to_id(t) for t in each.hypotheses[0]) for each in found]
+    translations = translator.translate_batch([row.tokens for row in rows], beam_size=1)
+    ids = [tuple(tokenizer.token_to_id(t) for t in each.hypotheses[0]) for each in translations]
     model = load(toy_run, "cpu", engine="torch")
     engine = TorchEngine(model.transformer, Frame(0, 1, 2))
     wanted = engine.submit([row.ids for row in rows], DecodingOptions(beam=1, max_length=256))()
@@ -69,23 +69,23 @@ def test_a_published_model(tmp_path: Path) -> None:
     source = tokenizer("the cat sat on the mat.").input_ids
     target = tokenizer("one red house is not good.").input_ids[:-1]
     spelled = [tokenizer.convert_ids_to_tokens(ids) for ids in (source, target)]
-    (found,) = translator.score_batch(spelled[:1], spelled[1:])
+    (score,) = translator.score_batch(spelled[:1], spelled[1:])
     pad, end = tokenizer.pad_token_id, tokenizer.eos_token_id
     with torch.no_grad():
-        given = torch.tensor([[pad, *target]])
-        logits = twin(torch.tensor([source]), decoder_input_ids=given).logits[0]
+        start = torch.tensor([[pad, *target]])
+        logits = twin(torch.tensor([source]), decoder_input_ids=start).logits[0]
     logits[:, pad] = -torch.inf  # its settings say that it is never output
     log_p = logits.log_softmax(dim=-1)
     expected = [float(log_p[n, i]) for n, i in enumerate([*target, end])]
-    assert len(expected) > 6 and found.log_probs == pytest.approx(expected, abs=1e-4)
+    assert len(expected) > 6 and score.log_probs == pytest.approx(expected, abs=1e-4)
 
 
 def test_the_command_with_a_shortlist(toy_run: Path, tmp_path: Path) -> None:
-    asked = ["convert", str(toy_run), str(tmp_path / "m"), "--to", "ctranslate2"]
-    said = CliRunner().invoke(group, [*asked, "--precision", "int8", "--shortlist"])
+    command = ["convert", str(toy_run), str(tmp_path / "m"), "--to", "ctranslate2"]
+    said = CliRunner().invoke(group, [*command, "--precision", "int8", "--shortlist"])
     assert said.exit_code == 0, said
     assert "  vmap.txt" in said.output and "Read back by ctranslate2" in said.output
-    again = CliRunner().invoke(group, asked)
+    again = CliRunner().invoke(group, command)
     assert isinstance(again.exception, MisuseError) and "never overwrites" in str(again.exception)
 
 

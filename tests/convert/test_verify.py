@@ -9,10 +9,13 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import small_models
+from halting import go
 from regard.checkpoint.published import load_published
+from regard.convert.convert import convert
 from regard.convert.golden import answers, golden_of, make_probe, weights_digest
 from regard.convert.verify import compare, read_golden, then_and_now, verify, write_golden
 from regard.errors import CheckpointError, MisuseError
+from regard.fit.train import Request
 
 
 @pytest.mark.parametrize("family", small_models.MODELS)
@@ -44,14 +47,14 @@ def test_the_numbers_are_those_of_the_other_library(tmp_path: Path) -> None:
     golden, probe = golden_of(model), make_probe(model.spec)
     with torch.no_grad():
         logits = theirs(probe.source, attention_mask=probe.real.long()).logits
-        made = theirs.generate(
+        output = theirs.generate(
             probe.source[:1], max_new_tokens=12, do_sample=False, eos_token_id=None, pad_token_id=0
         )
     flat = logits[probe.real].flatten()
     expected = flat[:: golden["every"]][: len(golden["values"])]
     assert golden["values"] == pytest.approx(expected.tolist(), abs=1e-5)
     assert golden["mean"] == pytest.approx(float(flat.mean()), abs=1e-5)
-    assert golden["greedy"] == made[0, probe.source.shape[1] :].tolist()
+    assert golden["greedy"] == output[0, probe.source.shape[1] :].tolist()
 
 
 def test_padding_does_not_reach_the_answers(tmp_path: Path) -> None:
@@ -73,9 +76,9 @@ def test_the_digest_is_one_of_names_shapes_and_bytes(tmp_path: Path) -> None:
 
 
 def golden(**changes: object) -> dict[str, object]:
-    made = dict(weights="a" * 64, inputs={}, shape=[2, 3], every=2, values=[1.0, 2.0, 3.0])
-    made |= dict(mean=2.0, deviation=1.0, largest=3.0, greedy=[4, 5, 6], leads=[1.0, 1e-5, 1.0])
-    return made | changes
+    values = dict(weights="a" * 64, inputs={}, shape=[2, 3], every=2, values=[1.0, 2.0, 3.0])
+    values |= dict(mean=2.0, deviation=1.0, largest=3.0, greedy=[4, 5, 6], leads=[1.0, 1e-5, 1.0])
+    return values | changes
 
 
 @pytest.mark.parametrize(
@@ -93,9 +96,9 @@ def golden(**changes: object) -> dict[str, object]:
     ],
 )
 def test_what_is_a_difference(changes: dict[str, object], told: list[str]) -> None:
-    found = compare(golden(), golden(**changes))
-    assert len(found) == len(told)
-    assert all(line.startswith(start) for line, start in zip(found, told, strict=True))
+    differences = compare(golden(), golden(**changes))
+    assert len(differences) == len(told)
+    assert all(line.startswith(start) for line, start in zip(differences, told, strict=True))
 
 
 def test_then_and_now() -> None:
@@ -110,12 +113,30 @@ def test_a_file_that_differs_is_not_replaced(tmp_path: Path) -> None:
     verify(tmp_path, write=True)
     verify(tmp_path, write=True)
     file = tmp_path / "golden.json"
-    made = read_golden(file)
-    made["values"][0] += 1
-    write_golden(file, made)
+    stated = read_golden(file)
+    stated["values"][0] += 1
+    write_golden(file, stated)
     with pytest.raises(MisuseError, match="delete the file"):
         verify(tmp_path, write=True)
-    for broken in ("{", "[]", "{}", json.dumps(made | {"values": ["x"]})):
+    for broken in ("{", "[]", "{}", json.dumps(stated | {"values": ["x"]})):
         file.write_text(broken)
         with pytest.raises(CheckpointError, match=r"golden\.json"):
             verify(tmp_path)
+
+
+@pytest.mark.end_to_end
+def test_an_encoder_of_our_own_shape_is_verified_too(tmp_path: Path) -> None:
+    """It has no form as a published folder, and needs none for this."""
+    (tmp_path / "t.txt").write_text("".join(f"the {n} sat on the {n + 1}\n" for n in range(90)))
+    (tmp_path / "r.toml").write_text(
+        f'objective = "fill"\n[data]\ntexts = "{tmp_path}/t.txt"\nvalidation = 9\n'
+        '[tokenizer]\nsize = 320\n[model]\npreset = "tiny"\nd_model = 32\nencoder_layers = 1\n'
+        "heads = 2\nffn_size = 64\n[train]\nsteps = 1\nthreads = 1\nworkers = 1\n"
+        'token_budget = 200\nschedule = "constant"\nprecision = "fp32"\n'
+    )
+    go(Request(recipe=tmp_path / "r.toml", assignments=(), folder=tmp_path / "run"))
+    assert verify(tmp_path / "run", write=True).written
+    assert not verify(tmp_path / "run").differences
+    with pytest.raises(MisuseError, match="a shape of regard's own"):
+        convert(tmp_path / "run", tmp_path / "hf", "hf")
+    assert not (tmp_path / "hf").exists()

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from regard.decode.engine import Frame, Layout
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import DecodingOptions, Hypothesis
-from regard.decode.rules import NO_RULES, Rules
+from regard.decode.hypothesis import NO_RULES, DecodingOptions, Hypothesis, Rules
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
 

@@ -11,9 +11,8 @@ from transformers import (
     RepetitionPenaltyLogitsProcessor,
 )
 
-from regard.decode.constraints import NO_PREFIX, Constraints, obeyed
-from regard.decode.hypothesis import DecodingOptions
-from regard.decode.rules import NO_RULES, Rules
+from regard.decode.constraints import NO_PREFIX, Constraints
+from regard.decode.hypothesis import NO_RULES, DecodingOptions, Rules
 
 V, END, INF = 64, 2, math.inf
 
@@ -149,15 +148,3 @@ def test_when_all_is_forbidden_the_end_is_certain() -> None:
     assert log_p(*apply(LOGITS, [[0, 1, 3]], search)) == pytest.approx([0, 0, 1, 0])
     never = Rules(never=(0, 1))
     assert log_p(*apply(LOGITS, [[3]], search, never)) == pytest.approx([0, 0, 1, 0])
-
-
-def test_rules_on_log_probabilities() -> None:
-    """The same rules, for a search that has log p already."""
-    given = LOGITS
-    assert obeyed(given, NO_RULES, END, 0, [9]) is given
-    found = obeyed(given, Rules(never=(0,), first=1), END, 0, [9]).exp()[0, :4]
-    assert found.tolist() == pytest.approx([0, 1, 0, 0])
-    found = obeyed(given, Rules(never=(0,), must_end=True), END, 1, [2]).exp()[0, :4]
-    assert found.tolist() == pytest.approx([0, 0, 1, 0])
-    found = obeyed(given, Rules(never=(0,), must_end=True), END, 1, [3]).exp()[0, :4]
-    assert found.tolist() == pytest.approx([0, 0.2, 0.3, 0.4])

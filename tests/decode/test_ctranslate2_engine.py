@@ -16,8 +16,7 @@ from regard.checksums import NAME as CHECKSUMS
 from regard.decode.engine import Frame, Layout, Row
 from regard.decode.engines.ctranslate2 import CTranslate2Engine
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import DecodingOptions, Hypothesis
-from regard.decode.rules import NO_RULES, Rules
+from regard.decode.hypothesis import NO_RULES, DecodingOptions, Hypothesis, Rules
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer

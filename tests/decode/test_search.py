@@ -11,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import decode.plain as plain
 from decode.plain import unchecked
 from decode.searching import END as EOS
 from decode.searching import START as BOS
@@ -68,35 +69,12 @@ def test_a_wide_beam_finds_what_brute_force_finds(norm: str, stop: str) -> None:
     one = slice(row, row + 1)
     with unchecked():
         (found,) = search_rows(model, SOURCE[one], REAL[one], BOS, EOS, search)
+    source = plain.Source(model, tuple(SOURCE[row][REAL[row]].tolist()))
     expected = brute_force(model, row, search, longest)[:5]
-    assert [h.ids for h in found] == [h.ids for h in expected]
-    got = [h.score for h in found]
-    assert got == pytest.approx([h.score for h in expected], abs=1e-9)
-
-
-def full_greedy(model: Transformer, row: int, limit: int) -> tuple[int, ...]:
-    """Greedy decoding by full passes, one sentence, no cache, no padding."""
-    length, ids = int(REAL[row].sum()), [BOS]
-    for _ in range(limit):
-        with torch.no_grad():
-            logits = model(SOURCE[row : row + 1, :length], torch.tensor([ids]))[0, -1]
-        if int(logits.argmax()) == EOS:
-            break
-        ids.append(int(logits.argmax()))
-    return tuple(ids[1:])
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_greedy_equals_full_decoding(seed: int) -> None:
-    model = tiny(seed)
-    found = search_rows(model, SOURCE, REAL, BOS, EOS, DecodingOptions(beam=1, max_length=12))
-    for row in range(3):
-        best = found[row][0]
-        assert best.ids == full_greedy(model, row, 12)
-        if best.finished:
-            assert best.log_probability == pytest.approx(log_p(model, row, best.ids), abs=1e-9)
-        else:
-            assert len(best.ids) == 12
+    for got in (found, plain.search(source, search)):
+        assert [h.ids for h in got] == [h.ids for h in expected]
+        scores = [h.score for h in got]
+        assert scores == pytest.approx([h.score for h in expected], abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(4))

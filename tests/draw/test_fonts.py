@@ -28,7 +28,7 @@ def bare_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(font_manager.fontManager, "ttflist", entries)
     monkeypatch.setattr(font_manager, "findSystemFonts", list)
     monkeypatch.setattr(fonts, "_SAID", set())
-    fonts._found.cache_clear()
+    fonts._families_with.cache_clear()
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_it_is_drawn_with_that_font_and_nothing_is_said(
     others = [e for e in font_manager.fontManager.ttflist if e.name != "Tiny Letters"]
     monkeypatch.setattr(font_manager.fontManager, "ttflist", others)
     monkeypatch.setattr(font_manager, "findSystemFonts", list)
-    fonts._found.cache_clear()
+    fonts._families_with.cache_clear()
     assert draw(tmp_path / "b.png", KA) != with_font
 
 

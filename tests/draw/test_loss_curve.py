@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from regard.draw import palette
-from regard.draw.figure.loss_curve import best_in_words, loss_curve_png, smoothed
+from regard.draw.figure.loss_curve import best_in_words, loss_curve_png
+from regard.draw.figure.plot import smoothed
 
 
 def opened(path: Path) -> Any:

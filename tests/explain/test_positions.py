@@ -53,13 +53,13 @@ def test_one_position_does_not_spread() -> None:
 @pytest.mark.parametrize(
     ("length", "dim", "base", "message"),
     [
-        (50, 7, 10_000, "got 7, expected an even number, .* take 6 or 8"),
-        (50, 0, 10_000, "dim: got 0, expected an even number from 2"),
+        (50, 7, 10_000, "dim: got 7, .* 6 or 8"),
+        (50, 0, 10_000, "dim: got 0, .* 2 to 4096"),
         (50, -4, 10_000, "dim: got -4"),
-        (0, 128, 10_000, "length: got 0, expected 1 to 10000"),
+        (0, 128, 10_000, "length: got 0, .* 1 to 10000"),
         (10**9, 128, 10_000, "length: got 1000000000"),
-        (10_000, 4096, 10_000, "10000 × 4096 numbers, expected at most 4,000,000"),
-        (50, 128, 1, "base: got 1, expected a number above 1"),
+        (10_000, 4096, 10_000, "10000 × 4096 .* 4,000,000"),
+        (50, 128, 1, "base: got 1,"),
         (50, 128, math.nan, "base: got nan"),
         (50, 128, math.inf, "base: got inf"),
     ],

@@ -65,7 +65,7 @@ def test_a_traced_pass_is_the_plain_pass(changes: dict[str, Any]) -> None:
     model = make(changes)
     done = trace_pass(model, TEXT, OUTPUT)
     traced = done.trace["logits"]
-    with torch.enable_grad(), plain_kernels():
+    with torch.enable_grad(), plain_kernels(model.transformer):
         explicit = model.transformer(*both_sides(model)).detach()
     assert torch.equal(explicit, traced)
     with torch.inference_mode():
@@ -292,15 +292,15 @@ def test_a_query_is_a_word_or_a_position(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"text": "  "}, "got an empty text, expected a sentence"),
-        ({"query": "99"}, "query: got '99', the text has .* words: the old house. </s>"),
-        ({"query": "cat"}, "query: got 'cat', the text has"),
+        ({"text": "  "}, "empty text"),
+        ({"query": "99"}, "query: got '99', .*: the old house. </s>"),
+        ({"query": "cat"}, "query: got 'cat'"),
         ({"query": "0"}, "expected a position from 1 to"),
         ({"query": ""}, "query: got ''"),
-        ({"layer": 4}, "layer: got 4, the encoder of this model has layers 1 to 3"),
-        ({"layer": 0, "kind": "cross"}, "the decoder of this model has layers 1 to 3"),
-        ({"head": 5}, "head: got 5, this model has heads 1 to 4"),
-        ({"kind": "both"}, "kind: got 'both', expected one of encoder, decoder, cross"),
+        ({"layer": 4}, "layer: got 4, the encoder .* 1 to 3"),
+        ({"layer": 0, "kind": "cross"}, "layer: got 0, the decoder .* 1 to 3"),
+        ({"head": 5}, "head: got 5, .* 1 to 4"),
+        ({"kind": "both"}, "kind: got 'both', .* encoder, decoder, cross"),
     ],
 )
 def test_wrong_requests_end_in_a_sentence(

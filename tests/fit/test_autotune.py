@@ -58,22 +58,22 @@ def held(
 ) -> tuple[Pace, list[Compute], list[Injected]]:
     """A tournament between ways with these seconds a step: who won, who stepped when."""
     log: list[Compute] = []
-    made: list[Injected] = []
+    contenders: list[Injected] = []
 
     def ready(way: Compute) -> Any:
-        made.append(Injected(way, seconds[way], log))
-        return made[-1]
+        contenders.append(Injected(way, seconds[way], log))
+        return contenders[-1]
 
     ways = [way for way in seconds if way.precision == "fp32"]
-    return tournament(ways, half, ready), log, made
+    return tournament(ways, half, ready), log, contenders
 
 
 def test_the_fastest_layout_is_taken() -> None:
     simple, middle, many = Compute(threads=4), Compute(workers=2, threads=2), Compute(workers=4)
-    pace, _, made = held({simple: [0.5], middle: [0.3], many: [0.9]})
+    pace, _, contenders = held({simple: [0.5], middle: [0.3], many: [0.9]})
     assert pace.compute == middle
     assert pace.speeds == {str(simple): 200.0, str(middle): 333.3, str(many): 111.1}
-    assert all(one.closed for one in made)
+    assert all(one.closed for one in contenders)
 
 
 @pytest.mark.parametrize(("seconds", "wins"), [(0.46, False), (0.44, True), (0.55, False)])
@@ -102,9 +102,9 @@ def test_a_duel_ends_in_time() -> None:
 def test_bf16_only_where_steps_are_clearly_faster(half: float, expected: str) -> None:
     best = Compute("bf16", workers=2)
     seconds = {Compute(threads=2): [0.5], Compute(workers=2): [0.3], best: [half]}
-    pace, _, made = held(seconds, half=True)
+    pace, _, contenders = held(seconds, half=True)
     assert (pace.compute.precision, pace.compute.workers) == (expected, 2)
-    assert len(made) == 3
+    assert len(contenders) == 3
 
 
 @pytest.mark.needs("bf16")
@@ -120,8 +120,8 @@ def test_measuring_changes_no_weight() -> None:
     """With three ways: two of them have workers, and stand ready at the same time."""
     model = Transformer(preset("tiny", 12))
     before = [weight.detach().clone() for weight in model.parameters()]
-    found = choose_compute(model, loss_of, groups, TrainSection(threads=4, precision="fp32"), CPU)
-    assert len(found.speeds) == 3 and min(found.speeds.values()) > 0
+    pace = choose_compute(model, loss_of, groups, TrainSection(threads=4, precision="fp32"), CPU)
+    assert len(pace.speeds) == 3 and min(pace.speeds.values()) > 0
     assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
     assert all(weight.grad is None for weight in model.parameters())
 
@@ -139,9 +139,10 @@ def test_other_versions_and_machines_are_named() -> None:
 def test_a_run_of_another_machine_goes_on_only_when_told_to(tmp_path: Path) -> None:
     source, target = toy.write(tmp_path, 200)
     folder = tmp_path / "run"
-    asked = (*toy.SMALL, "train.steps=4", "train.validate_every=2")
+    assignments = (*toy.SMALL, "train.steps=4", "train.validate_every=2")
     train(
-        Request(assignments=asked, source=source, target=target, folder=folder), lambda line: None
+        Request(assignments=assignments, source=source, target=target, folder=folder),
+        lambda line: None,
     )
     info = Run(folder).read_info()
     info["bits"]["cpu"] = "abacus"

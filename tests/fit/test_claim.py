@@ -206,11 +206,11 @@ def test_trainings_of_the_same_moment_get_folders_of_their_own(tmp_path: Path) -
             assert process.stdin is not None
             process.stdin.write("\n")
             process.stdin.flush()
-        found = [p.stdout.readline().strip() for p in processes if p.stdout is not None]
+        folders = [p.stdout.readline().strip() for p in processes if p.stdout is not None]
         for process in processes:
             process.communicate("\n", timeout=60)
     expected = ["demo", *(f"demo-{number}" for number in range(2, AT_ONCE + 1))]
-    assert sorted(found) == expected == names(tmp_path / "runs")
+    assert sorted(folders) == expected == names(tmp_path / "runs")
     for name in expected:
         info = json.loads((tmp_path / "runs" / name / "run.json").read_text())
         assert info["begun_with"] == []

@@ -53,17 +53,17 @@ def sentence(chance: random.Random, word: str) -> str:
 
 def texts(count: int, seed: int = 1) -> list[tuple[str, str]]:
     """A text is about an animal or a thing; one word says it."""
-    chance, made = random.Random(seed), []
+    chance, rows = random.Random(seed), []
     for _ in range(count):
         word = chance.choice(ANIMALS + THINGS)
-        made.append((sentence(chance, word), "animal" if word in ANIMALS else "thing"))
-    return made
+        rows.append((sentence(chance, word), "animal" if word in ANIMALS else "thing"))
+    return rows
 
 
 def ask(folder: Path, *changes: str, rows: list[tuple[str, ...]] | None = None) -> Request:
     folder.mkdir(parents=True, exist_ok=True)
-    made = rows or [("text", "label"), *texts(200)]
-    (folder / "t.tsv").write_text("".join("\t".join(row) + "\n" for row in made))
+    lines = rows or [("text", "label"), *texts(200)]
+    (folder / "t.tsv").write_text("".join("\t".join(row) + "\n" for row in lines))
     (folder / "r.toml").write_text(
         'objective = "classify"\n[data]\n'
         f'texts = "{folder}/t.tsv"\nvalidation = 30\n'
@@ -76,17 +76,17 @@ def ask(folder: Path, *changes: str, rows: list[tuple[str, ...]] | None = None) 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """A trained run on each kind of encoder, made when it is first asked for."""
-    root, made = tmp_path_factory.mktemp("classifiers"), dict[str, Path]()
+    root, folders = tmp_path_factory.mktemp("classifiers"), dict[str, Path]()
 
     def run(name: str) -> Path:
-        if name not in made:
+        if name not in folders:
             keys = OWN
             if name != "own":
                 keys = (f"train.start_from={fresh(root / name / 'start', name)}",)
             lines = go(ask(root / name, *keys))
             (root / name / "said").write_text("\n".join(lines))
-            made[name] = root / name / "run"
-        return made[name]
+            folders[name] = root / name / "run"
+        return folders[name]
 
     return run
 
@@ -104,11 +104,11 @@ def test_it_learns_and_is_used_like_a_published_model(
     assert model.tasks == ("classify", "embed")
     best = model.classify("the blue dog is on the mat")
     assert [label.label for label in best] == ["animal", "thing"]
-    asked = texts(60, seed=7)
-    labels, shares, cut = model.classify_all([text for text, _ in asked])
+    rows = texts(60, seed=7)
+    labels, shares, cut = model.classify_all([text for text, _ in rows])
     right = [labels.names[i] for i in shares.argmax(axis=1)]
-    assert np.mean([a == b for a, (_, b) in zip(right, asked, strict=True)]) > 0.9
-    for (text, _), row in list(zip(asked, shares, strict=True))[:5]:  # alone as among others
+    assert np.mean([a == b for a, (_, b) in zip(right, rows, strict=True)]) > 0.9
+    for (text, _), row in list(zip(rows, shares, strict=True))[:5]:  # alone as among others
         alone = {one.label: one.probability for one in model.classify(text)}
         assert [alone[n] for n in labels.names] == pytest.approx(row.tolist(), abs=1e-5)
     assert model.embed(["the cat", "a dog"]).shape == (2, 32)
@@ -143,10 +143,10 @@ def test_the_commands_for_encoders_take_the_run(
         (tmp_path / "texts" / f"{word}.txt").write_text(f"the {word} is red\n")
     index = f"{tmp_path}/index"
     said("index", f"{tmp_path}/texts", "--model", run, "--output", index)
-    found = [
+    names = [
         json.loads(r)["file"] for r in said("search", index, "the sea", "--json").split("\n")[:2]
     ]
-    assert sorted(found) == ["house.txt", "tree.txt"]  # what is no animal, of five
+    assert sorted(names) == ["house.txt", "tree.txt"]  # what is no animal, of five
     told = [
         json.loads(said("explain", run, f"the blue {word} is on the mat", "--json"))[0]
         for word in ("dog", "house")
@@ -171,8 +171,8 @@ def test_transformers_reads_what_convert_writes(
         with torch.no_grad():
             ids = torch.tensor([model.tokenizer.encode(text).ids])
             expected = theirs(input_ids=ids).logits.softmax(dim=-1)[0]
-        found = {one.label: one.probability for one in model.classify(text)}
-        assert [found["animal"], found["thing"]] == pytest.approx(expected.tolist(), abs=1e-5)
+        shares = {one.label: one.probability for one in model.classify(text)}
+        assert [shares["animal"], shares["thing"]] == pytest.approx(expected.tolist(), abs=1e-5)
     again = regard.load(tmp_path / "hf", device="cpu")
     assert again.classify("the cat")[0].label == model.classify("the cat")[0].label
 
@@ -240,8 +240,8 @@ def test_pairs_and_several_labels(tmp_path: Path) -> None:
     lines = go(ask(tmp_path, *OWN, *keys, "model.segments=2", "train.validate_every=80", rows=rows))
     assert any("F1" in line for line in lines)
     model = regard.load(tmp_path / "run", device="cpu")
-    found = {one.label: one.probability for one in model.classify("the dog", "the sea")}
-    assert found["first"] > 0.8 and found["second"] < 0.2
+    shares = {one.label: one.probability for one in model.classify("the dog", "the sea")}
+    assert shares["first"] > 0.8 and shares["second"] < 0.2
     both = {one.label: one.probability for one in model.classify("the dog", "the cat")}
     assert min(both.values()) > 0.5  # each by itself: they do not add up to 1
 
@@ -250,12 +250,12 @@ def test_f1_is_that_of_scikit_learn() -> None:
     chance = np.random.default_rng(3)
     truth, answers = chance.integers(0, 4, 200), chance.integers(0, 3, 200)
     expected = metrics.f1_score(truth, answers, average="macro")
-    found = f1_macro(torch.from_numpy(answers), torch.from_numpy(truth), 4)
-    assert found == pytest.approx(expected)
+    f1 = f1_macro(torch.from_numpy(answers), torch.from_numpy(truth), 4)
+    assert f1 == pytest.approx(expected)
     truth, answers = chance.random((50, 4)) > 0.6, chance.random((50, 4)) > 0.5
     expected = metrics.f1_score(truth, answers, average="micro")
-    found = f1_micro(torch.from_numpy(answers), torch.from_numpy(truth))
-    assert found == pytest.approx(expected)
+    f1 = f1_micro(torch.from_numpy(answers), torch.from_numpy(truth))
+    assert f1 == pytest.approx(expected)
 
 
 @pytest.mark.end_to_end
@@ -272,10 +272,10 @@ def test_evaluate_prints_accuracy_f1_and_confusions(
     truth = [label for _, label in rows[:-1]]
     words = ["evaluate", str(run), "--texts", str(file)]
     printed = CliRunner().invoke(group, [*words, "--json"], catch_exceptions=False)
-    found = json.loads(printed.stdout)
-    assert found["accuracy"] == pytest.approx(metrics.accuracy_score(truth, answers))
-    assert found["f1"] == pytest.approx(metrics.f1_score(truth, answers, average="macro"))
-    assert found["confusion"] == metrics.confusion_matrix(truth, answers).tolist()
+    scores = json.loads(printed.stdout)
+    assert scores["accuracy"] == pytest.approx(metrics.accuracy_score(truth, answers))
+    assert scores["f1"] == pytest.approx(metrics.f1_score(truth, answers, average="macro"))
+    assert scores["confusion"] == metrics.confusion_matrix(truth, answers).tolist()
     assert "no label: 1 line (41)." in printed.stderr
     svg = tmp_path / "c.svg"
     printed = CliRunner().invoke(group, [*words, "--svg", str(svg)], catch_exceptions=False)

@@ -65,16 +65,16 @@ def test_the_loss_is_the_sum_of_its_parts(tmp_path: Path) -> None:
     batch = batch.having(labels=torch.tensor([2, 0]))
     objective = Distillation(str(tmp_path / "teacher"), 3.0, labels=0.5, soft=2.0, hidden=0.25)
     assert unpacked(packed(objective)) == objective
-    found = objective(student, batch)
+    loss = objective(student, batch)
     hard = Classification()(student, batch)
     mine, theirs = encoded(student, batch), encoded(teacher.eval(), batch)
     soft = soft_loss(student.answer(mine), teacher.answer(theirs), 3.0)
     expected = (
         0.5 * hard.smoothed + 2.0 * soft + 0.25 * hidden_loss(mine, theirs, batch["text_real"])
     )
-    torch.testing.assert_close(found.smoothed, expected)
-    torch.testing.assert_close(found.plain, hard.plain)  # what validation measures too
-    found.smoothed.backward()
+    torch.testing.assert_close(loss.smoothed, expected)
+    torch.testing.assert_close(loss.plain, hard.plain)  # what validation measures too
+    loss.smoothed.backward()
     assert all(weight.grad is None for weight in teacher.parameters())
     alone = Distillation(str(tmp_path / "teacher"))(teacher, batch)  # itself: nothing to learn
     torch.testing.assert_close(alone.smoothed, alone.plain, atol=1e-5, rtol=1e-5)
@@ -82,24 +82,24 @@ def test_the_loss_is_the_sum_of_its_parts(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def teachers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    root, made = tmp_path_factory.mktemp("teachers"), dict[str, Path]()
+    root, folders = tmp_path_factory.mktemp("teachers"), dict[str, Path]()
 
     def teacher(family: str) -> Path:
-        if family not in made:
+        if family not in folders:
             start = fresh(root / family / "start", family)
             go(ask(root / family, f"train.start_from={start}"))
-            made[family] = root / family / "run"
-        return made[family]
+            folders[family] = root / family / "run"
+        return folders[family]
 
     return teacher
 
 
 def distil(folder: Path, teacher: Path, *changes: str) -> Request:
-    asked = ask(folder, f"train.start_from={teacher}", *changes)
-    assert asked.recipe is not None
-    recipe = asked.recipe.read_text().replace('"classify"', '"distil"', 1)
-    asked.recipe.write_text(recipe)
-    return asked
+    request = ask(folder, f"train.start_from={teacher}", *changes)
+    assert request.recipe is not None
+    recipe = request.recipe.read_text().replace('"classify"', '"distil"', 1)
+    request.recipe.write_text(recipe)
+    return request
 
 
 @pytest.mark.end_to_end
@@ -112,8 +112,8 @@ def test_a_student_has_half_the_layers_and_answers_as_its_teacher(
     student, other = (regard.load(p, device="cpu") for p in (tmp_path / "run", teacher))
     assert (student.spec.encoder_layers, other.spec.encoder_layers) == (1, 2)
     assert student.tasks == ("classify", "embed")
-    asked = [text for text, _ in texts(60, seed=7)]
-    mine, theirs = (model.classify_all(asked)[1].argmax(axis=1) for model in (student, other))
+    sentences = [text for text, _ in texts(60, seed=7)]
+    mine, theirs = (model.classify_all(sentences)[1].argmax(axis=1) for model in (student, other))
     assert (mine == theirs).mean() > 0.9
 
 

@@ -40,11 +40,11 @@ def texts(count: int) -> list[str]:
     """A colour comes with its animal: red cat, blue dog, and both give each other away."""
     chance = random.Random(1)
     pairs = [("red", "cat"), ("blue", "dog"), ("good", "bird")]
-    made = []
+    rows = []
     for _ in range(count):
         colour, animal = chance.choice(pairs)
-        made.append(f"the {colour} {animal} sat on the {chance.choice(['mat', 'house', 'tree'])}")
-    return made
+        rows.append(f"the {colour} {animal} sat on the {chance.choice(['mat', 'house', 'tree'])}")
+    return rows
 
 
 def ask(folder: Path, *changes: str) -> Request:
@@ -61,10 +61,10 @@ def ask(folder: Path, *changes: str) -> Request:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    root, made = tmp_path_factory.mktemp("fillers"), dict[str, Path]()
+    root, trained = tmp_path_factory.mktemp("fillers"), dict[str, Path]()
 
     def run(name: str) -> Path:
-        if name not in made:
+        if name not in trained:
             keys = OWN
             if name != "own":
                 head = "Model" if name == "bert" else "ForMaskedLM"
@@ -73,8 +73,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
                 # 400 it is known (0.99 with each seed).
                 keys = (f"train.start_from={start}", "data.whole_words=true", "train.steps=400")
             go(ask(root / name, *keys))
-            made[name] = root / name / "run"
-        return made[name]
+            trained[name] = root / name / "run"
+        return trained[name]
 
     return run
 
@@ -125,9 +125,9 @@ def test_loss_and_pseudo_perplexity_are_those_of_transformers(tmp_path: Path) ->
     labels[0, 2], labels[1, 1] = 10, 12
     batch["text"][0, 2] = 4
     real = batch["text_real"].long()
-    given = {"input_ids": batch["text"], "attention_mask": real, "labels": labels}
-    found = Filling()(ours, batch.having(text_labels=labels)).smoothed / 2
-    torch.testing.assert_close(found, theirs(**given).loss, atol=1e-5, rtol=1e-5)
+    inputs = {"input_ids": batch["text"], "attention_mask": real, "labels": labels}
+    loss = Filling()(ours, batch.having(text_labels=labels)).smoothed / 2
+    torch.testing.assert_close(loss, theirs(**inputs).loss, atol=1e-5, rtol=1e-5)
     total, count = 0.0, 0  # one token at a time, by their model
     for row in rows:
         for place in range(1, len(row) - 1):

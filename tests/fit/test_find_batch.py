@@ -37,27 +37,27 @@ def test_the_largest_that_fits(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "regard", "train", "--find-batch", *files]
     printed = subprocess.check_output([*command, *request.assignments], text=True, cwd=tmp_path)
     tried = re.findall(r"([\d,]+) tokens +estimated [\d,]+ MB +([\d,]+) MB at peak", printed)
-    found = {int(b.replace(",", "")): int(peak.replace(",", "")) for b, peak in tried}
+    peaks = {int(b.replace(",", "")): int(peak.replace(",", "")) for b, peak in tried}
     largest = re.search(r"train\.token_budget=(\d+) \(([\d,]+) MB at peak\)", printed)
-    assert largest and len(found) > 1 and int(largest[1]) == max(found)
-    assert found[max(found)] <= megabytes * 1.05
-    assert 256 <= max(found) < 20_000
+    assert largest and len(peaks) > 1 and int(largest[1]) == max(peaks)
+    assert peaks[max(peaks)] <= megabytes * 1.05
+    assert 256 <= max(peaks) < 20_000
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.de", "a.en"]
 
 
 def test_a_batch_that_is_too_large_does_not_fit(tmp_path: Path) -> None:
     """The process that tries it says so; with memory enough the same batch fits."""
-    code = "import regard.fit.try_batch as t; print(t.peak_memory())"
+    code = "import regard.fit.find_batch as t; print(t.peak_memory())"
     base = int(subprocess.check_output([sys.executable, "-c", code], text=True)) // MEGABYTE
     with trial(asked(tmp_path)) as fit:
-        found = {}
+        steps = {}
         for more in (60, 4000):
-            command = [sys.executable, "-m", "regard.fit.try_batch", str(fit.run.folder)]
+            command = [sys.executable, "-m", "regard.fit.find_batch", str(fit.run.folder)]
             printed = subprocess.check_output([*command, "20000", str(base + more)], text=True)
-            found[more] = json.loads(printed)
-    assert found[60] == {"fits": False}
-    assert found[4000]["fits"] and found[4000]["speed"] > 0
-    assert base + 60 < found[4000]["peak"] < base + 1000
+            steps[more] = json.loads(printed)
+    assert steps[60] == {"fits": False}
+    assert steps[4000]["fits"] and steps[4000]["speed"] > 0
+    assert base + 60 < steps[4000]["peak"] < base + 1000
 
 
 def test_a_model_that_cannot_fit_at_all(tmp_path: Path) -> None:
@@ -67,8 +67,8 @@ def test_a_model_that_cannot_fit_at_all(tmp_path: Path) -> None:
 
 def test_the_largest_need_not_be_the_fastest() -> None:
     tried = [Tried(512, 10, True, 9, 50.0), Tried(1024, 20, True, 19, 40.0), Tried(2048, 40, False)]
-    found = BatchTest(tried, 30, 4096)
-    assert (found.largest.budget, found.fastest.budget) == (1024, 512)
+    test = BatchTest(tried, 30, 4096)
+    assert (test.largest.budget, test.fastest.budget) == (1024, 512)
 
 
 def test_the_command(tmp_path: Path) -> None:

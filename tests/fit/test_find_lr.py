@@ -100,15 +100,15 @@ def asked(tmp_path: Path) -> Request:
 @pytest.mark.end_to_end
 def test_it_finds_a_rate_that_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found = find_rate(asked(tmp_path))
-    assert 1e-4 < found.chosen < 0.1
-    key, value = found.setting.split("=")
+    test = find_rate(asked(tmp_path))
+    assert 1e-4 < test.chosen < 0.1
+    key, value = test.setting.split("=")
     assert key == "train.factor"
-    assert float(value) == pytest.approx(found.chosen * (32 * 50) ** 0.5, rel=0.05)
-    assert found.before == pytest.approx(0.0001 / (32 * 50) ** 0.5)
-    assert min(found.smooth) < found.smooth[0] - 0.5
+    assert float(value) == pytest.approx(test.chosen * (32 * 50) ** 0.5, rel=0.05)
+    assert test.before == pytest.approx(0.0001 / (32 * 50) ** 0.5)
+    assert min(test.smooth) < test.smooth[0] - 0.5
     again = find_rate(asked(tmp_path))
-    assert again.losses == found.losses  # the same weights, batches and masks
+    assert again.losses == test.losses  # the same weights, batches and masks
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.de", "a.en"]  # no run is left
 
 
@@ -130,11 +130,11 @@ def test_a_small_classifier_gets_a_rate_that_trains_or_none(tmp_path: Path, seed
         f'schedule = "cosine"\nrate = 2e-3\nseed = {seed}\n'
     )
     try:
-        found = find_rate(Request(recipe=recipe))
+        test = find_rate(Request(recipe=recipe))
     except TrainingError as none:
         assert "no answer" in str(none) and none.exit_code == 1
     else:
-        assert len(found.rates) > QUIET and 1e-4 < found.chosen < 0.2
+        assert len(test.rates) > QUIET and 1e-4 < test.chosen < 0.2
 
 
 @pytest.mark.end_to_end

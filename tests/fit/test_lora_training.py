@@ -45,16 +45,16 @@ def start_of(folder: Path, kind: str) -> Path:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The folder of a run with LoRA on each kind of encoder, beside its start."""
-    root, made = tmp_path_factory.mktemp("lora"), dict[str, Path]()
+    root, folders = tmp_path_factory.mktemp("lora"), dict[str, Path]()
 
     def run(kind: str) -> Path:
-        if kind not in made:
+        if kind not in folders:
             start = start_of(root / kind, kind)
             lines = go(ask(root / kind, f"train.start_from={start}", *LORA))
             (root / kind / "said").write_text("\n".join(lines))
             (root / kind / "from").write_text(str(start))
-            made[kind] = root / kind / "run"
-        return made[kind]
+            folders[kind] = root / kind / "run"
+        return folders[kind]
 
     return run
 
@@ -67,10 +67,10 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 def test_it_learns_and_only_its_maps_move(kind: str, runs: Callable[[str], Path]) -> None:
     run = runs(kind)
     model = regard.load(run, device="cpu")
-    asked = texts(60, seed=7)
-    labels, shares, _ = model.classify_all([text for text, _ in asked])
+    rows = texts(60, seed=7)
+    labels, shares, _ = model.classify_all([text for text, _ in rows])
     right = [labels.names[i] for i in shares.argmax(axis=1)]
-    assert np.mean([a == b for a, (_, b) in zip(right, asked, strict=True)]) > 0.9
+    assert np.mean([a == b for a, (_, b) in zip(right, rows, strict=True)]) > 0.9
     assert model.embed(["the cat", "a dog"]).shape == (2, 32)
     got, began = weights(run), weights(Path((run.parent / "from").read_text()))
     stayed = {n for n in got if n in began and torch.equal(got[n], began[n])}
@@ -122,8 +122,8 @@ def test_transformers_reads_what_convert_writes(
         with torch.no_grad():
             ids = torch.tensor([model.tokenizer.encode(text).ids])
             expected = theirs(input_ids=ids).logits.softmax(dim=-1)[0]
-        found = {one.label: one.probability for one in model.classify(text)}
-        assert [found["animal"], found["thing"]] == pytest.approx(expected.tolist(), abs=1e-5)
+        shares = {one.label: one.probability for one in model.classify(text)}
+        assert [shares["animal"], shares["thing"]] == pytest.approx(expected.tolist(), abs=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["bert", "distilbert"])
@@ -183,9 +183,9 @@ def test_similar_and_fill(tmp_path: Path) -> None:
 
 def test_find_batch_takes_a_step(tmp_path: Path) -> None:
     start = fresh(tmp_path / "start", "bert")
-    asked = ask(tmp_path, f"train.start_from={start}", *LORA, "train.memory=3000")
-    found = find_batch(Request(asked.recipe, asked.assignments), lambda line: None)
-    assert any(one.fits for one in found.tried)
+    request = ask(tmp_path, f"train.start_from={start}", *LORA, "train.memory=3000")
+    test = find_batch(Request(request.recipe, request.assignments), lambda line: None)
+    assert any(one.fits for one in test.tried)
 
 
 def test_recipes_with_lora_are_checked(tmp_path: Path) -> None:

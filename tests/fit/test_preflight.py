@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import toy
@@ -66,31 +67,30 @@ def test_everything_is_said_before_the_first_step(tmp_path: Path) -> None:
 
 def test_the_time_by_hand() -> None:
     """6,000 tokens at 200 a second: half a minute an epoch of 20 batches; 90 steps are 4.5."""
-    line = _time_line(
-        BatchShapes(20, 6000, 0.1, BatchShape(1, 1, 1)), TrainSection(steps=90), 200.0
-    )
+    shapes = BatchShapes(20, 6000, 0.1, BatchShape(1, 1, 1), np.array([0]))
+    line = _time_line(shapes, TrainSection(steps=90), 200.0)
     assert "about 30 seconds an epoch (6,000 tokens at 200 a second)" in line
     assert "90 steps are 4.5 epochs, 2:15 minutes" in line
     for minutes, said in ((2, "2 minutes are at most 4.0 epochs"), (3, "90 steps are 4.5 epochs")):
         limited = TrainSection(steps=90, minutes=minutes)
-        assert said in _time_line(BatchShapes(20, 6000, 0.1, BatchShape(1, 1, 1)), limited, 200.0)
+        assert said in _time_line(shapes, limited, 200.0)
 
 
 @pytest.mark.end_to_end
 def test_suspicious_data_is_named(tmp_path: Path) -> None:
-    asked = request(tmp_path)
-    assert asked.source and asked.target
-    asked.target.write_text(asked.source.read_text() + "and some\nmore lines\n")
-    text = said(asked)
+    job = request(tmp_path)
+    assert job.source and job.target
+    job.target.write_text(job.source.read_text() + "and some\nmore lines\n")
+    text = said(job)
     assert "Look at:    both sides are made of the same words" in text
     assert "If a line is missing in the middle, all later pairs are wrong" in text
 
 
 @pytest.mark.end_to_end
 def test_too_little_memory_is_refused_before_anything_is_read(tmp_path: Path) -> None:
-    asked = request(tmp_path, "train.memory=1")
+    job = request(tmp_path, "train.memory=1")
     with pytest.raises(MisuseError, match="memory: training needs about .* --force tries"):
-        said(asked)
+        said(job)
     assert not (tmp_path / "run").exists()
 
 
@@ -125,10 +125,10 @@ def test_a_full_disk_is_refused_and_can_be_forced(
         free = 1000
 
     monkeypatch.setattr(preflight.shutil, "disk_usage", lambda path: Usage)
-    asked = request(tmp_path)
+    job = request(tmp_path)
     with pytest.raises(MisuseError, match=r"disk: checkpoints need about .*, 1 kB are free"):
-        said(asked)
-    assert "all 4 steps are done" in said(replace(asked, force=True))
+        said(job)
+    assert "all 4 steps are done" in said(replace(job, force=True))
 
 
 @pytest.mark.end_to_end
@@ -153,10 +153,10 @@ def test_padding_and_the_largest_batch_by_hand(tmp_path: Path) -> None:
     pairs = [([5], [6]), ([5, 6, 7], [7, 8, 9])]
     store = stored(tmp_path / "s", pairs, 320)
     lengths = lengths_of(store)
-    found = shapes_of(lengths, SPEC, TrainSection(token_budget=100))
-    assert (found.batches, found.tokens) == (1, 12)
-    assert found.padding == pytest.approx(4 / 16)
-    assert (found.largest.rows, found.largest.source, found.largest.target) == (2, 4, 4)
+    both = shapes_of(lengths, SPEC, TrainSection(token_budget=100))
+    assert (both.batches, both.tokens) == (1, 12)
+    assert both.padding == pytest.approx(4 / 16)
+    assert (both.largest.rows, both.largest.source, both.largest.target) == (2, 4, 4)
     alone = shapes_of(lengths, SPEC, TrainSection(token_budget=8))
     assert alone.batches == 2 and alone.padding == 0
     assert (alone.largest.rows, alone.largest.source) == (1, 4)
@@ -170,17 +170,17 @@ def test_coverage_by_hand(tmp_path: Path) -> None:
     stores = []
     for name, pairs in (("t", train_pairs), ("v", [tuple(map(tokenizer.encode, valid[0]))])):
         stores.append(stored(tmp_path / name, pairs, tokenizer.size))
-    found = coverage(PreparedPairs(tokenizer, stores[0], stores[1], valid))
-    assert (found.tokens, found.words, found.unknown, found.unseen) == (3, 3, 1, 1)
+    counts = coverage(PreparedPairs(tokenizer, stores[0], stores[1], valid))
+    assert (counts.tokens, counts.words, counts.unknown, counts.unseen) == (3, 3, 1, 1)
 
 
 def test_bytes_of_rare_characters_are_counted(tmp_path: Path) -> None:
     tokenizer = Tokenizer.train(["aber der Hund"] * 3, "bytes", 270)
     ids = tokenizer.encode("aब")  # a letter of three bytes that no text of training holds
     store = stored(tmp_path / "s", [(ids, ids)], tokenizer.size)
-    found = coverage(PreparedPairs(tokenizer, store, store, [("aब", "aब")]))
-    assert found.bytewise == 6 and found.unknown == 0 and found.unseen == 0
-    assert found.tokens == 2 * len(ids)
+    counts = coverage(PreparedPairs(tokenizer, store, store, [("aब", "aब")]))
+    assert counts.bytewise == 6 and counts.unknown == 0 and counts.unseen == 0
+    assert counts.tokens == 2 * len(ids)
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ def run(toy_run: Path, tmp_path: Path) -> Run:
 
 def files(run: Run) -> dict[str, bytes]:
     """All that a run holds, but for its lock."""
-    found = (path for path in run.folder.rglob("*") if path.is_file() and path.name != ".lock")
-    return {str(path.relative_to(run.folder)): path.read_bytes() for path in found}
+    paths = (path for path in run.folder.rglob("*") if path.is_file() and path.name != ".lock")
+    return {str(path.relative_to(run.folder)): path.read_bytes() for path in paths}
 
 
 def take_away(run: Run) -> None:
@@ -92,8 +92,8 @@ def test_a_run_without_a_checkpoint_is_refused_and_its_final_weights_are_used(
     after = files(run)
     assert {**before, **after} == before  # what a crash left half may be swept away
     assert not [name for name in before if name not in after and ".tmp-" not in name]
-    found = dict(load(run.folder, "cpu").transformer.named_parameters())
-    assert all(torch.equal(found[name], weight) for name, weight in expected.items())
+    weights = dict(load(run.folder, "cpu").transformer.named_parameters())
+    assert all(torch.equal(weights[name], weight) for name, weight in expected.items())
 
 
 def test_without_final_weights_it_says_what_is_left(run: Run) -> None:
@@ -122,8 +122,8 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     """After a step that was logged; after the first validation, before it was saved."""
-    asked = ask(tmp_path, steps=12)
-    go_with_halts(asked, [step], monkeypatch)
+    request = ask(tmp_path, steps=12)
+    go_with_halts(request, [step], monkeypatch)
     run = Run(tmp_path / "run")
     straight = run.weights.read_bytes()
     killed = Run(tmp_path / "killed")

@@ -45,12 +45,12 @@ def encoder() -> Transformer:
 
 def vectors(model: Transformer, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
     """Each text alone, without padding: the mean of its tokens' vectors."""
-    found = []
+    sides = []
     for text, real in (("text", batch["text_real"]), ("second", batch["second_real"])):
         both = zip(batch[text], real, strict=True)
         rows = [model.encode(i[r][None])[0].mean(dim=0) for i, r in both]
-        found.append(torch.stack(rows))
-    return found[0], found[1]
+        sides.append(torch.stack(rows))
+    return sides[0], sides[1]
 
 
 def test_a_score_is_torchs_mean_square_of_cosines() -> None:
@@ -70,15 +70,15 @@ def test_negatives_are_torchs_cross_entropy_over_a_batch() -> None:
 
 @pytest.mark.skipif(not can_share(), reason="several workers are for Linux")
 def test_two_workers_find_the_gradient_of_one() -> None:
-    found = []
+    results = []
     for workers in (1, 2):
         model = encoder()
         with closing(DataParallel(model, Similarity(), Compute(workers=workers), seed=3)) as crew:
             sums = crew.gradients(1, [pair_batch()])
             gradients = [w.grad.clone() for w in model.parameters() if w.grad is not None]
-        found.append((sums.plain, gradients))
-    assert found[0][0] == pytest.approx(found[1][0], abs=1e-9)
-    for one, two in zip(found[0][1], found[1][1], strict=True):
+        results.append((sums.plain, gradients))
+    assert results[0][0] == pytest.approx(results[1][0], abs=1e-9)
+    for one, two in zip(results[0][1], results[1][1], strict=True):
         torch.testing.assert_close(one, two)
 
 

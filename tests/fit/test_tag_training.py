@@ -46,7 +46,7 @@ Sentence = list[tuple[str, str]]
 
 def sentences(count: int, seed: int = 1) -> list[Sentence]:
     """`red` is an adjective before a noun and a noun elsewhere; `bob` is three pieces of BERT's."""
-    chance, made = random.Random(seed), list[Sentence]()
+    chance, rows = random.Random(seed), list[Sentence]()
     nouns, places = ["cat", "dog", "bird"], ["mat", "house", "tree"]
     for _ in range(count):
         who: Sentence = [("the", "D"), (chance.choice(nouns), "N")]
@@ -54,8 +54,8 @@ def sentences(count: int, seed: int = 1) -> list[Sentence]:
         where = [("the", "D"), ("red", "A"), (chance.choice(places), "N")]
         where = chance.choice([where, where[:1] + where[2:]])
         end = chance.choice([[(".", "P")], []])
-        made.append([*who, ("sat", "V"), ("on", "IN"), *where, *end])
-    return made
+        rows.append([*who, ("sat", "V"), ("on", "IN"), *where, *end])
+    return rows
 
 
 def conll(rows: list[Sentence]) -> str:
@@ -83,17 +83,17 @@ def ask(folder: Path, *changes: str, text: str | None = None) -> Request:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    root, made = tmp_path_factory.mktemp("taggers"), dict[str, Path]()
+    root, trained = tmp_path_factory.mktemp("taggers"), dict[str, Path]()
 
     def run(name: str) -> Path:
-        if name not in made:
+        if name not in trained:
             keys = OWN
             if name != "own":
                 keys = (f"train.start_from={folders.fresh(root / name / 'start', name, layers=1)}",)
             lines = go(ask(root / name, *keys))
             assert any("Try: regard tag" in line for line in lines)
-            made[name] = root / name / "run"
-        return made[name]
+            trained[name] = root / name / "run"
+        return trained[name]
 
     return run
 
@@ -103,19 +103,19 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 def test_it_learns_tags_from_the_words_around(name: str, runs: Callable[[str], Path]) -> None:
     model = regard.load(runs(name), device="cpu")
     assert model.tasks == ("tag", "classify", "embed")
-    found = model.tag("the red sat on the red mat.")
-    assert [one.word for one in found] == ["the", "red", "sat", "on", "the", "red", "mat", "."]
-    assert [one.tag for one in found] == ["D", "N", "V", "IN", "D", "A", "N", "P"]
-    assert all(0.5 < one.probability <= 1 for one in found)
-    asked = sentences(40, seed=7)
-    answers = model.tag_all([[word for word, _ in row] for row in asked])
+    words = model.tag("the red sat on the red mat.")
+    assert [one.word for one in words] == ["the", "red", "sat", "on", "the", "red", "mat", "."]
+    assert [one.tag for one in words] == ["D", "N", "V", "IN", "D", "A", "N", "P"]
+    assert all(0.5 < one.probability <= 1 for one in words)
+    rows = sentences(40, seed=7)
+    answers = model.tag_all([[word for word, _ in row] for row in rows])
     pairs = [
         (tag, one.tag if one else "")
-        for row, tags in zip(asked, answers, strict=True)
+        for row, tags in zip(rows, answers, strict=True)
         for (_, tag), one in zip(row, tags, strict=True)
     ]
     assert sum(a == b for a, b in pairs) / len(pairs) > 0.97
-    same(model.tag([word for word, _ in asked[0]]), answers[0])  # alone as among others
+    same(model.tag([word for word, _ in rows[0]]), answers[0])  # alone as among others
     checks = [r for r in read_log(runs(name) / "log.jsonl") if r["kind"] == "validation"]
     assert checks[-1]["accuracy"] > 0.97 and checks[-1]["loss"] < checks[0]["loss"]
     with pytest.raises(MisuseError, match="fill: .* it offers tag, classify, embed, logits"):
@@ -133,16 +133,16 @@ def test_transformers_reads_what_convert_writes(
     cut = transformers.BertTokenizerFast(str(tmp_path / "hf/vocab.txt"))
     model = regard.load(runs(name), device="cpu")
     words = ["bob", "sat", "on", "the", "red", "xylo", "."]
-    given = cut(words, is_split_into_words=True, return_tensors="pt")
+    pieces = cut(words, is_split_into_words=True, return_tensors="pt")
     with torch.no_grad():
-        p = theirs(**{k: given[k] for k in ("input_ids", "attention_mask")}).logits[0].softmax(-1)
-    begins = [given.word_ids().index(n) for n in range(len(words))]
+        p = theirs(**{k: pieces[k] for k in ("input_ids", "attention_mask")}).logits[0].softmax(-1)
+    begins = [pieces.word_ids().index(n) for n in range(len(words))]
     assert begins == [1, 4, 5, 6, 7, 8, 12]  # bob is b ##o ##b
     best = p[begins].max(dim=-1)
-    found = model.tag(words)
-    assert [one.tag for one in found] == [theirs.config.id2label[i] for i in best.indices.tolist()]
-    assert [one.probability for one in found] == pytest.approx(best.values.tolist(), abs=1e-5)
-    same(regard.load(tmp_path / "hf", device="cpu").tag(words), found)
+    tagged = model.tag(words)
+    assert [one.tag for one in tagged] == [theirs.config.id2label[i] for i in best.indices.tolist()]
+    assert [one.probability for one in tagged] == pytest.approx(best.values.tolist(), abs=1e-5)
+    same(regard.load(tmp_path / "hf", device="cpu").tag(words), tagged)
 
 
 @pytest.mark.parametrize("family", ["bert", "distilbert"])
@@ -236,10 +236,12 @@ def test_evaluate_counts_words(runs: Callable[[str], Path], tmp_path: Path) -> N
     answers = [one.tag for row in rows for one in model.tag([word for word, _ in row])]
     truth = [tag for row in rows for _, tag in row]
     words = ["evaluate", str(runs("own")), "--texts", str(file)]
-    found = json.loads(CliRunner().invoke(group, [*words, "--json"], catch_exceptions=False).stdout)
-    assert found["texts"] == len(truth) and found["unit"] == "word"
-    assert found["accuracy"] == pytest.approx(metrics.accuracy_score(truth, answers))
-    assert found["confusion"] == metrics.confusion_matrix(truth, answers).tolist()
+    scores = json.loads(
+        CliRunner().invoke(group, [*words, "--json"], catch_exceptions=False).stdout
+    )
+    assert scores["texts"] == len(truth) and scores["unit"] == "word"
+    assert scores["accuracy"] == pytest.approx(metrics.accuracy_score(truth, answers))
+    assert scores["confusion"] == metrics.confusion_matrix(truth, answers).tolist()
     printed = CliRunner().invoke(group, words[:2], catch_exceptions=False).stdout
     assert "words of the run's validation texts" in printed
     assert "words by their label (rows) and the answer (columns)" in printed
@@ -260,9 +262,11 @@ def test_a_tag_without_words_counts_for_nothing(
     file = tmp_path / "one.conll"
     file.write_text(conll([row]))
     words = ["evaluate", str(runs("own")), "--texts", str(file)]
-    found = json.loads(CliRunner().invoke(group, [*words, "--json"], catch_exceptions=False).stdout)
-    assert found["f1"] == pytest.approx(metrics.f1_score(truth, answers, average="macro"))
-    unseen = [each for each in found["labels"] if each["label"] not in {*truth, *answers}]
+    scores = json.loads(
+        CliRunner().invoke(group, [*words, "--json"], catch_exceptions=False).stdout
+    )
+    assert scores["f1"] == pytest.approx(metrics.f1_score(truth, answers, average="macro"))
+    unseen = [each for each in scores["labels"] if each["label"] not in {*truth, *answers}]
     assert unseen and all(each["f1"] is None and each["texts"] == 0 for each in unseen)
     printed = CliRunner().invoke(group, words, catch_exceptions=False).stdout
     assert f"{unseen[0]['label']:<5}  {'–':>9} {'–':>7} {'–':>7} {0:8}\n" in printed

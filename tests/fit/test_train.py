@@ -52,15 +52,15 @@ def test_a_run_holds_everything(tmp_path: Path) -> None:
 
 def test_it_learns_the_toy_language(tmp_path: Path) -> None:
     """A few hundred steps of a small model: most unseen sentences come out right."""
-    asked = request(
+    job = request(
         tmp_path, "train.steps=400", "train.validate_every=200", "train.warmup=60",
         "train.factor=0.3", "model.dropout=0.0", "model.norm_order=pre",
         "train.token_budget=1024", pairs=1500,
     )  # fmt: skip
-    said(asked)
+    said(job)
     model = load(tmp_path / "run", device="cpu")
-    known = {s for s, _ in toy.pairs(1500)}
-    unseen = [(s, t) for s, t in toy.pairs(300, seed=2) if s not in known][:50]
+    seen = {s for s, _ in toy.pairs(1500)}
+    unseen = [(s, t) for s, t in toy.pairs(300, seed=2) if s not in seen][:50]
     outputs = model.translate([s for s, _ in unseen])
     right = sum(o == t for o, (_, t) in zip(outputs, unseen, strict=True))
     assert len(unseen) == 50 and right >= 40
@@ -69,11 +69,11 @@ def test_it_learns_the_toy_language(tmp_path: Path) -> None:
 
 def test_early_stopping(tmp_path: Path) -> None:
     """With a rate of almost zero nothing improves for long: patience ends the run."""
-    asked = request(
+    job = request(
         tmp_path, "train.steps=4000", "train.validate_every=2", "train.patience=2",
         "train.factor=1e-12", "train.bleu_sentences=0", "model.dropout=0.0",
     )  # fmt: skip
-    lines = said(asked)
+    lines = said(job)
     assert "Training ended: the last 2 validations brought no better loss." in lines
     ended = Run(tmp_path / "run").read_info()["step"]
     said(Request(resume=tmp_path / "run"))
@@ -82,20 +82,20 @@ def test_early_stopping(tmp_path: Path) -> None:
 
 def test_minutes_end_a_run(tmp_path: Path) -> None:
     source, target = toy.write(tmp_path, 100)
-    asked = Request(
+    job = Request(
         source=source, target=target, minutes=0.02, assignments=toy.SMALL, folder=tmp_path / "r"
     )
-    lines = said(asked)
+    lines = said(job)
     assert any("0.02 minutes are over" in line for line in lines)
 
 
 def test_bad_lines_are_told_and_left_out(tmp_path: Path) -> None:
-    asked = request(tmp_path)
-    assert asked.source is not None
-    lines = asked.source.read_bytes().split(b"\n")
+    job = request(tmp_path)
+    assert job.source is not None
+    lines = job.source.read_bytes().split(b"\n")
     lines[4], lines[9], lines[11] = b"\xff\xfe broken", b"", b"nul \x00"
-    asked.source.write_bytes(b"\n".join(lines))
-    text = "\n".join(said(asked))
+    job.source.write_bytes(b"\n".join(lines))
+    text = "\n".join(said(job))
     assert "300 lines read, 297 kept, 3 left out." in text
     for expected in (
         "invalid UTF-8: 1 line (5)",
@@ -106,11 +106,11 @@ def test_bad_lines_are_told_and_left_out(tmp_path: Path) -> None:
 
 
 def test_mostly_bad_files_are_refused(tmp_path: Path) -> None:
-    asked = request(tmp_path)
-    assert asked.source is not None
-    asked.source.write_text("\n" * 200 + "word\n" * 100)
+    job = request(tmp_path)
+    assert job.source is not None
+    job.source.write_text("\n" * 200 + "word\n" * 100)
     with pytest.raises(DataError, match="more than half"):
-        said(asked)
+        said(job)
 
 
 def test_a_taken_folder_is_not_overwritten(tmp_path: Path) -> None:

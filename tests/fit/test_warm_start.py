@@ -58,9 +58,9 @@ def test_without_a_recipe_the_model_is_that_of_the_run(tmp_path: Path, toy_run: 
 
 
 def test_nothing_fits(tmp_path: Path, toy_run: Path) -> None:
-    asked = ask(tmp_path, f"train.start_from={toy_run}", "model.d_model=64", "model.ffn_size=16")
+    request = ask(tmp_path, f"train.start_from={toy_run}", "model.d_model=64", "model.ffn_size=16")
     with pytest.raises(ConfigError, match=r"no weight of .*: .*d_model 64 \(there 32\)"):
-        go(asked)
+        go(request)
     assert not (tmp_path / "run").exists()
 
 

@@ -68,7 +68,7 @@ def by_hand(of: Transformer, lora: Lora, scale: float) -> tuple[Transformer, dic
 def plain_loss(of: Transformer) -> Tensor:
     """Mean over the target tokens, by torch's own cross-entropy."""
     one = batch()
-    with plain_kernels():
+    with plain_kernels(of):
         logits = of(one["source"], one["target_in"], one["source_real"])
     truth = one["target_out"][one["target_real"]]
     return F.cross_entropy(logits[one["target_real"]], truth, label_smoothing=0.1)

@@ -25,7 +25,7 @@ WORDS = {
 def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is kept, known or set."""
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(survives, "_known", {})
+    monkeypatch.setattr(survives, "_answered", {})
     for name in (*caps.LADDER[-1], "REGARD_CAPS", "REGARD_SIMULATE"):
         monkeypatch.setenv(name, "")  # so that it is as before in the end
         monkeypatch.delenv(name)
@@ -58,8 +58,8 @@ def test_the_ladder_stops_where_it_helps(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_comes_after_a_death_is_tried_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGARD_SIMULATE", "ctranslate2=SIGSEGV,int8=SIGBUS")
     monkeypatch.setattr(caps, "cpu_flags", lambda: frozenset({"avx2"}))
-    found = try_library(["ctranslate2", "int8"])
-    assert "SIGSEGV" in found["ctranslate2"].deaths[0] and "SIGBUS" in found["int8"].deaths[0]
+    answers = try_library(["ctranslate2", "int8"])
+    assert "SIGSEGV" in answers["ctranslate2"].deaths[0] and "SIGBUS" in answers["int8"].deaths[0]
 
 
 def test_a_found_answer_is_kept_and_costs_no_child(
@@ -70,7 +70,7 @@ def test_a_found_answer_is_kept_and_costs_no_child(
     assert "int16: tried in a process of its own, it ended with SIGILL" in reason
     said = capsys.readouterr().err
     assert "regard: int16 is not used on this machine" in said
-    monkeypatch.setattr(survives, "_known", {})
+    monkeypatch.setattr(survives, "_answered", {})
     monkeypatch.setattr(survives, "try_library", lambda features: pytest.fail("tried again"))
     assert survives.ruled_out("int16") == reason
     assert capsys.readouterr().err == ""
@@ -121,7 +121,7 @@ def test_want_of_memory_is_not_the_processors_fault(monkeypatch: pytest.MonkeyPa
     assert "it failed: MemoryError: no room" in survives.ruled_out("bf16")
     assert kept.read_answers(survives.about()) == {}
     survives.get_ready()  # fp32 is not given up for that
-    monkeypatch.setattr(survives, "_known", {})
+    monkeypatch.setattr(survives, "_answered", {})
     monkeypatch.setattr(sys, "executable", os.devnull)
     assert "no process could be started" in survives.ruled_out("bf16")
 

@@ -56,8 +56,8 @@ def run(dying: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> 
     folder = tmp_path_factory.mktemp("toy")
     source, target = toy.write(folder, 120)
     changes = (*toy.SMALL, "train.steps=4", "train.validate_every=2")
-    asked = Request(source=source, target=target, assignments=changes, folder=folder / "run")
-    assert train(asked, lambda line: None).step == 4
+    request = Request(source=source, target=target, assignments=changes, folder=folder / "run")
+    assert train(request, lambda line: None).step == 4
     return folder / "run"
 
 
@@ -69,14 +69,14 @@ def test_training_takes_fp32(run: Path) -> None:
 def test_training_in_bf16_is_refused(run: Path) -> None:
     changes = ["train.precision=bf16", "train.steps=6"]
     source = run.parent / "a.en"
-    asked = Request(
+    request = Request(
         source=source,
         target=run.parent / "a.de",
         assignments=(*toy.SMALL, *changes),
         folder=run.parent / "other",
     )
     with pytest.raises(MisuseError, match='train.precision: .*survive bf16: .*SIGILL.*use "fp32"'):
-        train(asked, lambda line: None)
+        train(request, lambda line: None)
 
 
 def test_translating_takes_torch_and_says_why(run: Path) -> None:
@@ -102,8 +102,8 @@ def test_what_is_deadly_is_refused_by_name(run: Path, asked: dict[str, str], wor
 
 
 def test_converting_is_done_and_not_read_back(run: Path, tmp_path: Path) -> None:
-    made = convert(run, tmp_path / "fast", "ctranslate2", precision="int8")
-    assert "model.bin" in made.files and "does not survive int8" in made.unread
+    converted = convert(run, tmp_path / "fast", "ctranslate2", precision="int8")
+    assert "model.bin" in converted.files and "does not survive int8" in converted.unread
 
 
 def test_embedding_and_classifying_take_fp32(dying: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from regard.api.model import load
-from regard.checkpoint.native import load_checkpoint, load_weights, steps_saved
-from regard.checkpoint.whole import newest_whole
+from regard.checkpoint.native import load_checkpoint, load_weights, newest_whole, steps_saved
 from regard.errors import CheckpointError, DataError
 from regard.runs.folder import Run
 from reliability import toys

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.checkpoint.around import copy_around
+from regard.checkpoint.files import copy_around
 from regard.checkpoint.native import folder_name, steps_saved, verify
 from regard.runs.log import Log, read_log
 from reliability import toys

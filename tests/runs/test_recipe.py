@@ -41,21 +41,21 @@ SECTIONS = {
 
 def commented_keys(text: str) -> dict[str, dict[str, str]]:
     """section → key → comment, of keys that are set and of those that are commented out."""
-    found: dict[str, dict[str, str]] = {}
+    comments: dict[str, dict[str, str]] = {}
     section = ""
     for line in text.splitlines():
         if header := re.fullmatch(r"\[(\w+)\](?:\s+#.*)?", line):
             section = header[1]
         elif row := re.fullmatch(r"(?:# )?(\w+) = \S.*?(?:\s+# (.*))?", line):
-            found.setdefault(section, {})[row[1]] = row[2] or ""
-    return found
+            comments.setdefault(section, {})[row[1]] = row[2] or ""
+    return comments
 
 
 def test_the_demo_recipe_lists_every_key() -> None:
-    found = commented_keys(recipe_text("demo"))
+    comments = commented_keys(recipe_text("demo"))
     for section, cls in SECTIONS.items():
         expected = {f.name for f in fields(cls)} - {"vocabulary"}
-        assert set(found[section]) - {"preset"} == expected, section
+        assert set(comments[section]) - {"preset"} == expected, section
 
 
 # With the least number of defaults stated in each.
@@ -79,11 +79,11 @@ UNSAID = {"train": {"steps": STEPS, "warmup": WARMUP, "validate_every": VALIDATE
 
 @pytest.mark.parametrize(("name", "least"), RECIPES.items())
 def test_stated_defaults_are_the_defaults(name: str, least: int) -> None:
-    found = commented_keys(recipe_text(name))
+    comments = commented_keys(recipe_text(name))
     checked = 0
     for section, cls in SECTIONS.items():
         defaults = {f.name: f.default for f in fields(cls)} | UNSAID.get(section, {})
-        for key, comment in found.get(section, {}).items():
+        for key, comment in comments.get(section, {}).items():
             if stated := re.search(r"\(default ([\d.e-]+)\)", comment):
                 assert float(stated[1]) == defaults[key], (section, key)
                 checked += 1
@@ -146,9 +146,9 @@ def test_wrong_recipes_are_named(tables: dict[str, dict[str, object]], message: 
 def test_what_is_not_given_is_told_from_a_default() -> None:
     """100,000 steps that somebody asked for are a limit beside the minutes; unsaid, none is."""
     unsaid = make_recipe({**BASE, "train": {"minutes": 5}}, "r").train
-    asked = make_recipe({**BASE, "train": {"minutes": 5, "steps": STEPS}}, "r").train
+    stated = make_recipe({**BASE, "train": {"minutes": 5, "steps": STEPS}}, "r").train
     assert (unsaid.steps, unsaid.last_step) == (None, None)
-    assert (asked.steps, asked.last_step) == (STEPS, STEPS)
+    assert (stated.steps, stated.last_step) == (STEPS, STEPS)
     neither = make_recipe(BASE, "r").train
     assert (neither.last_step, neither.warmup, neither.validate_every) == (
         STEPS,

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 from itertools import pairwise
+from pathlib import Path
 from typing import Literal
 
 import psutil
@@ -49,8 +50,8 @@ def pairs(count: int = len(LENGTHS)) -> list[tuple[list[int], list[int]]]:
 
 
 def batches() -> list[Batch]:
-    made = pairs()
-    return [make_batch(made[:4], Special()), make_batch(made[4:], Special())]
+    rows = pairs()
+    return [make_batch(rows[:4], Special()), make_batch(rows[4:], Special())]
 
 
 def model(**changes: object) -> Transformer:
@@ -135,15 +136,15 @@ def test_workers_share_a_step_without_changing_it() -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_step_depends_on_its_number_and_on_nothing_before(workers: int) -> None:
-    one, found = model(), []
+    one, by_step = model(), []
     with closing(DataParallel(one, loss_of, Compute(workers=workers), seed=7)) as crew:
         for step in (5, 6, 5):
             torch.rand(17)  # somebody else draws
             crew.gradients(step, batches())
-            found.append(
+            by_step.append(
                 {n: p.grad.clone() for n, p in one.named_parameters() if p.grad is not None}
             )
-    first, other, again = found
+    first, other, again = by_step
     assert all(torch.equal(first[name], again[name]) for name in first)
     assert farthest(other, first) > 0.01
 
@@ -205,23 +206,29 @@ def test_after_closing_the_weights_are_our_own() -> None:
 DIES = """
 import os, signal, sys
 sys.path[:0] = {path!r}
+from regard.data.batch import make_batch
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
+from regard.text.special import Special
 from regard.training.compute import Compute
 from regard.training.data_parallel import DataParallel
 from regard.training.objectives import TranslationLoss
 import psutil
 one = Transformer(preset("tiny", 40))
 crew = DataParallel(one, TranslationLoss(), Compute(workers=2), seed=1)
+batch = make_batch([([5, 6], [7, 8])] * 4, Special())
+assert crew.gradients(1, [batch]).plain > 0
 print(psutil.Process().children()[0].pid, flush=True)
 sys.stdin.read()
 """
 
 
-def test_colleagues_end_when_we_are_killed() -> None:
-    code = DIES.format(path=[p for p in sys.path if p])
+def test_colleagues_end_when_we_are_killed(tmp_path: Path) -> None:
+    """Started by a script without `if __name__ == "__main__"`, which must run once only."""
+    script = tmp_path / "script.py"
+    script.write_text(DIES.format(path=[p for p in sys.path if p]), encoding="utf-8")
     ours = subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert ours.stdout is not None
     other = psutil.Process(int(ours.stdout.readline()))
@@ -269,23 +276,23 @@ def test_shares_in_other_memory_or_in_turn_are_the_same_bits(
 @pytest.mark.parametrize("parts", [1, 2, 3, 7, 20])
 def test_split_keeps_every_pair_and_shares_the_tokens(parts: int) -> None:
     whole = make_batch(pairs(), Special(), range(len(LENGTHS)))
-    found = whole.split(parts)
-    assert len(found) <= parts
-    assert [i for part in found for i in part.ids] == list(range(len(LENGTHS)))
-    assert sum(part.tokens for part in found) == whole.tokens
-    for part in found:
+    split = whole.split(parts)
+    assert len(split) <= parts
+    assert [i for part in split for i in part.ids] == list(range(len(LENGTHS)))
+    assert sum(part.tokens for part in split) == whole.tokens
+    for part in split:
         assert bool(part["source_real"].any(dim=0).all()) and bool(
             part["target_real"].any(dim=0).all()
         )
-        made = make_batch([pairs()[i] for i in part.ids], Special())
+        alone = make_batch([pairs()[i] for i in part.ids], Special())
         for name in ("source", "source_real", "target_in", "target_out", "target_real"):
-            assert torch.equal(part[name], made[name])
+            assert torch.equal(part[name], alone[name])
     longest = max(s + t + 2 for s, t in LENGTHS)
     ends = [0]
-    for part in found:
+    for part in split:
         ends.append(ends[-1] + part.tokens)
-    for (start, end), number in zip(pairwise(ends), range(len(found)), strict=True):
-        if len(found) == parts:
+    for (start, end), number in zip(pairwise(ends), range(len(split)), strict=True):
+        if len(split) == parts:
             assert abs(end - whole.tokens * (number + 1) / parts) <= longest
             assert end > start
 

@@ -46,15 +46,15 @@ def test_in_pieces_it_equals_torchs_own(
     x = torch.randn(7, 5, dtype=torch.float64, requires_grad=True)
     weight = torch.randn(13, 5, dtype=torch.float64, requires_grad=True)
     bias = torch.randn(13, dtype=torch.float64, requires_grad=True) if biased else None
-    given = [x, weight, *([] if bias is None else [bias])]
+    leaves = [x, weight, *([] if bias is None else [bias])]
     loss = projected_cross_entropy(x, weight, bias, truth, epsilon)
     logits = F.linear(x, weight, bias)
     expected = F.cross_entropy(logits, truth, label_smoothing=epsilon, reduction="sum")
     plain = F.cross_entropy(logits, truth, reduction="sum")
     assert float(loss.smoothed.detach()) == pytest.approx(float(expected.detach()), rel=1e-12)
     assert float(loss.plain) == pytest.approx(float(plain.detach()), rel=1e-12)
-    got = torch.autograd.grad(loss.smoothed / 5, given)
-    wanted = torch.autograd.grad(expected / 5, given)
+    got = torch.autograd.grad(loss.smoothed / 5, leaves)
+    wanted = torch.autograd.grad(expected / 5, leaves)
     assert all(torch.allclose(a, b, atol=1e-13) for a, b in zip(got, wanted, strict=True))
 
 

@@ -53,22 +53,22 @@ def kept(spec: Spec, shape: BatchShape, plain: bool) -> int:
     """Numbers that autograd keeps for the way back, each memory once, weights not counted."""
     model = Transformer(spec)
     own = {p.untyped_storage().data_ptr() for p in model.parameters()}
-    found: dict[int, Tensor] = {}
+    tensors: dict[int, Tensor] = {}
 
     def keep(tensor: Tensor) -> Tensor:
         place = tensor.untyped_storage().data_ptr()
         if tensor.dtype == torch.float32 and place not in own:
-            found[place] = tensor
+            tensors[place] = tensor
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         if plain:
-            with plain_kernels():
+            with plain_kernels(model):
                 loss = translation_loss(model, batch(shape, spec.vocabulary), 0.1)
         else:
             loss = translation_loss(model, batch(shape, spec.vocabulary), 0.1)
     del loss
-    return sum(tensor.untyped_storage().nbytes() // 4 for tensor in found.values())
+    return sum(tensor.untyped_storage().nbytes() // 4 for tensor in tensors.values())
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)

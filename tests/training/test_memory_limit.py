@@ -18,9 +18,10 @@ from regard.checkpoint.guard import read_tensors
 from regard.data.batch import Batch, make_batch
 from regard.errors import OutOfMemoryError
 from regard.fit.preflight import FIRST_USE
-from regard.model.dropout import drawing_from, dropout, rows_of
+from regard.model.dropout import drawing_from, dropout
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
+from regard.processor.machine import sizes_in
 from regard.runs.log import read_log
 from regard.text.special import Special
 from regard.training import worker as worker_module
@@ -28,7 +29,6 @@ from regard.training.compute import Compute
 from regard.training.data_parallel import DataParallel
 from regard.training.label_smoothing import Loss
 from regard.training.memory_limit import (
-    _fields,
     free_memory,
     is_out_of_memory,
     memory_limit,
@@ -99,14 +99,14 @@ def test_halves_give_the_gradient_of_the_whole(most: int) -> None:
 @LINUX
 def test_halves_by_two_processes() -> None:
     """Whichever process computes which half, the masks and the sum are those of the whole."""
-    one, group, found = model(), [batch(), batch(5)], []
+    one, group, gradients = model(), [batch(), batch(5)], []
     for most in (None, 15):
         compute = Compute(workers=2)
         with closing(DataParallel(one, TranslationLoss(0.1), compute, seed=7, most=most)) as crew:
             crew.gradients(3, group)
-        found.append([w.grad.clone() for w in one.parameters() if w.grad is not None])
-    highest = max(float(g.abs().max()) for g in found[0])
-    for whole, halves in zip(*found, strict=True):
+        gradients.append([w.grad.clone() for w in one.parameters() if w.grad is not None])
+    highest = max(float(g.abs().max()) for g in gradients[0])
+    for whole, halves in zip(*gradients, strict=True):
         assert float((halves - whole).abs().max()) < 1e-12 * highest
 
 
@@ -116,7 +116,7 @@ def test_a_colleague_that_runs_out_of_memory_says_so_and_we_do_its_part() -> Non
     import resource
 
     one = Transformer(preset("tiny", 40, dropout=0.3, ffn_size=2048), seed=2)
-    found, halved, data = [], [], []
+    gradients, halved, data = [], [], []
     for limited in (False, True):
         with closing(DataParallel(one, TranslationLoss(0.1), Compute(workers=2), seed=7)) as crew:
             crew.gradients(1, [batch(4)])
@@ -124,15 +124,15 @@ def test_a_colleague_that_runs_out_of_memory_says_so_and_we_do_its_part() -> Non
             if limited:
                 half = (data[0] + data[1]) // 2
                 resource.prlimit(pid, resource.RLIMIT_DATA, (half, resource.RLIM_INFINITY))
-            data.append(_fields(Path(f"/proc/{pid}/status"))["VmData"])
+            data.append(sizes_in(Path(f"/proc/{pid}/status"))["VmData"])
             crew.gradients(3, [batch(400)])
-            data.append(_fields(Path(f"/proc/{pid}/status"))["VmData"])
-        found.append([w.grad.clone() for w in one.parameters() if w.grad is not None])
+            data.append(sizes_in(Path(f"/proc/{pid}/status"))["VmData"])
+        gradients.append([w.grad.clone() for w in one.parameters() if w.grad is not None])
         halved.append(crew.halved)
     assert data[1] > data[0] + 50_000_000  # there was something to limit
     assert halved[0] == 0 < halved[1]
-    highest = max(float(g.abs().max()) for g in found[0])
-    for whole, halves in zip(*found, strict=True):
+    highest = max(float(g.abs().max()) for g in gradients[0])
+    for whole, halves in zip(*gradients, strict=True):
         assert float((halves - whole).abs().max()) < 1e-5 * highest
 
 
@@ -162,7 +162,7 @@ def test_masks_of_rows_are_rows_of_the_mask() -> None:
         whole = dropout(x, 0.4, training=True)
     parts = []
     for start, end in ((0, 3), (3, 7)):
-        with drawing_from(torch.Generator().manual_seed(1)), rows_of(7, start):
+        with drawing_from(torch.Generator().manual_seed(1), 7, start):
             parts.append(dropout(x[start:end], 0.4, training=True))
     assert torch.equal(torch.cat(parts), whole)
     assert 0 < int((whole == 0).sum()) < x.numel()

@@ -32,27 +32,27 @@ def batch(labels: torch.Tensor) -> Batch:
 
 
 def test_segments_begin_where_the_first_text_ends() -> None:
-    made = batch(torch.tensor([0, 1, 2, 0]))
-    assert made["text_segments"][0].tolist() == [0, 0, 0, 0, 1, 1, 0]
-    assert made["text_segments"][1].tolist() == [0] * 7
-    assert made["text_real"][1].tolist() == [True] * 3 + [False] * 4
-    assert (made.tokens, made.targets, made.cells) == (21, 4, 28)
+    pairs = batch(torch.tensor([0, 1, 2, 0]))
+    assert pairs["text_segments"][0].tolist() == [0, 0, 0, 0, 1, 1, 0]
+    assert pairs["text_segments"][1].tolist() == [0] * 7
+    assert pairs["text_real"][1].tolist() == [True] * 3 + [False] * 4
+    assert (pairs.tokens, pairs.targets, pairs.cells) == (21, 4, 28)
 
 
 def test_one_class_is_torchs_cross_entropy() -> None:
     logits, labels = torch.randn(4, 3, dtype=torch.float64), torch.tensor([0, 2, 1, 1])
     for epsilon in (0.0, 0.3):
-        found = classification_loss(logits, labels, epsilon)
+        loss = classification_loss(logits, labels, epsilon)
         expected = F.cross_entropy(logits, labels, reduction="sum", label_smoothing=epsilon)
-        torch.testing.assert_close(found.smoothed, expected)
-        torch.testing.assert_close(found.plain, F.cross_entropy(logits, labels, reduction="sum"))
+        torch.testing.assert_close(loss.smoothed, expected)
+        torch.testing.assert_close(loss.plain, F.cross_entropy(logits, labels, reduction="sum"))
 
 
 def test_several_classes_are_torchs_binary_cross_entropy() -> None:
     logits, labels = torch.randn(4, 5, dtype=torch.float64), torch.rand(4, 5).round()
-    found = classification_loss(logits, labels, 0.0)
+    loss = classification_loss(logits, labels, 0.0)
     expected = torch.nn.BCEWithLogitsLoss()(logits, labels.double())  # a mean over all 20
-    torch.testing.assert_close(found.smoothed / 4, expected)
+    torch.testing.assert_close(loss.smoothed / 4, expected)
 
 
 @pytest.mark.parametrize("family", ["bert", "distilbert"])
@@ -66,16 +66,16 @@ def test_loss_and_gradient_are_those_of_transformers(
     ours = load_published(tmp_path / "m").eval()
     one = kind.startswith("single")
     labels = torch.tensor([0, 2, 1, 1]) if one else torch.rand(4, 3).round()
-    made = batch(labels)
-    given = {"input_ids": made["text"], "attention_mask": made["text_real"].long()}
-    given["labels"] = labels
+    pairs = batch(labels)
+    inputs = {"input_ids": pairs["text"], "attention_mask": pairs["text_real"].long()}
+    inputs["labels"] = labels
     if family == "bert":
-        given["token_type_ids"] = made["text_segments"]
-    expected = theirs(**given).loss
+        inputs["token_type_ids"] = pairs["text_segments"]
+    expected = theirs(**inputs).loss
     expected.backward()
-    found = Classification()(ours, made).smoothed / made.targets
-    found.backward()
-    torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-5)
+    loss = Classification()(ours, pairs).smoothed / pairs.targets
+    loss.backward()
+    torch.testing.assert_close(loss, expected, atol=1e-6, rtol=1e-5)
     weight = theirs.get_input_embeddings().weight.grad
     assert ours.source_embedding is not None
     torch.testing.assert_close(ours.source_embedding.weight.grad, weight, atol=1e-6, rtol=1e-4)
@@ -93,7 +93,7 @@ def encoder(dropout: float) -> Transformer:
 @pytest.mark.parametrize("several", [False, True])
 def test_two_workers_find_the_gradient_of_one(several: bool) -> None:
     labels = torch.rand(4, 3).round() if several else torch.tensor([0, 2, 1, 1])
-    found = []
+    results = []
     for workers in (1, 2):
         model = encoder(dropout=0.0)
         with closing(
@@ -101,9 +101,9 @@ def test_two_workers_find_the_gradient_of_one(several: bool) -> None:
         ) as crew:
             sums = crew.gradients(1, [batch(labels)])
             gradients = [None if w.grad is None else w.grad.clone() for w in model.parameters()]
-        found.append((sums, gradients))
-    assert found[0][0].smoothed == pytest.approx(found[1][0].smoothed, abs=1e-9)
-    for one, two in zip(found[0][1], found[1][1], strict=True):
+        results.append((sums, gradients))
+    assert results[0][0].smoothed == pytest.approx(results[1][0].smoothed, abs=1e-9)
+    for one, two in zip(results[0][1], results[1][1], strict=True):
         assert (one is None) == (two is None)
         if one is not None and two is not None:
             torch.testing.assert_close(one, two)
@@ -112,13 +112,13 @@ def test_two_workers_find_the_gradient_of_one(several: bool) -> None:
 def test_halves_are_the_rows_of_the_whole() -> None:
     """With dropout: what memory forces into halves has the masks of the whole."""
     model, whole = encoder(dropout=0.3), batch(torch.tensor([0, 2, 1, 1]))
-    found = []
+    results = []
     for most in (None, 1):  # cells of a part: 1 leaves single rows
         with closing(DataParallel(model, Classification(), Compute(), seed=3, most=most)) as crew:
             sums = crew.gradients(1, [whole])
-            found.append((sums.plain, [w.grad.clone() for w in model.parameters()]))
-    assert found[0][0] == pytest.approx(found[1][0], abs=1e-12)
-    for one, two in zip(found[0][1], found[1][1], strict=True):
+            results.append((sums.plain, [w.grad.clone() for w in model.parameters()]))
+    assert results[0][0] == pytest.approx(results[1][0], abs=1e-12)
+    for one, two in zip(results[0][1], results[1][1], strict=True):
         torch.testing.assert_close(one, two)
 
 
@@ -140,8 +140,8 @@ def test_only_a_loss_that_another_process_can_find_is_told() -> None:
 
 def test_parts_are_as_narrow_as_their_rows() -> None:
     labels = torch.arange(28).view(4, 7)
-    made = batch(torch.tensor([0, 1, 2, 0])).having(text_labels=labels)
-    parts = made.split(2)
+    whole = batch(torch.tensor([0, 1, 2, 0])).having(text_labels=labels)
+    parts = whole.split(2)
     assert [part.ids for part in parts] == [(4, 5, 6), (7,)]
     for part in parts:
         width = int(part["text_real"].sum(dim=1).max())

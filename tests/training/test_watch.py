@@ -31,8 +31,8 @@ def test_what_is_no_number() -> None:
         (1.0, math.inf, "the gradient's norm is inf"),
         (1.0, math.nan, "the gradient's norm is nan"),
     ):
-        found = objection(loss, norm, [])
-        assert found is not None and found.reason == said and not found.is_spike
+        skip = objection(loss, norm, [])
+        assert skip is not None and skip.reason == said and not skip.is_spike
 
 
 def test_counts_of_a_bad_stretch() -> None:

@@ -22,14 +22,14 @@ def stream_text(model: LoadedModel, prompt: str, sampling: Sampling) -> Iterator
         ids = [settings.bos]
     if not ids:
         raise MisuseError("complete: the prompt is empty; give a text to go on with")
-    made: list[int] = []
-    before = given = len(text_of(tokenizer, ids))
+    completion: list[int] = []
+    before = shown = len(text_of(tokenizer, ids))
     text = ""
     for token in continued(model.transformer, ids, settings.ends, sampling, settings.rules):
-        made.append(token)
-        text = text_of(tokenizer, [*ids, *made])
-        if len(text) > given and not text.endswith(UNFINISHED):
-            yield text[given:]
-            given = len(text)
-    if len(text) > max(given, before):
-        yield text[given:]
+        completion.append(token)
+        text = text_of(tokenizer, [*ids, *completion])
+        if len(text) > shown and not text.endswith(UNFINISHED):
+            yield text[shown:]
+            shown = len(text)
+    if len(text) > max(shown, before):
+        yield text[shown:]

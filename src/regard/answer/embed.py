@@ -13,7 +13,7 @@ from itertools import groupby
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
@@ -22,6 +22,7 @@ from regard.answer.encoder_batches import numbers_by_length
 from regard.bundle.pooling import Pooling
 from regard.errors import MisuseError
 from regard.model.fast.packed import PackedEncoder, can_pack, precisions
+from regard.model.masks import padded
 from regard.model.pool import POOL
 from regard.model.transformer import Transformer
 from regard.processor.survives import insist_on, ruled_out
@@ -45,8 +46,8 @@ class Embedder:
         self._stamp = stamp(model)
         self.precision = self._chosen(precision)
         self._packed = PackedEncoder(model, self.precision) if can_pack(model.spec) else None
-        known = (pooling.limit or tokenizer.max_length, model.spec.position_limit)
-        self._limit = min((most for most in known if most is not None), default=None)
+        limits = (pooling.limit or tokenizer.max_length, model.spec.position_limit)
+        self._limit = min((most for most in limits if most is not None), default=None)
 
     def _chosen(self, precision: str) -> str:
         """auto: int16 where that is faster, else fp32."""
@@ -56,20 +57,16 @@ class Embedder:
         if precision == "auto":
             return "int16" if "int16" in offered else "fp32"
         if precision not in offered:
+            deadly = ruled_out("int16") if precision == "int16" else ""
             raise MisuseError(
                 f"precision: got {precision}, embed offers {', '.join(offered)} for this model on "
                 "this machine (int16: a CPU with AVX2 and nothing newer, llvmlite from "
-                "regard[fast], sizes that are multiples of 16)" + self._deadly(precision)
+                "regard[fast], sizes that are multiples of 16)"
+                + (f"; this machine does not survive {deadly}" if deadly else "")
             )
         if precision == "bf16" and device.type == "cpu":
             insist_on("bf16", "precision", "fp32 or auto")
         return precision
-
-    @staticmethod
-    def _deadly(precision: str) -> str:
-        """What the processor has to do with it, where it has."""
-        reason = ruled_out(precision) if precision == "int16" else ""
-        return f"; this machine does not survive {reason}" if reason else ""
 
     @property
     def size(self) -> int:
@@ -118,8 +115,7 @@ class Embedder:
             ids = torch.tensor([i for row in rows for i in row], device=device)
             v = self._pooled_packed(self._packed(ids, lengths), lengths)
         else:
-            ids, real = padded(rows)
-            ids, real = ids.to(device), real.to(device)
+            ids, real = padded(rows, 0, device)
             v = self._pooled(self._model.encode(ids, real), real)
         v = F.normalize(v, dim=-1) if self._pooling.normalise else v
         numbers: NDArray[np.float32] = v.float().cpu().numpy()
@@ -150,17 +146,6 @@ def embed_texts(
 def stamp(model: Transformer) -> tuple[tuple[int, int], ...]:
     """Changes when a weight does: where it lies, and how often it was written."""
     return tuple((weight.data_ptr(), weight._version) for weight in model.parameters())
-
-
-def padded(rows: Sequence[Sequence[int]]) -> tuple[Int[Tensor, "B L"], Bool[Tensor, "B L"]]:
-    """Rows of ids as one table with 0 behind the shorter ones, and which places are real."""
-    longest = max(len(row) for row in rows)
-    ids = torch.zeros(len(rows), longest, dtype=torch.long)
-    real = torch.zeros(len(rows), longest, dtype=torch.bool)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = torch.tensor(row)
-        real[place, : len(row)] = True
-    return ids, real
 
 
 def _worked(

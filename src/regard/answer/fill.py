@@ -57,12 +57,7 @@ def fill_text(model: LoadedModel, text: str, top: int) -> list[list[Candidate]]:
 
 
 def _with(
-    tokenizer: PublishedTokenizer,
-    ids: tuple[int, ...],
-    place: int,
-    word: int,
-    mask: int,
-    name: str,
+    tokenizer: PublishedTokenizer, ids: tuple[int, ...], place: int, word: int, mask: int, name: str
 ) -> str:
     """The text with one mask filled; the others are shown by their name."""
     parts: list[str] = []

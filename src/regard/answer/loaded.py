@@ -64,7 +64,7 @@ class LoadedModel:
     def engines(self) -> Engines:
         """The engines that translate, each opened when it is first used; T5's tasks are torch's."""
         translates = self.bundle.choice is not None or "translate" in self.tasks
-        request = self.request if translates else EngineRequest("torch")
+        request = self.request if translates else TORCH
         return Engines(self.bundle, lambda: self.transformer, self.device, request, self.say)
 
     @property

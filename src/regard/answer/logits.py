@@ -60,23 +60,23 @@ def _image(pixels: Any, device: torch.device) -> Tensor:
 def _ids(values: Any, size: int, name: str, device: torch.device) -> Int[Tensor, "B L"]:
     """Whole numbers below `size`, as a batch; a single row becomes a batch of one."""
     try:
-        found = torch.as_tensor(values, device=device)
+        ids = torch.as_tensor(values, device=device)
     except (TypeError, ValueError, RuntimeError) as error:
         raise MisuseError(
             f"logits: {name}: expected rows of whole numbers, all of one length: {error}"
         ) from None
-    found = found[None] if found.dim() == 1 else found
-    if found.dim() != 2 or not found.numel() or found.is_floating_point():
+    ids = ids[None] if ids.dim() == 1 else ids
+    if ids.dim() != 2 or not ids.numel() or ids.is_floating_point():
         raise MisuseError(
-            f"logits: {name}: got shape {tuple(found.shape)} of {found.dtype}, expected rows of "
+            f"logits: {name}: got shape {tuple(ids.shape)} of {ids.dtype}, expected rows of "
             "whole numbers (batch, length)"
         )
-    low, high = int(found.min()), int(found.max())
+    low, high = int(ids.min()), int(ids.max())
     if low < 0 or high >= size:
         raise MisuseError(
             f"logits: {name}: got numbers from {low} to {high}, expected 0 to {size - 1}"
         )
-    return found.long()
+    return ids.long()
 
 
 def _real(mask: Any, ids: Tensor) -> Bool[Tensor, "B L"] | None:

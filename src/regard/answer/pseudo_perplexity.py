@@ -22,15 +22,15 @@ def pseudo_perplexity(
     model: Transformer,
     rows: Sequence[TokenIds],
     first: Sequence[int],
-    asked: Callable[[int], bool],
+    is_scored: Callable[[int], bool],
     mask: int,
     pad: int,
     token_budget: int = 4096,
 ) -> float:
-    """Of all tokens of the rows for which `asked` holds (special ones are not)."""
+    """Of all tokens of the rows for which `is_scored` holds (special ones are not)."""
     device = next(model.parameters()).device
     total, count = 0.0, 0
-    for batch in one_masked(rows, first, asked, mask, pad, token_budget):
+    for batch in one_masked(rows, first, is_scored, mask, pad, token_budget):
         total += float(Filling()(model, batch.to(device)).plain)
         count += batch.targets
     return math.exp(min(700.0, total / count)) if count else math.nan
@@ -39,14 +39,14 @@ def pseudo_perplexity(
 def one_masked(
     rows: Sequence[TokenIds],
     first: Sequence[int],
-    asked: Callable[[int], bool],
+    is_scored: Callable[[int], bool],
     mask: int,
     pad: int,
     token_budget: int,
 ) -> Iterator[Batch]:
     """Every row as often as it has tokens to ask for, one of them masked."""
     for row, begin in zip(rows, first, strict=True):
-        places = [place for place, token in enumerate(row) if asked(token)]
+        places = [place for place, token in enumerate(row) if is_scored(token)]
         size = max(1, token_budget // len(row)) if row else 1
         for start in range(0, len(places), size):
             chosen = places[start : start + size]

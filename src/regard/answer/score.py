@@ -65,11 +65,11 @@ def score_texts(
             f"score: got {len(sources):,} sources and {len(targets):,} targets; expected one "
             "target for each source"
         )
-    found: list[Scored] = []
+    scored: list[Scored] = []
     for first in range(0, len(sources), BATCH):
         pairs = list(zip(sources, targets, strict=True))[first : first + BATCH]
-        found += _scored(engine, translator, pairs, first_line + first)
-    return found
+        scored += _scored(engine, translator, pairs, first_line + first)
+    return scored
 
 
 def _listed(texts: str | Sequence[str]) -> list[str]:
@@ -80,8 +80,8 @@ def _scored(
     engine: Engine, translator: Translator, pairs: Sequence[tuple[str, str]], first_line: int
 ) -> list[Scored]:
     codec, limit = translator.codec, translator.limit
-    asked = [Sentence(source, "", first_line + n) for n, (source, _) in enumerate(pairs)]
-    rows = translator.rows(asked)
+    sentences = [Sentence(source, "", first_line + n) for n, (source, _) in enumerate(pairs)]
+    rows = translator.rows(sentences)
     outputs = []
     for n, (_, target) in enumerate(pairs, start=first_line):
         ids = _target(codec, target, n)

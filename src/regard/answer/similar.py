@@ -50,8 +50,8 @@ def cosines(a: Float[np.ndarray, "n D"], b: Float[np.ndarray, "n D"]) -> Float[n
     """The cosine of each row of a with the same row of b; 0 where a vector is 0."""
     a, b = a.astype(np.float64), b.astype(np.float64)
     sizes = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-    found: np.ndarray = (a * b).sum(axis=1) / np.where(sizes, sizes, 1.0)
-    return found
+    cosine: np.ndarray = (a * b).sum(axis=1) / np.where(sizes, sizes, 1.0)
+    return cosine
 
 
 def compare(embed: Embed, firsts: Sequence[str], seconds: Sequence[str]) -> Float[np.ndarray, " n"]:
@@ -68,7 +68,7 @@ def compare(embed: Embed, firsts: Sequence[str], seconds: Sequence[str]) -> Floa
     return cosines(vectors[rows[0]], vectors[rows[1]])
 
 
-def agreement(found: Float[np.ndarray, " n"], scores: Sequence[float]) -> Agreement:
+def agreement(cosine: Float[np.ndarray, " n"], scores: Sequence[float]) -> Agreement:
     """Spearman and Pearson, by scipy."""
     try:
         from scipy import stats
@@ -76,61 +76,60 @@ def agreement(found: Float[np.ndarray, " n"], scores: Sequence[float]) -> Agreem
         raise MisuseError(
             "similar: correlations need scipy; install it with: pip install 'regard[metrics]'"
         ) from None
-    if len(found) < 2 or np.ptp(found) == 0 or np.ptp(np.asarray(scores)) == 0:
+    if len(cosine) < 2 or np.ptp(cosine) == 0 or np.ptp(np.asarray(scores)) == 0:
         raise DataError(
-            f"similar: no correlation of {len(found)} pairs whose scores or cosines are all "
+            f"similar: no correlation of {len(cosine)} pairs whose scores or cosines are all "
             "equal; expected two or more that differ"
         )
     return Agreement(
-        float(stats.spearmanr(found, scores).statistic),
-        float(stats.pearsonr(found, scores).statistic),
+        float(stats.spearmanr(cosine, scores).statistic),
+        float(stats.pearsonr(cosine, scores).statistic),
     )
 
 
 def by_score(
-    found: Float[np.ndarray, " n"], scores: Sequence[float], parts: int = 5
+    cosine: Float[np.ndarray, " n"], scores: Sequence[float], parts: int = 5
 ) -> list[tuple[str, int, float]]:
     """(which scores, how many pairs, their mean cosine), the range of scores cut in equal parts."""
-    given = np.asarray(scores)
-    edges = np.linspace(given.min(), given.max(), parts + 1)
-    which = np.clip(np.searchsorted(edges, given, side="right") - 1, 0, parts - 1)
+    edges = np.linspace(min(scores), max(scores), parts + 1)
+    which = np.clip(np.searchsorted(edges, scores, side="right") - 1, 0, parts - 1)
     rows = []
     for n in range(parts):
-        inside = found[which == n]
+        inside = cosine[which == n]
         mean = float(inside.mean()) if inside.size else math.nan
         rows.append((f"{edges[n]:.3g} to {edges[n + 1]:.3g}", int(inside.size), mean))
     return rows
 
 
-def read_pairs(path: Path, asked: Mapping[str, str] = NOTHING) -> tuple[TextPairs, ChosenColumns]:
-    """The pairs of a table, and which columns they are; `asked` are those that the user names."""
+def read_pairs(path: Path, columns: Mapping[str, str] = NOTHING) -> tuple[TextPairs, ChosenColumns]:
+    """The pairs of a table, and which columns they are; `columns` as the user names them."""
     if not is_table(path):
         raise MisuseError(
             f"pairs: got {path.name}, expected a name that ends in {', '.join(FORMATS)}"
         )
     roles = [
-        Role("text", asked.get("text", "")),
-        Role("pair", asked.get("pair", "")),
-        Role("label", asked.get("label", ""), required=False, score=True),
+        Role("text", columns.get("text", "")),
+        Role("pair", columns.get("pair", "")),
+        Role("label", columns.get("label", ""), required=False, score=True),
     ]
     table = Table(path, roles, LONGEST_CELL)
-    found = TextPairs([], [], [])
+    pairs = TextPairs([], [], [])
     for number, row in enumerate(table.rows, start=1):
         if row is Problem.EMPTY:
             continue
         if isinstance(row, Problem):
             raise DataError(f"{path}: row {number}: {row.value}; correct it, or leave it out")
-        for role, side in (("text", found.firsts), ("pair", found.seconds)):
+        for role, side in (("text", pairs.firsts), ("pair", pairs.seconds)):
             text = table.text(row, role)
             if isinstance(text, Problem):
                 raise DataError(f"{path}: row {number}: {text.value}; expected two texts")
             side.append(text)
         if "label" in table.chosen.places:
             value = table.value(row, "label")
-            found.scores.append(_score(path, number, "" if value is None else str(value)))
-    if not found.firsts:
+            pairs.scores.append(_score(path, number, "" if value is None else str(value)))
+    if not pairs.firsts:
         raise DataError(f"{path}: has no pairs; expected two texts a row, and perhaps a score")
-    return found, table.chosen
+    return pairs, table.chosen
 
 
 def _score(path: Path, number: int, cell: str) -> float:

@@ -29,30 +29,29 @@ def check_output(path: Path) -> None:
 
 
 def read_unlabelled(
-    path: Path, folder: Path, asked: Mapping[str, str], report: Report
+    path: Path, folder: Path, columns: Mapping[str, str], report: Report
 ) -> list[Labelled]:
     """The texts of a table with all cells of their rows; it needs no labels.
 
-    `asked` are the columns that the user names; else they are those of the run in `folder`, if it
-    is one, and else they are found.
+    `columns` are those that the user names; else they are those of the run in `folder`, if it is
+    one, and else they are found.
     """
     data = data_of(Run(folder))
-    has_pair = bool(asked.get("pair") or (data and data.pair))
-    columns = Columns(
-        role_of("text", data, asked), role_of("pair", data, asked) if has_pair else None, None
-    )
-    return list(read_labelled(path, columns, report, Limits(MOST_CHARACTERS), keep=True))
+    has_pair = bool(columns.get("pair") or (data and data.pair))
+    pair = role_of("pair", data, columns) if has_pair else None
+    roles = Columns(role_of("text", data, columns), pair, None)
+    return list(read_labelled(path, roles, report, Limits(MOST_CHARACTERS), keep=True))
 
 
 def column_texts(
-    path: Path, roles: Sequence[str], asked: Mapping[str, str], folder: Path, report: Report
+    path: Path, roles: Sequence[str], columns: Mapping[str, str], folder: Path, report: Report
 ) -> list[list[str]]:
     """The texts of each row in these columns, empty ones too: a row in is a row out.
 
     A row that cannot be read is an error, since its answer would be missing.
     """
     data = data_of(Run(folder))
-    table = Table(path, [role_of(role, data, asked) for role in roles], MOST_CHARACTERS)
+    table = Table(path, [role_of(role, data, columns) for role in roles], MOST_CHARACTERS)
     report.columns = table.chosen
     rows = []
     for number, row in enumerate(table.rows, start=1):
@@ -70,15 +69,15 @@ def column_texts(
 
 def added_names(names: Sequence[str], new: Sequence[str]) -> list[str]:
     """Names for columns that are added to a table, none of which it has already."""
-    taken, made = {name.casefold() for name in names}, []
+    taken, added = {name.casefold() for name in names}, []
     for name in new:
         chosen, number = name, 1
         while chosen.casefold() in taken:
             chosen = f"predicted_{name}" if number == 1 else f"predicted_{name}_{number}"
             number += 1
         taken.add(chosen.casefold())
-        made.append(chosen)
-    return made
+        added.append(chosen)
+    return added
 
 
 def names_of(report: Report, rows: Sequence[Labelled]) -> list[str]:
@@ -100,14 +99,14 @@ def write_table(path: Path, names: Sequence[str], rows: Iterable[Sequence[Value]
         lines = (valid_json(row, gaps=True) for row in objects)
         atomic.write_text(path, "".join(f"{line}\n" for line in lines))
         return
-    made = io.StringIO()
+    table = io.StringIO()
     if path.suffix == ".csv":
-        writer = csv.writer(made, lineterminator="\n")
+        writer = csv.writer(table, lineterminator="\n")
         writer.writerows([list(names), *(map(_cell, row) for row in rows)])
     else:
         for row in (names, *rows):  # a tab or a line break inside a text would make another row
-            made.write("\t".join(" ".join(str(_cell(v)).split()) for v in row) + "\n")
-    atomic.write_text(path, made.getvalue())
+            table.write("\t".join(" ".join(str(_cell(v)).split()) for v in row) + "\n")
+    atomic.write_text(path, table.getvalue())
 
 
 def _cell(value: Value) -> str | float:

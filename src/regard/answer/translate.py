@@ -22,9 +22,8 @@ from regard.text.sentences import split_sentences
 CHUNK = 512  # sentences that are handed to the engine together
 
 Advance = Callable[[int], None]
-TakeEngine = Callable[
-    [DecodingOptions, bool], Engine
-]  # which engine offers this search, with prefixes or without
+# Which engine offers this search, with prefixes or without.
+TakeEngine = Callable[[DecodingOptions, bool], Engine]
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,8 @@ def search_with(search: DecodingOptions, task: str, **options: Any) -> DecodingO
     """The search with single options changed; the beam follows where it is not given."""
     for name in options:
         if name not in vars(search):
-            known = [*vars(search), *vars(Reading())]
-            raise MisuseError(f"{task}: unknown option {name!r}{nearest(name, known)}")
+            names = [*vars(search), *vars(Reading())]
+            raise MisuseError(f"{task}: unknown option {name!r}{nearest(name, names)}")
     if "beam" not in options:
         if options.get("temperature", search.temperature) > 0:
             options = {**options, "beam": 1}  # a draw has no beam
@@ -106,20 +105,19 @@ class Translator:
         search, reading = options_with(self.search, task, options)
         prefixes = self._prefixes(texts, reading)
         splits = reading.split and not any(prefixes)
-        lines = [
-            _parts(text, splits, reading.language) for text in texts
-        ]  # whitespace, sentence, whitespace, …
-        asked: dict[object, Sentence] = {}
+        # whitespace, sentence, whitespace, …
+        lines = [_parts(text, splits, reading.language) for text in texts]
+        sentences: dict[object, Sentence] = {}
         keys: list[list[object]] = []  # of the sentences of each line
         for number, (parts, prefix) in enumerate(zip(lines, prefixes, strict=True)):
             keys.append([])
             for place, text in enumerate(parts[1::2]):
                 key = (number, place) if search.draws else (text, prefix)
-                asked.setdefault(key, Sentence(text, prefix, first_line + number))
+                sentences.setdefault(key, Sentence(text, prefix, first_line + number))
                 keys[-1].append(key)
-        found = self._found(asked, search, splits, _counter(keys, asked, advance))
+        answers = self._answers_to(sentences, search, splits, _counter(keys, sentences, advance))
         return [
-            joined(parts, [found[key] for key in row], search) if row else [EMPTY]
+            joined(parts, [answers[key] for key in row], search) if row else [EMPTY]
             for parts, row in zip(lines, keys, strict=True)
         ]
 
@@ -133,39 +131,39 @@ class Translator:
             )
         return list(reading.prefix)
 
-    def _found(
+    def _answers_to(
         self,
-        asked: dict[object, Sentence],
+        sentences: dict[object, Sentence],
         search: DecodingOptions,
         splits: bool,
         advance: Callable[[Iterable[object]], None],
     ) -> dict[object, list[Translation]]:
         """The answers to each sentence."""
-        if not asked:
+        if not sentences:
             return {}
-        engine = self.take(search, any(sentence.prefix for sentence in asked.values()))
+        engine = self.take(search, any(sentence.prefix for sentence in sentences.values()))
         # Long ones first: the short ones then fill the time until the last is done.
-        order = list(asked)
+        order = list(sentences)
         if not search.draws:
-            order.sort(key=lambda key: -len(asked[key].text))
-        found: dict[object, list[Translation]] = {}
-        for keys, hypotheses in self._searched(engine, order, asked, search, splits):
+            order.sort(key=lambda key: -len(sentences[key].text))
+        answers: dict[object, list[Translation]] = {}
+        for keys, hypotheses in self._searched(engine, order, sentences, search, splits):
             texts = iter(self.codec.decode([h.ids for row in hypotheses for h in row]))
             for key, row in zip(keys, hypotheses, strict=True):
                 if not row or any(math.isnan(h.score) for h in row):
-                    raise no_number(asked[key].line)
-                found[key] = [
+                    raise no_number(sentences[key].line)
+                answers[key] = [
                     Translation(next(texts), h.score, h.log_probability, h.finished, h.ids)
                     for h in row
                 ]
             advance(keys)
-        return found
+        return answers
 
     def _searched(
         self,
         engine: Engine,
         order: list[object],
-        asked: dict[object, Sentence],
+        sentences: dict[object, Sentence],
         search: DecodingOptions,
         splits: bool,
     ) -> Iterator[tuple[list[object], list[list[Hypothesis]]]]:
@@ -173,9 +171,8 @@ class Translator:
         waiting: deque[tuple[list[object], Pending]] = deque()
         for first in range(0, len(order), CHUNK):
             keys = order[first : first + CHUNK]
-            sentences = [asked[key] for key in keys]
-            rows = self.rows(sentences, splits)
-            forced = self._forced(sentences)
+            chunk = [sentences[key] for key in keys]
+            rows, forced = self.rows(chunk, splits), self._forced(chunk)
             waiting.append((keys, engine.submit(rows, search, forced)))
             if len(waiting) > 1:
                 done, pending = waiting.popleft()
@@ -207,8 +204,8 @@ class Translator:
         """What each output begins with, as ids; nothing at all where no sentence has a prefix."""
         if not any(sentence.prefix for sentence in sentences):
             return []
-        known = {text: self.codec.encode_target(text) for text in {s.prefix for s in sentences}}
-        return [known[sentence.prefix] if sentence.prefix else [] for sentence in sentences]
+        ids_of = {text: self.codec.encode_target(text) for text in {s.prefix for s in sentences}}
+        return [ids_of[sentence.prefix] if sentence.prefix else [] for sentence in sentences]
 
 
 def no_number(line: int) -> CheckpointError:
@@ -235,10 +232,10 @@ def _parts(text: str, splits: bool, language: str) -> list[str]:
 
 
 def _counter(
-    keys: list[list[object]], asked: dict[object, Sentence], advance: Advance
+    keys: list[list[object]], sentences: dict[object, Sentence], advance: Advance
 ) -> Callable[[Iterable[object]], None]:
     """Turns sentences that are done into lines that are done."""
-    lines_of: dict[object, list[int]] = {key: [] for key in asked}
+    lines_of: dict[object, list[int]] = {key: [] for key in sentences}
     missing = []
     for number, row in enumerate(keys):
         missing.append(len(row))
@@ -258,7 +255,7 @@ def _counter(
 
 
 def joined(
-    parts: Sequence[str], found: Sequence[Sequence[Translation]], search: DecodingOptions
+    parts: Sequence[str], answers_of: Sequence[Sequence[Translation]], search: DecodingOptions
 ) -> list[Translation]:
     """The best combinations of the sentences' answers, with the line's own whitespace.
 
@@ -267,15 +264,15 @@ def joined(
     """
     Chain = tuple[Any, Translation]  # the chain before it, and the last answer
     chains: list[tuple[float, bool, Chain | None]] = [(0.0, True, None)]
-    for answers in found:
-        made = [
+    for answers in answers_of:
+        longer = [
             (score + answer.score, finished and answer.finished, (chain, answer))
             for score, finished, chain in chains
             for answer in answers
         ]
-        if len(found) > 1:  # else the engine's own order stands
-            made.sort(key=lambda each: (each[1], each[0]), reverse=True)
-        chains = list(made[: search.n_best])
+        if len(answers_of) > 1:  # else the engine's own order stands
+            longer.sort(key=lambda each: (each[1], each[0]), reverse=True)
+        chains = list(longer[: search.n_best])
     results = [_whole(parts, chain, score) for score, _, chain in chains]
     if search.draws:
         return results

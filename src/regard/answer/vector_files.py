@@ -101,8 +101,8 @@ _WRITERS: dict[str, Callable[[BinaryIO, int], Writer]] = {
 def check_output(path: Path) -> None:
     """Whether a file of that name can be written, before anything slow begins."""
     if path.suffix not in _WRITERS:
-        known = ", ".join(_WRITERS)
-        raise MisuseError(f"output: got {path.name}, expected a name that ends in {known}")
+        suffixes = ", ".join(_WRITERS)
+        raise MisuseError(f"output: got {path.name}, expected a name that ends in {suffixes}")
     if path.suffix == ".parquet":
         _pyarrow()
 

@@ -3,13 +3,12 @@
 import sys
 from collections.abc import Mapping
 
-import torch
 from torch import Tensor
 
 from regard.bundle.bundle import Bundle, best_step
 from regard.checkpoint.converted import load_converted
 from regard.checkpoint.files import read_json, sha256, steps_saved
-from regard.checkpoint.guard import read_tensors
+from regard.checkpoint.guard import load_into, read_tensors
 from regard.checkpoint.llama2c import load_llama2c
 from regard.checkpoint.native import load_weights
 from regard.checkpoint.published import load_published
@@ -71,10 +70,3 @@ def _of_checkpoint(run: Run, step: int, expected: Mapping[str, Tensor]) -> dict[
         print("Warning: using the final weights of before instead.", file=sys.stderr)
         return _final(run, expected)
     raise CheckpointError(f"{run.checkpoints}: no checkpoint is whole; copy the run again")
-
-
-@torch.no_grad()
-def load_into(transformer: Transformer, weights: dict[str, Tensor]) -> None:
-    """Copy named weights into a model."""
-    for name, parameter in transformer.named_parameters():
-        parameter.copy_(weights[name])

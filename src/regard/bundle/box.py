@@ -88,8 +88,7 @@ class Boxed:
                 raise DamageError(f"{self.folder / WEIGHTS}: differs from its checksum")
             wide = widened(weights)
             (folder / WEIGHTS).write_bytes(wide)
-            text = _sealed_text({**stated, "sha256": _digest([wide])})
-            (folder / STATED).write_text(text, encoding="utf-8")
+            atomic.write_json(folder / STATED, sealed({**stated, "sha256": _digest([wide])}))
             (folder / "data").mkdir()
             for name, content in _members(self.folder / TEXTS).items():
                 (folder / "data" / name).write_bytes(content)
@@ -150,7 +149,7 @@ def pack(run: Path, place: Path, card: dict[str, Any]) -> None:
             if name != CARD:
                 (folder / name).write_bytes((run / name).read_bytes())
         for name, values in {STATED: stated, CARD: card}.items():
-            (folder / name).write_text(_sealed_text(values), encoding="utf-8")
+            atomic.write_json(folder / name, sealed(values))
         (folder / WEIGHTS).write_bytes(weights)
         (folder / TEXTS).write_bytes(texts.getvalue())
         unpacked = (TOKENIZER, *(f"data/{name}" for name in KEPT))
@@ -190,10 +189,6 @@ def _safetensors(header: dict[str, Any], dtype: str, moved: Any, numbers: bytes)
     stated = json.dumps(header, separators=(",", ":")).encode()
     stated += b" " * (-len(stated) % 8)  # numbers begin at a multiple of eight
     return struct.pack("<Q", len(stated)) + stated + numbers
-
-
-def _sealed_text(values: Mapping[str, Any]) -> str:
-    return json.dumps(sealed(values), indent=2, ensure_ascii=False) + "\n"
 
 
 def _digest(parts: Iterable[bytes]) -> str:

@@ -12,23 +12,23 @@ the spec of a published folder does, which the headers of its weights decide.
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.bundle.codec import Codec, own_codec, published_codec
 from regard.bundle.encoder_file import EncoderFile, read_encoder_file
-from regard.bundle.engine_choice import Choice, read_choice
+from regard.bundle.engine_choice import Choice, ProbePair, probe_of, read_choice
 from regard.bundle.generation_settings import GenerationSettings, read_settings
 from regard.bundle.labels import Labels, read_labels
 from regard.bundle.named import folder_of, located
 from regard.bundle.open_run import open_run
 from regard.bundle.pixels import Preparation, read_preparation
 from regard.bundle.pooling import Pooling, read_pooling
-from regard.bundle.probe import ProbePair, probe_of
 from regard.checkpoint.ctranslate2_info import refuse_ctranslate2
 from regard.checkpoint.files import (
     folder_name,
     is_converted,
     is_published,
+    read_config_file,
     read_json,
     steps_saved,
 )
@@ -41,9 +41,10 @@ from regard.runs.objectives import Objective, objective_of
 from regard.runs.recipe import make_recipe
 from regard.text.published import PublishedTokenizer, load_tokenizer
 from regard.text.tokenizer import Tokenizer
-from regard.untrusted import read_json as read_untrusted
 
-MAX_CONFIG = 4 * 1024 * 1024
+if TYPE_CHECKING:
+    from regard.checkpoint.families.family import Family
+
 AnyTokenizer = Tokenizer | PublishedTokenizer
 
 
@@ -97,17 +98,26 @@ class Bundle:
         return check_published(self.path, allow_pickle=self.allow_pickle).spec
 
     @cached_property
-    def family(self) -> str:
-        """The name of its family; runs have "regard", or that of the encoder they began with."""
+    def family_name(self) -> str:
+        """Of a run "regard", or that of the encoder it began with; it imports no torch."""
         if self.is_run:
             return "regard" if self.is_own_translator else self.encoder_file.family
         return "llama" if self.kind == "llama2.c" else str(self.config.get("model_type", ""))
 
     @cached_property
+    def family(self) -> "Family":
+        """How models like it are published, as data."""
+        from regard.checkpoint.families.family import OWN  # imports torch
+        from regard.checkpoint.published import FAMILIES, family_of, read_config  # imports torch
+
+        if self.family_name in FAMILIES:
+            return FAMILIES[self.family_name]
+        return OWN if self.is_run else family_of(read_config(self.path))  # an error that says why
+
+    @cached_property
     def config(self) -> dict[str, Any]:
         """What its config.json says; nothing where it has none."""
-        file = self.path / "config.json"
-        return read_untrusted(file, MAX_CONFIG) if file.is_file() else {}
+        return read_config_file(self.path) if is_published(self.path) else {}
 
     @cached_property
     def encoder_file(self) -> EncoderFile:
@@ -119,10 +129,7 @@ class Bundle:
         """What it can be asked for, beside its logits."""
         if self.objective is not None:
             return self.objective.offers
-        from regard.checkpoint.published import FAMILIES, family_of, read_config  # imports torch
-
-        family = FAMILIES.get(self.family) or family_of(read_config(self.path))  # or an error
-        return family.tasks(self.spec)
+        return self.family.tasks(self.spec)
 
     def demand(self, task: str) -> None:
         """Insist that it offers a task; a stored choice of engine says that it translates."""
@@ -133,8 +140,10 @@ class Bundle:
             raise MisuseError(f"{task}: {self} does not offer it; it offers {offered}")
 
     def __str__(self) -> str:
-        what = "a run of regard" if self.is_run else f"{self.family} with head {self.spec.head!r}"
-        return f"{self.name or self.path} ({what})"
+        model = "a run of regard"
+        if not self.is_run:
+            model = f"{self.family_name} with head {self.spec.head!r}"
+        return f"{self.name or self.path} ({model})"
 
     @cached_property
     def tokenizer(self) -> AnyTokenizer | None:
@@ -190,13 +199,9 @@ class Bundle:
         if self.is_own_translator:
             recipe = make_recipe(read_json(self.run.recipe), str(self.run.recipe))
             return GenerationSettings(search=recipe.decode)
-        return (
-            read_settings(self.path, self.vocabulary) if self._makes_text else GenerationSettings()
-        )
-
-    @property
-    def _makes_text(self) -> bool:
-        return not self.is_run and self.kind != "llama2.c" and bool(self.vocabulary)
+        if self.is_run or self.kind == "llama2.c" or not self.vocabulary:
+            return GenerationSettings()
+        return read_settings(self.path, self.vocabulary)
 
     @cached_property
     def codec(self) -> Codec:
@@ -223,12 +228,12 @@ class Bundle:
     def longest_text(self) -> int | None:
         """The most tokens of a text that an encoder reads; None: there is no end."""
         tokenizer = self.tokenizer
-        known = (
+        limits = (
             self.encoder_file.limit if self.is_run else None,
             self.spec.position_limit,
             tokenizer.max_length if isinstance(tokenizer, PublishedTokenizer) else None,
         )
-        return min((most for most in known if most is not None), default=None)
+        return min((most for most in limits if most is not None), default=None)
 
     @cached_property
     def labels(self) -> Labels:

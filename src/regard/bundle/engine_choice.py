@@ -8,7 +8,6 @@ A choice holds while the weights and the versions are the same; on another machi
 is measured again. Nothing here imports torch.
 """
 
-import json
 import logging
 import os
 import platform
@@ -26,12 +25,30 @@ from regard.checksums import sealed, states_its_own, unsealed
 from regard.decode.engine import Layout
 from regard.errors import CheckpointError
 from regard.processor.machine import cpu_name
+from regard.runs.folder import Run, read_texts
 from regard.untrusted import read_json
 from regard.version import __version__
 
 ENGINES, CHOICE = "engines", "choice.json"
 FORMAT = 1
 MAX_BYTES = 1024 * 1024
+ProbePair = tuple[str, str | None]  # a source with its reference, where there is one
+PROBES = 500  # fewer, and BLEU moves by more than 0.2 with every second sentence
+# For models without validation pairs of their own.
+SENTENCES = (
+    "How are you?",
+    "I would like a cup of coffee, please.",
+    "The animal didn't cross the street because it was too tired.",
+    "She has lived in this town for more than twenty years.",
+    "They went to the bank to exchange money.",
+    "What time does the next train leave?",
+    "The committee will meet again on Monday to discuss the new proposal.",
+    "We are friends.",
+    "If it rains tomorrow, we will stay at home and read.",
+    "Two young men are playing football in front of a large white house.",
+    "No.",
+    "The price of bread has risen by 3.5 percent since last year.",
+)
 
 Say = Callable[[str], None]
 to_log: Say = logging.getLogger("regard").info
@@ -64,8 +81,8 @@ class Choice:
 
     def layout(self, engine: str, precision: str) -> Layout:
         """The layout that was measured, or else the best guess."""
-        known = self.layouts.get(f"{engine} {precision}")
-        return known or default_layout(precision)
+        measured = self.layouts.get(f"{engine} {precision}")
+        return measured or default_layout(precision)
 
 
 def default_layout(precision: str = "fp32") -> Layout:
@@ -92,13 +109,11 @@ def this_machine() -> Machine:
 
 def versions() -> dict[str, str]:
     """Of what translates; a library that is not there has none."""
-    found = {"regard": __version__}
-    for library in ("ctranslate2",):
-        try:
-            found[library] = version(library)
-        except PackageNotFoundError:
-            found[library] = ""
-    return found
+    try:
+        library = version("ctranslate2")
+    except PackageNotFoundError:
+        library = ""
+    return {"regard": __version__, "ctranslate2": library}
 
 
 def stamps(weights: Sequence[Path]) -> list[list[Any]]:
@@ -117,9 +132,7 @@ def write_choice(folder: Path, choice: Choice) -> None:
     place = folder / ENGINES / CHOICE
     if place.is_symlink() or (place.exists() and not place.is_file()):
         place.unlink()  # or a link would have another file written, and a pipe would wait
-    values = sealed({"format": FORMAT, **asdict(choice)})
-    text = json.dumps(values, indent=2, ensure_ascii=False)
-    atomic.write_text(place, text + "\n")
+    atomic.write_json(place, sealed({"format": FORMAT, **asdict(choice)}))
 
 
 def read_choice(folder: Path, weights: Sequence[Path]) -> Choice | None:
@@ -152,15 +165,15 @@ def read_choice(folder: Path, weights: Sequence[Path]) -> Choice | None:
 def _choice(values: dict[str, Any]) -> Choice | None:
     if values.pop("format", None) != FORMAT:
         return None
-    layouts = {str(name): Layout(**given) for name, given in values.pop("layouts").items()}
+    layouts = {str(name): Layout(**fields) for name, fields in values.pop("layouts").items()}
     for layout in layouts.values():
         numbers = (layout.workers, layout.threads, layout.batch)
         if not all(isinstance(n, int) and 0 < n < 65_536 for n in numbers):
             return None
     machine = Machine(**values.pop("machine"))
     choice = Choice(layouts=layouts, machine=machine, **values)
-    known = choice.engine in ("torch", "ctranslate2") and choice.precision in ("fp32", "int8")
-    return choice if known and _fits(choice) else None
+    exists = choice.engine in ("torch", "ctranslate2") and choice.precision in ("fp32", "int8")
+    return choice if exists and _fits(choice) else None
 
 
 def _fits(choice: Choice) -> bool:
@@ -176,6 +189,17 @@ def _fits(choice: Choice) -> bool:
         and all(isinstance(check, dict) for check in choice.checks.values())
         and all(layout.precision in ("fp32", "int8") for layout in choice.layouts.values())
     )
+
+
+def probe_of(run: Run | None) -> list[ProbePair]:
+    """Sentences that engines are compared on: evenly from all over the held-out pairs, whose
+    beginning may be all of one kind."""
+    file = None if run is None else run.whole("valid.jsonl")
+    rows = read_texts(file, source=str, target=str) if file and file.exists() else []
+    if not rows:
+        return [(text, None) for text in SENTENCES]
+    step = max(1, len(rows) // PROBES)
+    return [(row["source"], row["target"]) for row in rows[::step][:PROBES]]
 
 
 @contextmanager

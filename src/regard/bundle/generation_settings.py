@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.decode.hypothesis import DecodingOptions
-from regard.decode.rules import Rules
+from regard.checkpoint.families.config import Config
+from regard.checkpoint.files import read_config_file
+from regard.decode.hypothesis import DecodingOptions, Rules
 from regard.errors import CheckpointError
-from regard.untrusted import member, read_json
 
-MAX_BYTES = 4 * 1024 * 1024
+SIZES = range(2**31)
 SPECIAL = ("pad", "bos", "eos", "decoder_start", "forced_bos", "forced_eos")
 # Settings that would change the text, with the values that ask for nothing.
 NOT_DONE: dict[str, tuple[Any, ...]] = {
@@ -62,16 +62,17 @@ def read_settings(folder: Path, vocabulary: int) -> GenerationSettings:
     An id outside of the vocabulary counts as absent and is named in `ignored`: a small model often
     keeps the ids of the large one, and its logits are right nevertheless.
     """
-    where = member(folder, "config.json")
-    values: Mapping[str, Any] = read_json(where, MAX_BYTES)
+    where = folder / "config.json"
+    values: Mapping[str, Any] = read_config_file(folder)
     if (folder / "generation_config.json").is_file():
-        where = member(folder, "generation_config.json")
+        where = folder / "generation_config.json"
         # Ids may stand in config.json only; the other keys there are the model's.
         ids = {k: v for k, v in values.items() if k.endswith("_token_id") or k == "bad_words_ids"}
-        values = ids | {k: v for k, v in read_json(where, MAX_BYTES).items() if v is not None}
+        own = read_config_file(folder, where.name)
+        values = ids | {k: v for k, v in own.items() if v is not None}
     values, outside = _within(values, vocabulary, where)
     pad, start = _id(values, "pad_token_id"), _id(values, "decoder_start_token_id")
-    ends, forced = _ids(values, "eos_token_id"), _ids(values, "forced_eos_token_id")
+    ends, forced = tuple(values["eos_token_id"]), tuple(values["forced_eos_token_id"])
     if ends and not set(forced) <= set(ends):
         raise CheckpointError(f"{where}: forced_eos_token_id {forced} is not eos_token_id {ends}")
     if forced and not ends:
@@ -82,7 +83,7 @@ def read_settings(folder: Path, vocabulary: int) -> GenerationSettings:
         pad=pad,
         bos=_id(values, "bos_token_id"),
         rules=Rules(
-            never=_ids(values, "bad_words_ids"),
+            never=tuple(values["bad_words_ids"]),
             first=_id(values, "forced_bos_token_id"),
             must_end=bool(forced and ends),
         ),
@@ -106,23 +107,19 @@ def _within(
     kept: dict[str, list[int]] = {}
     outside = []
     for key, value in listed.items():
-        found = [] if value is None else value if isinstance(value, list) else [value]
-        for i in found:
+        ids = [] if value is None else value if isinstance(value, list) else [value]
+        for i in ids:
             if isinstance(i, bool) or not isinstance(i, int):
                 raise CheckpointError(f"{where}: {key}: got {i!r}, expected an id")
-        kept[key] = [i for i in found if 0 <= i < vocabulary]
-        outside += [f"{key} = {i}" for i in found if not 0 <= i < vocabulary]
+        kept[key] = [i for i in ids if 0 <= i < vocabulary]
+        outside += [f"{key} = {i}" for i in ids if not 0 <= i < vocabulary]
     said = f"(outside of the vocabulary, 0 to {vocabulary - 1})"
     return {**values, **kept}, tuple(f"{one} {said}" for one in outside)
 
 
 def _id(values: Mapping[str, Any], key: str) -> int | None:
-    found: list[int] = values[key]
-    return found[0] if found else None
-
-
-def _ids(values: Mapping[str, Any], key: str) -> tuple[int, ...]:
-    return tuple(values[key])
+    ids: list[int] = values[key]
+    return ids[0] if ids else None
 
 
 def _words(value: Any, where: Path) -> list[Any]:
@@ -138,25 +135,13 @@ def _words(value: Any, where: Path) -> list[Any]:
 
 def _search(values: Mapping[str, Any], where: Path) -> DecodingOptions:
     """Their score is log p / n^length_penalty; their max_length counts the start token too."""
-    beams = max(1, _number(values, "num_beams", 1, where))
-    longest = _number(values, "max_length", 0, where) - 1
-    longest = _number(values, "max_new_tokens", max(longest, 0), where)
-    penalty = values.get("length_penalty", 1.0)
-    if isinstance(penalty, bool) or not isinstance(penalty, int | float):
-        raise CheckpointError(f"{where}: length_penalty: got {penalty!r}, expected a number")
+    config = Config(values, str(where))
+    longest = max(config.number("max_length", 0, SIZES) - 1, 0)
     early = values.get("early_stopping")
     return DecodingOptions(
-        beam=beams,
-        alpha=float(penalty),
+        beam=max(1, config.number("num_beams", 1, SIZES)),
+        alpha=config.real("length_penalty", 1.0),
         length_norm="power",
         stop="first-k" if early is True else "exact" if early == "never" else "likely",
-        max_length=longest or None,
+        max_length=config.number("max_new_tokens", longest, SIZES) or None,
     )
-
-
-def _number(values: Mapping[str, Any], key: str, default: int, where: Path) -> int:
-    value = values.get(key)
-    value = default if value is None else value
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-        raise CheckpointError(f"{where}: {key}: got {value!r}, expected a whole number")
-    return value

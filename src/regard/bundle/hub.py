@@ -5,12 +5,12 @@ from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
-from regard.checkpoint.converted import is_converted
-from regard.checkpoint.published import MAX_CONFIG, TOKENIZERS
+from regard.checkpoint.families.config import Config
+from regard.checkpoint.files import is_converted, is_published, read_config_file
+from regard.checkpoint.published import FAMILIES, TOKENIZERS
 from regard.checkpoint.shards import holds_weights
 from regard.errors import CheckpointError, MisuseError
 from regard.printable import Careful
-from regard.untrusted import member, read_json
 
 # What a model needs to run, and no more: no pickled weights, no code, no other framework's files.
 PATTERNS = [
@@ -69,12 +69,15 @@ def _lacks(folder: Path) -> bool:
     Images need their preparation, text a tokenizer, and a model without a head may be an encoder of
     sentences, whose modules.json says how tokens become one vector.
     """
-    if not (folder / "config.json").is_file():
+    if not is_published(folder):
         return True
-    config = read_json(member(folder, "config.json"), MAX_CONFIG)
-    if config.get("model_type") == "vit":
+    config = read_config_file(folder)
+    family = FAMILIES.get(str(config.get("model_type")))
+    if family is None:
+        return False  # whoever loads it says so
+    if family.reads_images:
         return not (folder / "preprocessor_config.json").is_file()
-    is_bare = str(config.get("architectures")).endswith("Model']")
+    is_bare = Config(config, "").architecture() == family.architectures.get("none")
     return not any((folder / name).is_file() for name in TOKENIZERS) or (
         is_bare and not (folder / "modules.json").is_file()
     )

@@ -7,10 +7,8 @@ from typing import Any
 
 from regard.bundle.encoder_file import NAME as ENCODER
 from regard.bundle.encoder_file import read_encoder_file
+from regard.checkpoint.files import read_config_file
 from regard.errors import CheckpointError
-from regard.untrusted import read_json
-
-MAX_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -27,12 +25,12 @@ def read_labels(folder: Path, classes: int) -> Labels:
     A run has them in encoder.json.
     """
     if (folder / ENCODER).is_file():
-        known = read_encoder_file(folder)
-        return Labels(known.labels, known.kind)
-    path = folder / "config.json"
-    values = read_json(path, MAX_BYTES)
+        encoder = read_encoder_file(folder)
+        return Labels(encoder.labels, encoder.kind)
+    values = read_config_file(folder)
     named: Any = values.get("id2label") or {}
     if not isinstance(named, Mapping):
-        raise CheckpointError(f"{path}: id2label: got {type(named).__name__}, expected an object")
+        kind = type(named).__name__
+        raise CheckpointError(f"{folder / 'config.json'}: id2label: got {kind}, expected an object")
     names = tuple(str(named.get(str(i), f"LABEL_{i}")) for i in range(classes))
     return Labels(names, str(values.get("problem_type") or ""))

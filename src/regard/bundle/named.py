@@ -78,8 +78,8 @@ def folder_of(name: str | Path, allow_pickle: bool = False) -> Path:
 def short_name(name: str | Path) -> str:
     """The short name that this is, or ""; a path that exists is none."""
     text = str(name)
-    known = text in SHORT or text in models_in_the_box()
-    return text if known and not Path(text).exists() else ""
+    is_short = text in SHORT or text in models_in_the_box()
+    return text if is_short and not Path(text).exists() else ""
 
 
 def near_short_name(name: str | Path) -> str:

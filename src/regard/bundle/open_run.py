@@ -41,8 +41,8 @@ def open_run(folder: Path) -> Run:
             f"{folder}: a model in the box, which has no training to look at or to go on with; "
             f"`regard train {models_in_the_box()[str(folder)].card['recipe']}` trains one like it"
         )
-    known = {info.parent for name in KNOWN_BY for info in folder.parent.glob(f"*/{name}")}
-    listed = f"; here are {', '.join(sorted(map(str, known))[-5:])}" if known else ""
+    neighbours = {info.parent for name in KNOWN_BY for info in folder.parent.glob(f"*/{name}")}
+    listed = f"; here are {', '.join(sorted(map(str, neighbours))[-5:])}" if neighbours else ""
     trained = f"; `regard train` makes a run, the box has {', '.join(models_in_the_box())}"
     listed = near_short_name(folder) or listed or trained
     raise MisuseError(f"{folder}: no such folder{listed}")

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from regard.checkpoint.families.config import Config
+from regard.checkpoint.files import read_config_file
 from regard.errors import CheckpointError
 from regard.model.spec import Spec
-from regard.untrusted import member, read_json
+from regard.untrusted import shown
 
-MAX_BYTES = 1024 * 1024
+PIXELS = range(1, 16_385)  # of a side
 METHODS = range(6)  # Pillow's numbers of its ways to resize; 2 is bilinear
 
 
@@ -33,58 +35,43 @@ class Preparation:
 
 def read_preparation(folder: Path, spec: Spec) -> Preparation:
     """The preparation that the folder states; without the file, the usual one of the family."""
-    side = spec.image_size
+    side, half = spec.image_size, [0.5] * spec.channels
     path = folder / "preprocessor_config.json"
-    values: Mapping[str, Any] = {}
-    if path.is_file():
-        values = read_json(member(folder, path.name), MAX_BYTES)
-    size = values.get("size") or {"height": side, "width": side}
-    size = {"height": size, "width": size} if isinstance(size, int) else size
-    if not isinstance(size, Mapping):
-        raise CheckpointError(f"{path}: size: got {size!r}, expected a number or an object")
-    half = [0.5] * spec.channels
+    values = read_config_file(folder, path.name) if path.is_file() else {}
+    config = Config(values, str(path))
+    stated = values.get("size") or side
+    size, crop = _sides(stated, f"{path}: size"), None
+    if values.get("do_center_crop"):
+        middle = _sides(values.get("crop_size") or stated, f"{path}: crop_size")
+        crop = (middle.number("height", side, PIXELS), middle.number("width", side, PIXELS))
     normalised = values.get("do_normalize", True)
     rescaled = values.get("do_rescale", True)
-    crop = values.get("crop_size", size) if values.get("do_center_crop") else None
-    crop = {"height": crop, "width": crop} if isinstance(crop, int) else crop
     return Preparation(
-        height=_pixels(size, "height", side, path),
-        width=_pixels(size, "width", side, path),
+        height=size.number("height", side, PIXELS),
+        width=size.number("width", side, PIXELS),
         resize=bool(values.get("do_resize", True)),
-        shortest=_pixels(size, "shortest_edge", side, path) if "shortest_edge" in size else None,
-        crop=None
-        if crop is None
-        else (_pixels(crop, "height", side, path), _pixels(crop, "width", side, path)),
-        method=_method(values.get("resample", 2), path),
-        factor=_number(values.get("rescale_factor", 1 / 255), path) if rescaled else 1.0,
+        shortest=size.number("shortest_edge", side, PIXELS) if size.has("shortest_edge") else None,
+        crop=crop,
+        method=config.number("resample", 2, METHODS),
+        factor=config.real("rescale_factor", 1 / 255) if rescaled else 1.0,
         mean=_numbers(values.get("image_mean", half), spec, path) if normalised else (0.0,),
         std=_numbers(values.get("image_std", half), spec, path) if normalised else (1.0,),
     )
 
 
-def _pixels(values: Mapping[str, Any], key: str, default: int, path: Path) -> int:
-    value = values.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 16_384:
-        raise CheckpointError(f"{path}: {key}: got {value!r}, expected 1 to 16384 pixels")
-    return value
-
-
-def _method(value: Any, path: Path) -> int:
-    if isinstance(value, bool) or value not in METHODS:
-        raise CheckpointError(f"{path}: resample: got {value!r}, expected 0 to 5")
-    return int(value)
-
-
-def _number(value: Any, path: Path) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise CheckpointError(f"{path}: got {value!r}, expected a number")
-    return float(value)
+def _sides(value: Any, where: str) -> Config:
+    """Height and width, or one number for both."""
+    sides = {"height": value, "width": value} if isinstance(value, int) else value
+    if not isinstance(sides, Mapping):
+        raise CheckpointError(f"{where}: got {shown(value)}, expected a number or an object")
+    return Config(sides, where)
 
 
 def _numbers(value: Any, spec: Spec, path: Path) -> tuple[float, ...]:
-    found = value if isinstance(value, list) else [value] * spec.channels
-    if len(found) != spec.channels:
+    numbers = value if isinstance(value, list) else [value] * spec.channels
+    if len(numbers) != spec.channels or not all(type(n) in (int, float) for n in numbers):
         raise CheckpointError(
-            f"{path}: image_mean and image_std: got {len(found)} numbers, expected {spec.channels}"
+            f"{path}: image_mean and image_std: got {shown(value)}, expected {spec.channels} "
+            "numbers each"
         )
-    return tuple(_number(number, path) for number in found)
+    return tuple(map(float, numbers))

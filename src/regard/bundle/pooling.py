@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from regard.checkpoint.files import MAX_CONFIG, read_config_file
 from regard.errors import CheckpointError
-from regard.untrusted import member, read_json, read_small_file, shown, strict_json
+from regard.untrusted import member, read_small_file, shown, strict_json
 
-MAX_BYTES = 4 * 1024 * 1024
 MODES = ("mean", "cls", "max")  # those that model/pool.py computes
 STEPS = ("Transformer", "Pooling", "Normalize")
 # what 1_Pooling/config.json of older folders says → the mode; the vectors stand in this order
@@ -49,7 +49,7 @@ def read_pooling(folder: Path) -> Pooling:
         return Pooling()
     path = member(folder, "modules.json")
     modes: tuple[str, ...] = ()
-    steps = list(_steps(path, strict_json(read_small_file(path, MAX_BYTES), str(path))))
+    steps = list(_steps(path, strict_json(read_small_file(path, MAX_CONFIG), str(path))))
     for step, place in steps:
         if step == "Pooling":
             modes = _modes(folder, place)
@@ -91,7 +91,7 @@ def _steps(path: Path, values: Any) -> Iterator[tuple[str, str]]:
 
 
 def _modes(folder: Path, place: str) -> tuple[str, ...]:
-    config = read_json(member(member(folder, place), "config.json"), MAX_BYTES)
+    config = read_config_file(member(folder, place))
     older = [mode for key, mode in OLDER_MODES.items() if config.get(key) is True]
     stated = config.get("pooling_mode", older or "mean")
     modes = tuple(stated) if isinstance(stated, list) else (stated,)
@@ -104,4 +104,4 @@ def _modes(folder: Path, place: str) -> tuple[str, ...]:
 
 
 def _optional(folder: Path, name: str) -> dict[str, Any]:
-    return read_json(member(folder, name), MAX_BYTES) if (folder / name).is_file() else {}
+    return read_config_file(folder, name) if (folder / name).is_file() else {}

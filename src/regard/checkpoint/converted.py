@@ -11,19 +11,22 @@ The weights are not called model.safetensors: another library that opens the fol
 config.json finds no weights and says so, instead of drawing them at random.
 """
 
-import json
 from pathlib import Path
 
-import torch
-from safetensors.torch import save
-
 from regard import atomic
-from regard.checkpoint.files import is_converted as is_converted
-from regard.checkpoint.guard import compare, read_header, read_tensors
+from regard.checkpoint.guard import (
+    check_size,
+    compare,
+    load_into,
+    read_header,
+    read_tensors,
+    weights_of,
+)
+from regard.checkpoint.native import save_weights
 from regard.checksums import add_checksums, check, is_whole, note_once, read_checksums, sha256
 from regard.config import build, to_tables
 from regard.errors import CheckpointError, ConfigError, DamageError
-from regard.model.spec import Spec, parameter_count
+from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.untrusted import member, read_json, shown
 
@@ -34,16 +37,10 @@ MAX_JSON = 64 * 1024
 
 def save_converted(model: Transformer, family: str, folder: Path, version: str) -> None:
     """Write spec, weights and what they are; the folder exists."""
-    weights = {n: p.detach().cpu().contiguous() for n, p in model.named_parameters()}
-    atomic.write_bytes(folder / WEIGHTS, save(weights))
-    _write_json(folder / SPEC, to_tables(model.spec))
-    info = {
-        "format": FORMAT,
-        "family": family,
-        "regard": version,
-        "sha256": sha256(folder / WEIGHTS),
-    }
-    _write_json(folder / INFO, info)
+    save_weights(folder / WEIGHTS, dict(model.named_parameters()))
+    atomic.write_json(folder / SPEC, to_tables(model.spec))
+    info = {"format": FORMAT, "family": family, "regard": version}
+    atomic.write_json(folder / INFO, info | {"sha256": sha256(folder / WEIGHTS)})
     add_checksums(folder, [SPEC, INFO])
 
 
@@ -63,10 +60,7 @@ def load_converted(folder: Path) -> Transformer:
             "may go unnoticed; `regard convert` makes a folder that has them.",
         )
     model = Transformer(spec, seed=None)
-    weights = read_tensors(path, dict(model.named_parameters()))
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.copy_(weights[name])
+    load_into(model, read_tensors(path, dict(model.named_parameters())))
     return model.eval()
 
 
@@ -81,20 +75,10 @@ def check_converted(folder: Path) -> tuple[Spec, object]:
         )
     path = member(folder, WEIGHTS)
     header = read_header(path)
-    stored = sum(tensor.count for tensor in header.values())
     try:
         spec = build(Spec, read_json(member(folder, SPEC), MAX_JSON), str(folder / SPEC))
     except ConfigError as error:
         raise CheckpointError(str(error)) from None
-    needed = parameter_count(spec)
-    if needed > 2 * stored:  # where they are a few too many, the names say which
-        raise CheckpointError(
-            f"{folder / SPEC}: asks for {needed:,} weights, {WEIGHTS} holds {stored:,}"
-        )
-    with torch.device("meta"):
-        compare(path, header, dict(Transformer(spec, seed=None).named_parameters()))
+    check_size(folder / SPEC, spec, sum(tensor.count for tensor in header.values()))
+    compare(path, header, weights_of(spec))
     return spec, info.get("sha256")
-
-
-def _write_json(path: Path, value: dict[str, object]) -> None:
-    atomic.write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")

@@ -10,7 +10,6 @@
 Nothing here imports torch: a translation by that library need not wait for it.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -77,14 +76,13 @@ def is_fresh(folder: Path, weights: str, precision: str, never: Sequence[int] = 
     except CheckpointError:
         return False
     whole = (folder / WEIGHTS).is_file() and (folder / PIECES).is_file()
-    asked = (weights, precision, sorted(never))
-    return whole and (info.weights, info.precision, sorted(info.never)) == asked
+    expected = (weights, precision, sorted(never))
+    return whole and (info.weights, info.precision, sorted(info.never)) == expected
 
 
 def write_info(folder: Path, info: Info) -> None:
     """Write regard.json and the checksums, after all other files."""
-    value = {"format": FORMAT, "kind": KIND, **asdict(info)}
-    atomic.write_text(folder / INFO, json.dumps(value, indent=2) + "\n")
+    atomic.write_json(folder / INFO, {"format": FORMAT, "kind": KIND, **asdict(info)})
     add_checksums(folder, [WEIGHTS, CONFIG, PIECES, INFO])
 
 

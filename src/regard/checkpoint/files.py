@@ -1,14 +1,27 @@
-"""What lies around the weights: names of folders, checksums, JSON. It imports no torch."""
+"""What lies around the weights: names of folders, JSON, files that are copied along; no torch."""
 
-import json
+import re
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from regard import atomic
 from regard.checksums import sha256 as sha256
 from regard.checksums import unsealed
+from regard.untrusted import member
 from regard.untrusted import read_json as read_any_json
 
 MAX_BYTES = 1 << 24  # of a JSON file of ours
+MAX_CONFIG = 4 * 1024 * 1024  # bytes of one that a stranger wrote
+# Files that are copied as they are: text in and out, settings, how sentences become one vector.
+COPIED = re.compile(
+    r"tokenizer\.json|tokenizer_config\.json|special_tokens_map\.json|added_tokens\.json"
+    r"|vocab\.(txt|json)|merges\.txt|[\w.-]+\.(model|spm)|generation_config\.json"
+    r"|preprocessor_config\.json|modules\.json|sentence_\w+_config\.json"
+    r"|config_sentence_transformers\.json"
+)
+MODULE = re.compile(r"[0-9]_[A-Za-z]{1,30}")  # a folder that modules.json names, with a config.json
 
 
 def is_published(folder: Path) -> bool:
@@ -29,18 +42,8 @@ def steps_saved(root: Path) -> list[int]:
     """The steps that have a complete checkpoint, in order."""
     if not root.is_dir():
         return []
-    found = [path.name.removeprefix("step-") for path in root.glob("step-*")]
-    return sorted(int(number) for number in found if number.isdigit())
-
-
-def json_text(value: Any) -> str:
-    """JSON for people: letters as they are; all in ASCII if a file's name in it is no text."""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:  # a byte of a name that is not UTF-8, as Python hands it on
-        return json.dumps(value, indent=2)
-    return text
+    numbers = [path.name.removeprefix("step-") for path in root.glob("step-*")]
+    return sorted(int(number) for number in numbers if number.isdigit())
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -49,3 +52,27 @@ def read_json(path: Path) -> dict[str, Any]:
     One that states its own checksum must have it; it comes back without it.
     """
     return unsealed(read_any_json(path, MAX_BYTES, constants=True), path)
+
+
+def read_config_file(folder: Path, name: str = "config.json") -> dict[str, Any]:
+    """A JSON object that a stranger wrote; a link that leads out of the folder is refused."""
+    return read_any_json(member(folder, name), MAX_CONFIG)
+
+
+def files_around(folder: Path) -> Iterator[Path]:
+    """The files that go with the weights; a link that leads out of the folder is refused."""
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and COPIED.fullmatch(path.name):
+            yield member(folder, path.name)
+        elif path.is_dir() and MODULE.fullmatch(path.name) and (path / "config.json").is_file():
+            yield member(path, "config.json")
+
+
+def copy_around(source: Path, target: Path) -> None:
+    """Copy them; a file that is there already stays."""
+    for file in files_around(source):
+        place = target / file.relative_to(source)
+        place.parent.mkdir(exist_ok=True)
+        if not place.exists():
+            with atomic.named_when_full(place):  # else it is the source that is named
+                shutil.copyfile(file, place)

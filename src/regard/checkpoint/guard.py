@@ -5,6 +5,7 @@ of the model that the validated spec describes; only then is anything allocated.
 every number must be finite.
 """
 
+import os
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from torch import Tensor
 from regard.checkpoint.headers.contents import Header, Stored, header
 from regard.checkpoint.headers.safetensors import look_safetensors
 from regard.errors import CheckpointError
+from regard.model.spec import Spec, parameter_count
+from regard.model.transformer import Transformer
 from regard.untrusted import shown
 
 DTYPES = {
@@ -75,6 +78,44 @@ def read_tensors(path: Path, expected: Mapping[str, Tensor] | None = None) -> di
     for name, tensor in tensors.items():
         check_finite(path, name, tensor)
     return tensors
+
+
+def check_size(where: Path, spec: Spec, stored: int) -> None:
+    """Nothing is built for a spec that asks for many more weights than there are, or than fit.
+
+    Where they are a few too many, a comparison of names can say which.
+    """
+    needed = parameter_count(spec)
+    if needed > 2 * stored:
+        raise CheckpointError(
+            f"{where}: the config asks for {needed:,} weights, the files hold {stored:,}"
+        )
+    if 4 * needed > memory():
+        raise CheckpointError(
+            f"{where}: {needed:,} weights take {4 * needed / 2**30:,.1f} GB in single precision, "
+            f"this machine has {memory() / 2**30:,.1f}"
+        )
+
+
+def memory() -> int:
+    """Bytes of memory of this machine, where it tells."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return 2**63
+
+
+def weights_of(spec: Spec) -> dict[str, Tensor]:
+    """Name → an empty tensor of the right shape, for every weight of a model; takes no memory."""
+    with torch.device("meta"):
+        return dict(Transformer(spec, seed=None).named_parameters())
+
+
+@torch.no_grad()
+def load_into(model: Transformer, weights: Mapping[str, Tensor]) -> None:
+    """Copy named weights into a model."""
+    for name, parameter in model.named_parameters():
+        parameter.copy_(weights[name])
 
 
 def compare(path: Path, header: Header, expected: Mapping[str, Tensor]) -> None:

@@ -39,12 +39,12 @@ def as_halves(model: Transformer, **changes: Any) -> Transformer:
     if spec.positions == "sinusoidal":
         order = halves(order[None].float())[0].long()
     weights = dict(model.named_parameters(remove_duplicate=False))
-    made = Transformer(replace(spec, positions="halves", **changes), seed=None)
+    reordered = Transformer(replace(spec, positions="halves", **changes), seed=None)
     with torch.no_grad():
-        for name, parameter in made.named_parameters():
+        for name, parameter in reordered.named_parameters():
             if name in weights:
                 parameter.copy_(_reordered(name, weights[name].detach(), order))
-    return made.train(model.training)
+    return reordered.train(model.training)
 
 
 def _reordered(name: str, tensor: Tensor, order: Tensor) -> Tensor:

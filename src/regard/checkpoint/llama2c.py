@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.checkpoint.guard import check_finite, load_into
 from regard.checkpoint.headers.contents import strictly
 from regard.checkpoint.headers.llama2c import HEADER, OUTPUT, ROTARY, look_llama2c, shapes, spec_of
-from regard.errors import CheckpointError
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 
@@ -43,8 +43,7 @@ def read_spec(path: Path) -> Spec:
 
 def load_llama2c(path: Path) -> Transformer:
     """The model of a llama2.c file."""
-    contents = strictly(look_llama2c, path)
-    spec = spec_of(contents.writer)
+    spec = read_spec(path)
     numbers = np.memmap(path, dtype="<f4", mode="r", offset=HEADER.size)
     weights: dict[str, Tensor] = {}
     start = 0
@@ -62,12 +61,9 @@ def load_llama2c(path: Path) -> Transformer:
                 weights[f"{name}.weight"] = _halves(part, spec.k) if turned else part
         start = end
     for name, tensor in weights.items():
-        if not torch.isfinite(tensor).all():
-            raise CheckpointError(f"{path}: {name} holds NaN or infinity; choose another file")
+        check_finite(path, name, tensor)
     model = Transformer(spec, seed=None)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.copy_(weights[name].view_as(parameter))
+    load_into(model, weights)
     return model.eval()
 
 

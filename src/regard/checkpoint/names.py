@@ -8,16 +8,13 @@ A family's table has a row for each tensor:
 `how` says what lies between the two; each has an inverse, so a table read backwards exports.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from regard.errors import CheckpointError
-
 Parts = tuple[Tensor, ...]
-TensorShapes = tuple[torch.Size, ...]
 
 # how → (theirs → ours, ours → theirs given the shape of theirs)
 WAYS: dict[str, tuple[Callable[[Tensor, int], Parts], Callable[[Parts], Tensor]]] = {
@@ -52,8 +49,8 @@ class RenameRow:
         return dict(zip(self.names, parts, strict=True))
 
     def to_theirs(self, tensors: Mapping[str, Tensor]) -> Tensor:
-        made = WAYS[self.how][1](tuple(tensors[name] for name in self.names))
-        return made if self.shape is None else made.reshape(self.shape)
+        tensor = WAYS[self.how][1](tuple(tensors[name] for name in self.names))
+        return tensor if self.shape is None else tensor.reshape(self.shape)
 
 
 def paired(
@@ -69,24 +66,3 @@ def stacked(theirs: str, ours: str, layers: int, names: Mapping[str, str]) -> It
     """The same for every layer of a stack: `theirs` + n + . + name ↔ `ours` + n + …"""
     for n in range(layers):
         yield from paired(f"{theirs}{n}.", f"{ours}{n}.", names)
-
-
-def rename(
-    tensors: Mapping[str, Tensor],
-    rows: Iterable[RenameRow],
-    expected: Mapping[str, Tensor],
-    where: str,
-) -> dict[str, Tensor]:
-    """Their tensors under our names, in our shapes; what is missing is named."""
-    found: dict[str, Tensor] = {}
-    for row in rows:
-        if row.theirs not in tensors:
-            raise CheckpointError(f"{where}: tensor {row.theirs!r} is missing")
-        for name, part in row.to_ours(tensors[row.theirs]).items():
-            found[name] = part.reshape(expected[name].shape).contiguous()
-    return found
-
-
-def rename_back(tensors: Mapping[str, Tensor], rows: Iterable[RenameRow]) -> dict[str, Tensor]:
-    """Our tensors under their names, in their shapes."""
-    return {row.theirs: row.to_theirs(tensors).contiguous() for row in rows}

@@ -5,8 +5,6 @@ within bounds; the spec says which tensors there must be and in which shapes; th
 compared with that; only then are numbers read.
 """
 
-import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,28 +13,30 @@ from typing import Any
 
 import torch
 from safetensors.torch import save
-from torch import Tensor
 
 from regard import atomic
-from regard.checkpoint.converted import is_converted, load_converted
+from regard.checkpoint.converted import load_converted
 from regard.checkpoint.ctranslate2_info import refuse_ctranslate2
-from regard.checkpoint.families import bert, distilbert, gpt2, llama, marian, t5, vit
+from regard.checkpoint.families.bert import BERT
 from regard.checkpoint.families.config import Config, refuse_code
+from regard.checkpoint.families.distilbert import DISTILBERT
 from regard.checkpoint.families.family import Family
-from regard.checkpoint.guard import DTYPES, check_finite
+from regard.checkpoint.families.gpt2 import GPT2
+from regard.checkpoint.families.llama import LLAMA
+from regard.checkpoint.families.marian import MARIAN
+from regard.checkpoint.families.t5 import T5
+from regard.checkpoint.families.vit import VIT
+from regard.checkpoint.files import is_converted, read_config_file
+from regard.checkpoint.guard import DTYPES, check_finite, check_size, weights_of
 from regard.checkpoint.headers.contents import Stored
-from regard.checkpoint.names import RenameRow, rename, rename_back
+from regard.checkpoint.names import RenameRow
 from regard.checkpoint.shards import Weights, find_weights
 from regard.errors import CheckpointError, ConfigError, MisuseError, nearest
-from regard.model.spec import Spec, parameter_count
+from regard.model.spec import Spec
 from regard.model.transformer import Transformer
-from regard.untrusted import member, read_json, shown
+from regard.untrusted import shown
 
-ENCODERS = (bert.BERT, distilbert.DISTILBERT, vit.VIT)
-DECODERS = (gpt2.GPT2, llama.LLAMA)
-BOTH = (t5.T5, marian.MARIAN)
-FAMILIES = {family.name: family for family in ENCODERS + DECODERS + BOTH}
-MAX_CONFIG = 4 * 1024 * 1024
+FAMILIES = {family.name: family for family in (BERT, DISTILBERT, VIT, GPT2, LLAMA, T5, MARIAN)}
 # Any of these makes text out of ids.
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "tokenizer.model", "spiece.model", "source.spm",
               "sentencepiece.bpe.model", "merges.txt")  # fmt: skip
@@ -45,19 +45,18 @@ TOKENIZERS = ("tokenizer.json", "vocab.txt", "tokenizer.model", "spiece.model", 
 def read_config(folder: Path) -> Config:
     """The folder's config.json, as strict JSON that asks for no code."""
     refuse_ctranslate2(folder)
-    path = member(folder, "config.json")
-    values = read_json(path, MAX_CONFIG)
-    refuse_code(values, str(path))
-    return Config(values, str(path))
+    values, where = read_config_file(folder), str(folder / "config.json")
+    refuse_code(values, where)
+    return Config(values, where)
 
 
 def family_of(config: Config) -> Family:
     """The family that the config names."""
     name = config.text("model_type")
     if name not in FAMILIES:
-        known = ", ".join(sorted(FAMILIES))
+        listed = ", ".join(sorted(FAMILIES))
         raise CheckpointError(
-            f"{config.where}: model_type {shown(name)} is none of {known}"
+            f"{config.where}: model_type {shown(name)} is none of {listed}"
             f"{nearest(name[:40], FAMILIES)}"
         )
     return FAMILIES[name]
@@ -74,12 +73,11 @@ def load_published(
     refuse_ctranslate2(folder)
     if is_converted(folder):
         return load_converted(folder)
-    found = check_published(folder, allow_pickle=allow_pickle)
-    family, spec, weights, names = found.family, found.spec, found.weights, found.names
-    rows = list(family.rows(spec))
-    _check_dropped(folder, weights, names, rows, spec, family)
-    model = Transformer(spec, seed=None)
-    _fill(model, weights, {names[row.theirs]: row for row in rows}, allow_nonfinite)
+    checked = check_published(folder, allow_pickle=allow_pickle)
+    _check_dropped(folder, checked)
+    model = Transformer(checked.spec, seed=None)
+    rows = {checked.names[row.theirs]: row for row in checked.rows}
+    _fill(model, checked.weights, rows, allow_nonfinite)
     return model.eval()
 
 
@@ -89,8 +87,14 @@ class CheckedFolder:
 
     family: Family
     spec: Spec
+    rows: list[RenameRow]
     weights: Weights
     names: dict[str, str]
+
+    @property
+    def unused(self) -> set[str]:
+        """Tensors of the files that no row reads."""
+        return self.names.keys() - {row.theirs for row in self.rows}
 
 
 def check_published(folder: Path, *, allow_pickle: bool = False) -> CheckedFolder:
@@ -99,7 +103,7 @@ def check_published(folder: Path, *, allow_pickle: bool = False) -> CheckedFolde
     family = family_of(config)
     weights = find_weights(folder, allow_pickle)
     stored = weights.stored()
-    names = {canonical(name, family): name for name in stored}
+    names = {family.table_name(name): name for name in stored}
     if len(names) != len(stored):
         raise CheckpointError(f"{folder}: a tensor stands in it twice, with and without its prefix")
     spec = _spec(config, family, frozenset(names))
@@ -107,12 +111,10 @@ def check_published(folder: Path, *, allow_pickle: bool = False) -> CheckedFolde
     for row in rows:
         if row.theirs not in names:
             raise CheckpointError(f"{folder}: tensor {row.theirs!r} is missing")
-    _check_size(folder, spec, sum(tensor.count for tensor in stored.values()))
-    expected = weights_of(spec)
-    _compare(
-        folder, rows, {name: stored[actual] for name, actual in names.items()}, expected, family
-    )
-    return CheckedFolder(family, spec, weights, names)
+    check_size(folder, spec, sum(tensor.count for tensor in stored.values()))
+    checked = CheckedFolder(family, spec, rows, weights, names)
+    _compare(folder, checked, stored)
+    return checked
 
 
 def _spec(config: Config, family: Family, names: frozenset[str]) -> Spec:
@@ -122,31 +124,6 @@ def _spec(config: Config, family: Family, names: frozenset[str]) -> Spec:
         raise CheckpointError(f"{config.where}: {error}") from None
     config.refuse_the_rest(family.harmless)
     return spec
-
-
-def _check_size(folder: Path, spec: Spec, stored: int) -> None:
-    """Nothing is built for a config that asks for many more weights than there are, or than fit.
-
-    Where they are a few too many, `_compare` can say which.
-    """
-    needed = parameter_count(spec)
-    if needed > 2 * stored:
-        raise CheckpointError(
-            f"{folder}: the config asks for {needed:,} weights, the files hold {stored:,}"
-        )
-    if 4 * needed > memory():
-        raise CheckpointError(
-            f"{folder}: {needed:,} weights take {4 * needed / 2**30:,.1f} GB in single precision, "
-            f"this machine has {memory() / 2**30:,.1f}"
-        )
-
-
-def memory() -> int:
-    """Bytes of memory of this machine, where it tells."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return 2**63
 
 
 def _fill(
@@ -160,30 +137,13 @@ def _fill(
             numbers, row = tensor.float(), rows[name]
             if not allow_nonfinite:  # after float(): 1e300 is finite, in double precision only
                 check_finite(path, name, numbers, hint)
-            for ours, part in rename({row.theirs: numbers}, [row], parameters, str(path)).items():
-                parameters[ours].copy_(part)
+            for ours, part in row.to_ours(numbers).items():
+                parameters[ours].copy_(part.reshape(parameters[ours].shape))
 
 
-def canonical(name: str, family: Family) -> str:
-    """A tensor's name as the family's table writes it: no prefix, γ and β as weight and bias."""
-    plain = re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name))
-    return plain.removeprefix(family.prefix)
-
-
-def weights_of(spec: Spec) -> dict[str, Tensor]:
-    """Name → an empty tensor of the right shape, for every weight of a model; takes no memory."""
-    with torch.device("meta"):
-        return dict(Transformer(spec, seed=None).named_parameters())
-
-
-def _compare(
-    folder: Path,
-    rows: list[RenameRow],
-    stored: Mapping[str, Stored],
-    expected: Mapping[str, Tensor],
-    family: Family,
-) -> None:
+def _compare(folder: Path, checked: CheckedFolder, stored: Mapping[str, Stored]) -> None:
     """Every row has its tensor in the right shape, and no tensor is left over undeclared."""
+    family, rows, expected = checked.family, checked.rows, weights_of(checked.spec)
     ours = {name for row in rows for name in row.names}
     if ours != expected.keys():
         raise CheckpointError(
@@ -191,16 +151,16 @@ def _compare(
             f"fit its weights: {sorted(ours ^ expected.keys())[:3]}"
         )
     for row in rows:
-        found, wanted = stored[row.theirs], tuple(row.to_theirs(expected).shape)
-        if found.shape != wanted:
+        held, wanted = stored[checked.names[row.theirs]], tuple(row.to_theirs(expected).shape)
+        if held.shape != wanted:
             raise CheckpointError(
-                f"{folder}: {row.theirs} has shape {found.shape}, the config asks for {wanted}"
+                f"{folder}: {row.theirs} has shape {held.shape}, the config asks for {wanted}"
             )
-        dtype = DTYPES[found.dtype]
+        dtype = DTYPES[held.dtype]
         if not dtype.is_floating_point:
             raise CheckpointError(f"{folder}: {row.theirs} is {dtype}, expected real numbers")
-    used = {row.theirs for row in rows}
-    left = [n for n in stored if n not in used and not _is_dropped(n, family)]
+    dropped = "|".join(f"(?:{pattern})" for pattern in family.dropped)
+    left = [name for name in checked.unused if not (dropped and re.fullmatch(dropped, name))]
     if left:
         listed = ", ".join(shown(name) for name in sorted(left)[:3])
         raise CheckpointError(
@@ -208,33 +168,26 @@ def _compare(
         )
 
 
-def _check_dropped(
-    folder: Path,
-    weights: Weights,
-    names: Mapping[str, str],
-    rows: list[RenameRow],
-    spec: Spec,
-    family: Family,
-) -> None:
+def _check_dropped(folder: Path, checked: CheckedFolder) -> None:
     """A tensor that is dropped as a copy of another, or as a formula's table, really is one."""
-    unused = names.keys() - {row.theirs for row in rows}
+    family, weights, names = checked.family, checked.weights, checked.names
     for copy, origin in family.copies.items():
-        both = copy in unused and origin in names
+        both = copy in checked.unused and origin in names
         if both and not _are_equal(weights, names[copy], names[origin]):
             raise CheckpointError(
                 f"{folder}: {copy} differs from {origin}; regard runs models where both are one"
             )
-    for name in unused & family.formulas.keys():
-        (found,) = weights.read([names[name]])
-        if not family.formulas[name](found[2].float(), spec):
+    for name in checked.unused & family.formulas.keys():
+        ((_, _, table),) = weights.read([names[name]])
+        if not family.formulas[name](table.float(), checked.spec):
             raise CheckpointError(
                 f"{folder}: {name} does not hold what the formula gives; regard computes it"
             )
 
 
 def _are_equal(weights: Weights, one: str, other: str) -> bool:
-    found = {name: tensor for _, name, tensor in weights.read([one, other])}
-    return torch.equal(found[one], found[other])
+    tensors = {name: tensor for _, name, tensor in weights.read([one, other])}
+    return torch.equal(tensors[one], tensors[other])
 
 
 def save_published(
@@ -249,11 +202,10 @@ def save_published(
     config, rows = {**family.config(spec), **(changes or {})}, list(family.rows(spec))
     _check_nothing_is_lost(spec, config, rows, family)
     weights = {name: p.detach() for name, p in model.named_parameters()}
-    tensors = rename_back(weights, rows)
+    tensors = {row.theirs: row.to_theirs(weights).contiguous() for row in rows}
     named = {family.published_name(name, spec): t for name, t in tensors.items()}
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(config, indent=2, ensure_ascii=False)
-    atomic.write_text(folder / "config.json", text + "\n")
+    atomic.write_json(folder / "config.json", config)
     atomic.write_bytes(folder / "model.safetensors", save(named, metadata={"format": "pt"}))
 
 
@@ -275,7 +227,3 @@ def _said(spec: Spec) -> dict[str, Any]:
     """What a spec says about the numbers that come out (dropout is training's)."""
     values = vars(spec) | {"kv_heads": spec.groups, "head_size": spec.k}
     return {name: value for name, value in values.items() if "dropout" not in name}
-
-
-def _is_dropped(name: str, family: Family) -> bool:
-    return any(re.fullmatch(pattern, name) for pattern in family.dropped)

@@ -20,6 +20,7 @@ from regard.untrusted import member, read_json, shown
 
 SAFE = ("model.safetensors",)
 PICKLED = ("pytorch_model.bin", "model.pt")
+INDEX = ".index.json"  # after the name of the single file
 MAX_INDEX = 8 * 1024 * 1024
 MAX_SHARDS = 1000
 
@@ -45,22 +46,18 @@ class Weights:
 
 def find_weights(folder: Path, allow_pickle: bool = False) -> Weights:
     """The weights of a folder: safetensors where there are any, pickled ones if allowed."""
-    for single in SAFE:
-        for listed in (False, True):
-            if _is_there(folder, single, listed):
-                return Weights(_headers(folder, single, listed, False), False)
-    for single in PICKLED:
-        for listed in (False, True):
-            if _is_there(folder, single, listed):
-                if not allow_pickle:
-                    raise CheckpointError(
-                        f"{folder}: its weights are pickled ({single}), a format that can carry "
-                        f"code; make a safe copy with `regard convert {folder} OUT --to hf "
-                        "--allow-pickle`, or load it with allow_pickle=True: both read plain "
-                        "tensors only"
-                    )
-                return Weights(_headers(folder, single, listed, True), True)
-    looked = [_file(single, listed) for single in SAFE for listed in (False, True)]
+    for single in SAFE + PICKLED:
+        for name in (single, single + INDEX):
+            if not (folder / name).exists() and not (folder / name).is_symlink():
+                continue  # a broken link is refused, not passed over
+            if single in PICKLED and not allow_pickle:
+                raise CheckpointError(
+                    f"{folder}: its weights are pickled ({single}), a format that can carry code; "
+                    f"make a safe copy with `regard convert {folder} OUT --to hf --allow-pickle`, "
+                    "or load it with allow_pickle=True: both read plain tensors only"
+                )
+            return Weights(_headers(folder, name, single in PICKLED), single in PICKLED)
+    looked = [name for single in SAFE for name in (single, single + INDEX)]
     raise CheckpointError(
         f"{folder}: no weights: no {', no '.join([*looked, *PICKLED])}; put the model's weights "
         "into the folder, under the name that their makers gave them"
@@ -70,7 +67,7 @@ def find_weights(folder: Path, allow_pickle: bool = False) -> Weights:
 def holds_weights(folder: Path, is_pickled: bool = False) -> bool:
     """Whether every file of the folder's weights is there, safe ones or pickled ones."""
     for single in PICKLED if is_pickled else SAFE:
-        index = folder / _file(single, True)
+        index = folder / (single + INDEX)
         if (folder / single).is_file():
             return True
         if index.is_file():
@@ -78,37 +75,25 @@ def holds_weights(folder: Path, is_pickled: bool = False) -> bool:
     return False
 
 
-def _file(single: str, listed: bool) -> str:
-    return f"{single}.index.json" if listed else single
-
-
-def _is_there(folder: Path, single: str, listed: bool) -> bool:
-    path = folder / _file(single, listed)
-    return path.is_symlink() or path.exists()  # a broken link is refused, not passed over
-
-
-def _headers(folder: Path, single: str, listed: bool, is_pickled: bool) -> dict[Path, Header]:
-    if not listed:
-        path = member(folder, single)
-        return {path: _header(path, is_pickled)}
-    index = member(folder, _file(single, listed))
-    places = read_index(index)
+def _headers(folder: Path, name: str, is_pickled: bool) -> dict[Path, Header]:
+    """Of a single file, or of the shards that an index names."""
+    read_header = pickled.read_header if is_pickled else guard.read_header
+    path = member(folder, name)
+    if not name.endswith(INDEX):
+        return {path: read_header(path)}
+    places, suffix = read_index(path), Path(name.removesuffix(INDEX)).suffix
     headers: dict[Path, Header] = {}
     real: set[Path] = set()
-    for name in sorted(set(places.values())):
-        path = member(folder, name)
-        if Path(name).suffix != Path(single).suffix:
-            raise CheckpointError(f"{index}: shard {shown(name)} is no {Path(single).suffix} file")
-        if path.resolve() in real:
-            raise CheckpointError(f"{index}: shard {shown(name)} is another shard once more")
-        real.add(path.resolve())
-        headers[path] = _header(path, is_pickled)
-    _check_index(index, places, headers)
+    for shard in sorted(set(places.values())):
+        file = member(folder, shard)
+        if file.suffix != suffix:
+            raise CheckpointError(f"{path}: shard {shown(shard)} is no {suffix} file")
+        if file.resolve() in real:
+            raise CheckpointError(f"{path}: shard {shown(shard)} is another shard once more")
+        real.add(file.resolve())
+        headers[file] = read_header(file)
+    _check_index(path, places, headers)
     return headers
-
-
-def _header(path: Path, is_pickled: bool) -> Header:
-    return pickled.read_header(path) if is_pickled else guard.read_header(path)
 
 
 def read_index(index: Path) -> dict[str, str]:
@@ -126,10 +111,10 @@ def read_index(index: Path) -> dict[str, str]:
 
 def _check_index(index: Path, places: dict[str, str], headers: dict[Path, Header]) -> None:
     """Every tensor lies in the shard that the index names, and in no other."""
-    found = {(name, path.name) for path, header in headers.items() for name in header}
-    for name, shard in sorted(set(places.items()) - found)[:1]:
+    held = {(name, path.name) for path, header in headers.items() for name in header}
+    for name, shard in sorted(set(places.items()) - held)[:1]:
         raise CheckpointError(f"{index}: tensor {shown(name)} is not in its shard {shown(shard)}")
-    for name, shard in sorted(found - set(places.items()))[:1]:
+    for name, shard in sorted(held - set(places.items()))[:1]:
         raise CheckpointError(
             f"{index}: shard {shown(shard)} holds {shown(name)}, which the index does not place "
             "there"

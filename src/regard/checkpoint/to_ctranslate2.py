@@ -20,7 +20,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from regard import atomic
 from regard.checkpoint.ctranslate2_info import PRECISIONS, Info, library, write_info
 from regard.errors import CheckpointError, MisuseError
 from regard.model.attention import MultiHeadAttention
@@ -60,58 +59,34 @@ def write_ctranslate2(
     precision: str = "fp32",
     weights: str = "",
 ) -> Info:
-    """Write the folder, whole or not at all; one of that name is replaced.
+    """Write what the library reads into a folder.
 
     `pieces` are the vocabulary in the order of its ids; an output starts from `start` and ends with
     `end`. `weights` is what the source calls its weights, for `is_fresh`.
     """
-    with atomic.new_folder(folder) as made:
-        return fill_ctranslate2(
-            model,
-            made,
-            pieces,
-            start=start,
-            end=end,
-            never=never,
-            precision=precision,
-            weights=weights,
-        )
-
-
-def fill_ctranslate2(
-    model: Transformer,
-    folder: Path,
-    pieces: Sequence[str],
-    *,
-    start: int,
-    end: int,
-    never: Sequence[int] = (),
-    precision: str = "fp32",
-    weights: str = "",
-) -> Info:
-    """The same in a folder that is there already."""
     if precision not in PRECISIONS:
         listed = ", ".join(PRECISIONS)
         raise MisuseError(f"precision: got {precision!r}, expected one of {listed}")
     check_spec(model.spec)
     _check_pieces(model.spec, pieces)
-    made = library().specs.TransformerSpec(*_stacks(model.spec))
-    _fill_stack(made.encoder, model.encoder, model.source_embedding, model.spec)
-    _fill_stack(made.decoder, model.decoder, model.target_embedding, model.spec)
-    made.encoder.embeddings[0].weight = _array(_of(model.source_embedding).weight)
-    made.decoder.embeddings.weight = _array(_of(model.target_embedding).weight)
-    _fill_output(made.decoder, model, never)
-    config = made.config
+    theirs = library().specs.TransformerSpec(*_stacks(model.spec))
+    _fill_stack(theirs.encoder, model.encoder, model.source_embedding, model.spec)
+    _fill_stack(theirs.decoder, model.decoder, model.target_embedding, model.spec)
+    theirs.encoder.embeddings[0].weight = _array(_of(model.source_embedding).weight)
+    theirs.decoder.embeddings.weight = _array(_of(model.target_embedding).weight)
+    _fill_output(theirs.decoder, model, never)
+    config = theirs.config
     config.bos_token = config.decoder_start_token = pieces[start]
     config.eos_token = pieces[end]
     # Some piece must be the unknown one; no id of ours is ever unknown to the library.
     config.unk_token = UNKNOWN if UNKNOWN in pieces else pieces[start]
     config.layer_norm_epsilon = model.spec.norm_epsilon
-    made.register_source_vocabulary(list(pieces))
-    made.register_target_vocabulary(list(pieces))
-    made.validate()
-    made.optimize(quantization=PRECISIONS[precision])
-    made.save(str(folder))
+    theirs.register_source_vocabulary(list(pieces))
+    theirs.register_target_vocabulary(list(pieces))
+    theirs.validate()
+    theirs.optimize(quantization=PRECISIONS[precision])
+    folder.mkdir(parents=True, exist_ok=True)
+    theirs.save(str(folder))
     info = Info(
         weights=weights,
         precision=precision,
@@ -172,23 +147,23 @@ def _stacks(spec: Spec) -> tuple[Any, Any]:
     return encoder, decoder
 
 
-def _fill_stack(made: Any, stack: Stack | None, embedding: Embedding | None, spec: Spec) -> None:
+def _fill_stack(theirs: Any, stack: Stack | None, embedding: Embedding | None, spec: Spec) -> None:
     stack, embedding = _of(stack), _of(embedding)
-    made.scale_embeddings = spec.embedding_scale
+    theirs.scale_embeddings = spec.embedding_scale
     if embedding.positions is not None:
-        made.position_encodings.encodings = _positions(embedding, spec)
+        theirs.position_encodings.encodings = _positions(embedding, spec)
     if spec.embedding_norm:
-        _fill_norm(made.layernorm_embedding, embedding.norm)
+        _fill_norm(theirs.layernorm_embedding, embedding.norm)
     if spec.norm_order == "pre":
-        _fill_norm(made.layer_norm, stack.norm)
-    for theirs, layer in zip(made.layer, stack.layers, strict=True):
+        _fill_norm(theirs.layer_norm, stack.norm)
+    for their_layer, layer in zip(theirs.layer, stack.layers, strict=True):
         assert isinstance(layer, Layer)
-        _fill_layer(theirs, layer, spec)
+        _fill_layer(their_layer, layer, spec)
         if stack.relative is not None:
             # One table for the stack; the library wants it at each layer and keeps one.
-            theirs.self_attention.relative_attention_bias = _array(stack.relative.weight)
+            their_layer.self_attention.relative_attention_bias = _array(stack.relative.weight)
             farthest = np.int32(spec.relative_distance)
-            theirs.self_attention.relative_attention_max_distance = farthest
+            their_layer.self_attention.relative_attention_max_distance = farthest
 
 
 def _positions(embedding: Embedding, spec: Spec) -> Array:
@@ -199,32 +174,32 @@ def _positions(embedding: Embedding, spec: Spec) -> Array:
     return _array(halves(pairs) if spec.positions == "halves" else pairs)
 
 
-def _fill_layer(made: Any, layer: Layer, spec: Spec) -> None:
-    _fill_attention(made.self_attention, layer.attention, spec, joined=(3,))
-    _fill_norm(made.self_attention.layer_norm, layer.attention_norm.norm)
+def _fill_layer(theirs: Any, layer: Layer, spec: Spec) -> None:
+    _fill_attention(theirs.self_attention, layer.attention, spec, joined=(3,))
+    _fill_norm(theirs.self_attention.layer_norm, layer.attention_norm.norm)
     if layer.cross is not None and layer.cross_norm is not None:
-        _fill_attention(made.attention, layer.cross, spec, joined=(1, 2))
-        _fill_norm(made.attention.layer_norm, layer.cross_norm.norm)
+        _fill_attention(theirs.attention, layer.cross, spec, joined=(1, 2))
+        _fill_norm(theirs.attention.layer_norm, layer.cross_norm.norm)
     ffn = layer.feed_forward
-    _fill_linear(made.ffn.linear_0, [ffn.inner])
+    _fill_linear(theirs.ffn.linear_0, [ffn.inner])
     if ffn.gate is not None:
-        _fill_linear(made.ffn.linear_0_noact, [ffn.gate])
-    _fill_linear(made.ffn.linear_1, [ffn.outer])
-    _fill_norm(made.ffn.layer_norm, layer.feed_forward_norm.norm)
+        _fill_linear(theirs.ffn.linear_0_noact, [ffn.gate])
+    _fill_linear(theirs.ffn.linear_1, [ffn.outer])
+    _fill_norm(theirs.ffn.layer_norm, layer.feed_forward_norm.norm)
 
 
 def _fill_attention(
-    made: Any, attention: MultiHeadAttention, spec: Spec, joined: tuple[int, ...]
+    theirs: Any, attention: MultiHeadAttention, spec: Spec, joined: tuple[int, ...]
 ) -> None:
     """W_Q, W_K, W_V in `joined` matrices: all three, or queries apart from keys and values."""
     if not spec.score_scale:
-        made.queries_scale = 1.0
+        theirs.queries_scale = 1.0
     times = spec.heads // spec.groups
     maps = [attention.query, _repeated(attention.key, times, spec.k)]
     maps.append(_repeated(attention.value, times, spec.k))
     for place, count in enumerate(joined):
-        _fill_linear(made.linear[place], [maps.pop(0) for _ in range(count)])
-    _fill_linear(made.linear[-1], [attention.output])
+        _fill_linear(theirs.linear[place], [maps.pop(0) for _ in range(count)])
+    _fill_linear(theirs.linear[-1], [attention.output])
 
 
 def _repeated(linear: nn.Linear, times: int, size: int) -> nn.Linear:
@@ -232,36 +207,34 @@ def _repeated(linear: nn.Linear, times: int, size: int) -> nn.Linear:
     if times == 1:
         return linear
     rows = torch.arange(linear.out_features).view(-1, size).repeat_interleave(times, dim=0)
-    made = nn.Linear(linear.in_features, rows.numel(), bias=linear.bias is not None)
+    repeated = nn.Linear(linear.in_features, rows.numel(), bias=linear.bias is not None)
     with torch.no_grad():
-        made.weight.copy_(linear.weight[rows.flatten()])
+        repeated.weight.copy_(linear.weight[rows.flatten()])
         if linear.bias is not None:
-            made.bias.copy_(linear.bias[rows.flatten()])
-    return made
+            repeated.bias.copy_(linear.bias[rows.flatten()])
+    return repeated
 
 
-def _fill_linear(made: Any, maps: Sequence[nn.Linear]) -> None:
-    made.weight = np.concatenate([_array(each.weight) for each in maps])
+def _fill_linear(theirs: Any, maps: Sequence[nn.Linear]) -> None:
+    theirs.weight = np.concatenate([_array(each.weight) for each in maps])
     if maps[0].bias is not None:
-        made.bias = np.concatenate([_array(each.bias) for each in maps])
+        theirs.bias = np.concatenate([_array(each.bias) for each in maps])
 
 
-def _fill_norm(made: Any, norm: nn.Module) -> None:
+def _fill_norm(theirs: Any, norm: nn.Module) -> None:
     weights = dict(norm.named_parameters())
-    made.gamma = _array(weights["weight"])
+    theirs.gamma = _array(weights["weight"])
     if "bias" in weights:
-        made.beta = _array(weights["bias"])
+        theirs.beta = _array(weights["bias"])
 
 
 def _fill_output(decoder: Any, model: Transformer, never: Sequence[int]) -> None:
     output = _of(model.output)
     decoder.projection.weight = _array(output.weight)
-    bias = (
-        np.zeros(model.spec.vocabulary, np.float32) if output.bias is None else _array(output.bias)
-    )
-    if never:
-        bias[list(never)] = NEVER
     if never or output.bias is not None:
+        none = torch.zeros(model.spec.vocabulary)
+        bias = _array(none if output.bias is None else output.bias)
+        bias[list(never)] = NEVER
         decoder.projection.bias = bias
     if model.spec.output_scale:
         decoder.scale_outputs = output.scale

@@ -30,8 +30,8 @@ def show_check(
     search, reading = options_with(translator.search, "translate", options)
     if search.draws or reading.prefix:
         raise MisuseError("--check-batch: compares searches; leave out --temperature and --prefix")
-    given = texts or [source for source, _ in engines.bundle.probe()]
-    sentences = sentences_of(given, reading)
+    sources = texts or [source for source, _ in engines.bundle.probe()]
+    sentences = sentences_of(sources, reading)
     if not sentences:
         raise MisuseError("--check-batch: got blank lines only, expected some text")
     rows = translator.rows(sentences)

@@ -5,25 +5,23 @@ from typing import Any
 
 import click
 
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard complete openai-community/gpt2 "Once upon a time"
   regard complete path/to/llama "Once upon a time" --temperature 0.8 --top-p 0.9 --seed 1
-  regard complete path/to/gpt2 "Once upon a time" --max-tokens 20 --json"""
-)
-@click.argument("model", type=click.Path(path_type=Path))
+  regard complete path/to/gpt2 "Once upon a time" --max-tokens 20 --json""")
+@declare.model
 @click.argument("prompt", nargs=-1)
-@click.option("--max-tokens", type=click.IntRange(min=1), help="Most new tokens; default: 50.")
+@declare.count("--max-tokens", help="Most new tokens; default: 50.")
 @click.option("--temperature", type=float, help="0 (default): always the likeliest token.")
-@click.option("--top-k", type=click.IntRange(min=1), help="Draw from this many tokens only.")
+@declare.count("--top-k", help="Draw from this many tokens only.")
 @click.option("--top-p", type=float, help="Draw from the likeliest that reach this probability.")
 @click.option("--seed", type=click.IntRange(min=0), help="The same seed draws the same text.")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a prompt.")
+@declare.device
+@declare.json("One JSON object a prompt.")
 def command(
     model: Path, prompt: tuple[str, ...], device: str, as_json: bool, **options: Any
 ) -> None:
@@ -31,8 +29,7 @@ def command(
 
     MODEL is a published folder of a decoder-only family (GPT-2, Llama), or its name on the hub.
     """
-    from regard.cli.lines import texts_of
-    from regard.cli.opened import opened
+    from regard.cli.inputs import opened, texts_of
     from regard.cli.streams import echo_answer
     from regard.decode.sample import Sampling
 

@@ -1,47 +1,34 @@
 """`regard convert`: a published model to regard's own files, and back."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
+from regard.cli import declare
 
-@click.command(
-    epilog="""\b
-Examples:
+
+@declare.command("""
   regard convert path/to/bert bert-native --to native
   regard convert runs/demo demo-marian --to hf
   regard convert stories260K.bin stories --to hf
-  regard convert runs/demo demo-fast --to ctranslate2 --precision int8"""
-)
-@click.argument("model", type=click.Path(path_type=Path))
-@click.argument("out", type=click.Path(path_type=Path))
+  regard convert runs/demo demo-fast --to ctranslate2 --precision int8""")
+@declare.model
+@click.argument("out", type=declare.PATH)
 @click.option(
     "--to",
     type=click.Choice(["hf", "native", "ctranslate2"]),
     required=True,
     help="Which kind of folder.",
 )
-@click.option(
-    "--tokenizer", type=click.Path(path_type=Path), help="The tokenizer of a llama2.c file."
+@declare.path("--tokenizer", help="The tokenizer of a llama2.c file.")
+@declare.choice(
+    "--precision", among=["fp32", "bf16", "int8"], help="Of the weights that ctranslate2 reads."
 )
-@click.option(
-    "--precision",
-    type=click.Choice(["fp32", "bf16", "int8"]),
-    default="fp32",
-    show_default=True,
-    help="Of the weights that ctranslate2 reads.",
-)
-@click.option("--shortlist", is_flag=True, help="Learn one from a run's corpus, for ctranslate2.")
-@click.option("--allow-pickle", is_flag=True, help="Read .bin and .pt files, as plain tensors.")
+@declare.flag("--shortlist", help="Learn one from a run's corpus, for ctranslate2.")
+@declare.flag("--allow-pickle", help="Read .bin and .pt files, as plain tensors.")
 def command(
-    model: Path,
-    out: Path,
-    to: Literal["hf", "native", "ctranslate2"],
-    tokenizer: Path | None,
-    precision: str,
-    shortlist: bool,
-    allow_pickle: bool,
+    model: Path, out: Path, to: Literal["hf", "native", "ctranslate2"], **options: Any
 ) -> None:
     """Write MODEL as the new folder OUT.
 
@@ -52,21 +39,15 @@ def command(
     """
     from regard.convert.convert import convert
 
-    made = convert(
-        model,
-        out,
-        to,
-        tokenizer=tokenizer,
-        allow_pickle=allow_pickle,
-        precision=precision,
-        shortlist=shortlist,
+    converted = convert(model, out, to, **options)
+    click.echo(
+        f"Written: {converted.folder} ({converted.family}, {converted.parameters:,} weights)"
     )
-    click.echo(f"Written: {made.folder} ({made.family}, {made.parameters:,} weights)")
-    for name in made.files:
+    for name in converted.files:
         click.echo(f"  {name}")
     if to == "ctranslate2":
         done = "Read back by ctranslate2: it finds the same texts as likely."
-        click.echo(f"Not read back: {made.unread}." if made.unread else done)
+        click.echo(f"Not read back: {converted.unread}." if converted.unread else done)
         return
-    same = "every bit of the weights is equal" if made.same_bits else "it answers equally"
-    click.echo(f"Read back: {same}. Later: regard verify {made.folder}")
+    same = "every bit of the weights is equal" if converted.same_bits else "it answers equally"
+    click.echo(f"Read back: {same}. Later: regard verify {converted.folder}")

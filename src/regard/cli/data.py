@@ -5,35 +5,28 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.datasets.table import DataSet
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard data                               what there is, and what is here
   regard data multi30k                      fetch it, or check the one that is here
   regard data libreoffice-de --from folder  take it from a folder
   regard data multi30k --path               where its files are
-  regard train multi30k-quick data.set=tatoeba-de"""
-)
+  regard train multi30k-quick data.set=tatoeba-de""")
 @click.argument("name", required=False)
-@click.option(
-    "--from",
-    "origin",
-    type=click.Path(path_type=Path),
-    help="Take the files, or the archives they come in, from this folder.",
+@declare.path(
+    "--from", "origin", help="Take the files, or the archives they come in, from this folder."
 )
-@click.option(
-    "--path", "path_only", is_flag=True, help="Print the folder of its files; no network."
-)
+@declare.flag("--path", "path_only", help="Print the folder of its files; no network.")
 @click.option(
     "--mirror", default="", help="Ask this address in place of the public ones: MIRROR/HOST/PATH."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@declare.json("Print JSON.")
 def command(
     name: str | None, origin: Path | None, path_only: bool, mirror: str, as_json: bool
 ) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import click
 
+from regard.cli import declare
+
 RUNS = Path("runs")
 
 
@@ -55,22 +57,13 @@ TOURS = {
 }
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard demo
   regard demo --language hi
-  regard demo --steps 200 --run runs/short"""
-)
-@click.option(
-    "--language",
-    type=click.Choice(list(TOURS)),
-    default="de",
-    show_default=True,
-    help="What English is translated into.",
-)
-@click.option("--steps", type=click.IntRange(min=1), help="Train shorter: a taste, not a model.")
-@click.option("--run", "folder", type=click.Path(path_type=Path), help="Folder; else runs/demo.")
+  regard demo --steps 200 --run runs/short""")
+@declare.choice("--language", among=list(TOURS), help="What English is translated into.")
+@declare.count("--steps", help="Train shorter: a taste, not a model.")
+@declare.path("--run", "folder", help="Folder; else runs/demo.")
 def command(language: str, steps: int | None, folder: Path | None) -> None:
     """Train a small translator on the phrasebook in minutes, then use it and look inside.
 

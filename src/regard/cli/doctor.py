@@ -6,20 +6,18 @@ from pathlib import Path
 
 import click
 
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard doctor
   regard doctor path/to/folder
   regard doctor pytorch_model.bin
-  regard doctor model.gguf --json"""
-)
-@click.argument("path", type=click.Path(path_type=Path), required=False)
-@click.option("--all", "show_all", is_flag=True, help="List every tensor.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+  regard doctor model.gguf --json""")
+@click.argument("path", type=declare.PATH, required=False)
+@declare.flag("--all", "show_all", help="List every tensor.")
+@declare.json("Print one JSON object.")
 def command(path: Path | None, show_all: bool, as_json: bool) -> None:
     """Say what PATH is: who wrote it, which family, its tensors, what is unsafe or missing.
 
@@ -49,28 +47,28 @@ def _show_machine(as_json: bool) -> None:
 
 
 def _show_file(path: Path, show_all: bool, as_json: bool) -> None:
+    from regard.bundle.doctor import examine, lines
     from regard.bundle.named import located
-    from regard.checkpoint.doctor import examine, lines
 
-    found = examine(Path(located(path)))
+    examined = examine(Path(located(path)))
     if as_json:
         row = {
-            "path": str(found.path),
-            "kind": found.kind,
-            "family": found.family,
-            "writer": found.writer,
-            "parameters": found.parameters,
-            "dtypes": found.dtypes,
-            "tensors": [vars(held) for held in found.tensors],
-            "files": {name: contents.kind for name, contents in found.files.items()},
-            "findings": [vars(finding) for finding in found.findings],
-            "runs": found.runs,
-            "why_not": found.why_not,
-            "how": found.how,
+            "path": str(examined.path),
+            "kind": examined.kind,
+            "family": examined.family,
+            "writer": examined.writer,
+            "parameters": examined.parameters,
+            "dtypes": examined.dtypes,
+            "tensors": [vars(held) for held in examined.tensors],
+            "files": {name: contents.kind for name, contents in examined.files.items()},
+            "findings": [vars(finding) for finding in examined.findings],
+            "runs": examined.runs,
+            "why_not": examined.why_not,
+            "how": examined.how,
         }
         click.echo(valid_json(row, gaps=True))
     else:
-        for line in lines(found, most=len(found.tensors) if show_all else 12):
+        for line in lines(examined, most=len(examined.tensors) if show_all else 12):
             click.echo(line)
-    if not found.runs:
+    if not examined.runs:
         sys.exit(1)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regard.cli.column_options import column_options
+from regard.cli import declare
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,36 +17,26 @@ PART = 8192  # texts that are sorted by length and embedded together
 MOST_IN_A_TABLE = 20
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard embed minilm "A cat sleeps." "A dog naps."
   regard embed path/to/bert --file sentences.txt --output vectors.npy
   regard embed path/to/bert --file mail.csv --text-column message --output vectors.parquet
-  regard embed path/to/bert "A cat sleeps." --json"""
-)
-@click.argument("model", type=click.Path(path_type=Path))
+  regard embed path/to/bert "A cat sleeps." --json""")
+@declare.model
 @click.argument("text", nargs=-1)
-@click.option(
+@declare.path(
     "--file",
-    type=click.Path(path_type=Path),
     help="Embed a file line by line; a table, .csv, .tsv or .jsonl (also .gz), row by row.",
 )
-@column_options("text")
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path),
-    help="Write the vectors here: .npy, .parquet or .jsonl.",
-)
-@click.option(
+@declare.columns("text")
+@declare.path("--output", help="Write the vectors here: .npy, .parquet or .jsonl.")
+@declare.choice(
     "--precision",
-    type=click.Choice(["auto", "fp32", "int16", "bf16"]),
-    default="auto",
-    show_default=True,
+    among=["auto", "fp32", "int16", "bf16"],
     help="Of the products; auto: int16 where it is faster, else fp32.",
 )
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a text, with its vector.")
+@declare.device
+@declare.json("One JSON object a text, with its vector.")
 def command(
     model: Path,
     text: tuple[str, ...],
@@ -65,8 +55,7 @@ def command(
     an encoder (BERT, DistilBERT, sentence encoders), its name on the hub, or minilm.
     """
     from regard.answer.vector_files import check_output
-    from regard.cli.lines import check_there, texts_of
-    from regard.cli.opened import opened
+    from regard.cli.inputs import check_there, opened, texts_of
 
     if output and as_json:
         raise click.UsageError("expected --output or --json, not both; .jsonl is a file of JSON")
@@ -89,10 +78,7 @@ def _write(model: "Model", lines: Iterable[list[str]], output: Path, file: Path 
     from regard.draw.terminal.progress import progress_bar
 
     size, rows = model.vector_size, 0
-    with (
-        progress_bar("embedding", _count(file)) as bar,
-        vector_file(output, size) as writer,
-    ):
+    with progress_bar("embedding", _count(file)) as bar, vector_file(output, size) as writer:
         for part in in_parts(lines, PART):
             writer.add(part, model.embed(part, advance=bar.advance))
             rows += len(part)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regard.cli.column_options import asked_columns, column_options, say_read
-from regard.cli.engine_options import engine_options, engine_request
+from regard.cli import declare
+from regard.cli.inputs import say_read
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
@@ -16,41 +16,34 @@ if TYPE_CHECKING:
 MOST_SLIPS = 5  # that are printed
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard evaluate runs/demo --slices
   regard evaluate runs/mine --source test.en --reference test.de --json
   regard evaluate runs/mine --source test.tok.en --reference test.tok.de --tokenize none
   regard evaluate runs/multi30k-quick --set multi30k
-  regard evaluate runs/sst2 --texts dev.tsv --svg confusion.svg"""
-)
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option("--source", type=click.Path(path_type=Path), help="Sentences to translate.")
-@click.option("--reference", type=click.Path(path_type=Path), help="Their right translations.")
-@click.option(
-    "--texts",
-    type=click.Path(path_type=Path),
-    help="Of a classifier: a .tsv, .csv or .jsonl table of texts and right labels.",
+  regard evaluate runs/sst2 --texts dev.tsv --svg confusion.svg""")
+@click.argument("run", type=declare.PATH)
+@declare.path("--source", help="Sentences to translate.")
+@declare.path("--reference", help="Their right translations.")
+@declare.path(
+    "--texts", help="Of a classifier: a .tsv, .csv or .jsonl table of texts and right labels."
 )
 @click.option("--set", "dataset", help="The test files of a data set: see `regard data`.")
-@column_options("source", "target", "text", "pair", "label")
-@click.option("--png", type=click.Path(path_type=Path), help="Of a classifier: draw its mistakes.")
-@click.option("--svg", type=click.Path(path_type=Path), help="Of a classifier: draw its mistakes.")
-@click.option("--slices", is_flag=True, help="Also score each slice (runs on the phrasebook).")
-@click.option("--beam", type=click.IntRange(min=1), help="Beam size; 1 is greedy.")
+@declare.columns("source", "target", "text", "pair", "label")
+@declare.path("--png", help="Of a classifier: draw its mistakes.")
+@declare.path("--svg", help="Of a classifier: draw its mistakes.")
+@declare.flag("--slices", help="Also score each slice (runs on the phrasebook).")
+@declare.count("--beam", help="Beam size; 1 is greedy.")
 @click.option("--alpha", type=float, help="Exponent of the length norm.")
-@click.option(
+@declare.choice(
     "--tokenize",
-    type=click.Choice(["13a", "none", "intl", "char", "zh", "ja-mecab", "ko-mecab"]),
-    default="13a",
-    show_default=True,
+    among=["13a", "none", "intl", "char", "zh", "ja-mecab", "ko-mecab"],
     help="How BLEU finds words; none: the text is tokenised already.",
 )
-@click.option("--lowercase", is_flag=True, help="Score without regard to capitals.")
-@click.option("--output", type=click.Path(path_type=Path), help="Write the translations here.")
-@engine_options(default="torch", shortlist=False)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@declare.flag("--lowercase", help="Score without regard to capitals.")
+@declare.path("--output", help="Write the translations here.")
+@declare.engines(default="torch", shortlist=False, heading="Options")
+@declare.json("Print one JSON object.")
 def command(
     run: Path,
     source: Path | None,
@@ -81,7 +74,7 @@ def command(
 
     if dataset:
         source, reference, texts = _files_of(dataset, source, reference, texts)
-    columns = asked_columns(options)
+    columns = declare.named_columns(options)
     if is_classifier(run, texts):
         if source or reference or slices or output:
             raise click.UsageError("--source, --reference, --slices, --output: for translations")
@@ -89,7 +82,7 @@ def command(
         return
     if png or svg:
         raise click.UsageError("--png and --svg belong to classifiers")
-    model = open_model(run, options.pop("device"), engine_request(options))
+    model = open_model(run, options.pop("device"), declare.engine_request(options))
     report = Report()
     pairs = scoring.pairs_to_score(model.bundle.run, source, reference, slices, columns, report)
     say_read(report)
@@ -126,8 +119,8 @@ def _print_json(
     name: str, scores: "Scores", rows: "list[SliceScore]", slips: "list[Slip]", beam: int
 ) -> None:
     lists = {"slices": [asdict(row) for row in rows], "slips": [asdict(slip) for slip in slips]}
-    found = {"set": name, **asdict(scores), "beam": beam, **lists}
-    click.echo(valid_json(found, gaps=True))
+    row = {"set": name, **asdict(scores), "beam": beam, **lists}
+    click.echo(valid_json(row, gaps=True))
 
 
 def _print_slips(notes: "list[SliceScore]", slips: "list[Slip]") -> None:

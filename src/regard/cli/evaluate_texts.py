@@ -1,4 +1,4 @@
-"""`regard evaluate` of an encoder: accuracy, F1 of each label, a table of confusions."""
+"""`regard evaluate` of an encoder: accuracy and F1 of labels, confusions; or how it fills holes."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regard.cli.column_options import say_read
+from regard.cli.inputs import say_read
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
+    from regard.api.model import Model
     from regard.draw.terminal.tables import NumberTable
     from regard.evaluate.texts import TextScores
 
@@ -33,7 +34,6 @@ def evaluate_texts(
 ) -> None:
     """Classify or tag a test set, or fill its holes, and print how good that was."""
     from regard.api.model import load
-    from regard.cli.evaluate_fill import evaluate_fill
     from regard.draw.terminal.progress import progress_bar
     from regard.evaluate.texts import score_tags_of, score_texts_of, texts_to_score
 
@@ -41,7 +41,7 @@ def evaluate_texts(
     if "fill" in model.tasks:
         if png or svg:
             raise click.UsageError("--png and --svg belong to labels; words have no such table")
-        evaluate_fill(model, texts, columns, as_json)
+        _evaluate_fill(model, texts, columns, as_json)
         return
     model.demand("classify")
     test = texts_to_score(model, texts, columns)
@@ -56,6 +56,38 @@ def evaluate_texts(
     else:
         _print(name, scores)
     _draw(name, scores, png, svg)
+
+
+def _evaluate_fill(
+    model: "Model", texts: Path | None, columns: dict[str, str], as_json: bool
+) -> None:
+    """Hide every word of a test set once and print how good that was."""
+    from regard.draw.counted import counted
+    from regard.draw.terminal.progress import progress_bar
+    from regard.evaluate.fill import score_fill, texts_to_fill
+
+    test = texts_to_fill(model, texts, columns)
+    if test.report is not None:
+        say_read(test.report)
+    with progress_bar("filling", len(test.texts)) as bar:
+        scores = score_fill(model, test, bar.advance)
+    if as_json:
+        click.echo(valid_json({"set": test.name, **asdict(scores)}, gaps=True))
+        return
+    tokens = counted(scores.tokens, "token")
+    click.echo(f"{counted(scores.texts, 'text')} of {test.name}, {tokens}, each hidden once")
+    click.echo(f"pseudo-perplexity {scores.pseudo_perplexity:8.2f}")
+    click.echo(
+        f"found             {scores.found:8.2%}  (the likeliest token is the one that stood there)"
+    )
+    if not scores.agreement:
+        return
+    click.echo("\nwords that agree     words   right form   the very word")
+    for row in scores.agreement:
+        shares = f"{row.form:12.2%} {row.exact:15.2%}"
+        click.echo(f"{row.group:<18} {row.words:7,} {shares}")
+    if scores.left_out:
+        click.echo(f"{scores.left_out:,} more are several tokens each and were not asked for.")
 
 
 def _print(name: str, scores: "TextScores") -> None:
@@ -111,11 +143,8 @@ def _draw(name: str, scores: "TextScores", png: Path | None, svg: Path | None) -
     if not scores.confusion:
         raise click.UsageError("--png, --svg: where several labels may hold there is no table")
     said = f"accuracy {scores.accuracy:.2%}, F1 {scores.f1:.2%}"
-    title, subtitle = (
-        "Which label is taken for which",
-        f"{scores.texts:,} {scores.unit}s of {name}: {said}",
-    )
-    picture = tables([_table(scores)], title, subtitle)
+    subtitle = f"{scores.texts:,} {scores.unit}s of {name}: {said}"
+    picture = tables([_table(scores)], "Which label is taken for which", subtitle)
     if svg:
         write_svg(svg, picture)
     if png:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
@@ -21,9 +22,7 @@ if TYPE_CHECKING:
 VIEWS = {"heatmap": "cross", "dots": "cross", "equation": "encoder", "filter": "encoder"}
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard explain runs/demo "The animal did not cross the street because it was too tired."
   regard explain runs/demo "How are you?" --kind encoder --layer 2 --head 3
   regard explain runs/demo "How are you?" --svg attention.svg --png attention.png
@@ -31,18 +30,10 @@ Examples:
   regard explain runs/demo "I like eating ice-cream." --as dots --svg grid.svg
   regard explain runs/demo "Hi, how are you?" --as filter --head 2 --word you
   regard explain minilm "A cat sleeps." --match "A kitten naps on the sofa."
-  regard explain path/to/classifier "A fine film, if a little slow." --label positive"""
-)
-@click.argument("run", type=click.Path(path_type=Path))
+  regard explain path/to/classifier "A fine film, if a little slow." --label positive""")
+@click.argument("run", type=declare.PATH)
 @click.argument("text")
-@click.option(
-    "--as",
-    "view",
-    type=click.Choice(list(VIEWS)),
-    default="heatmap",
-    show_default=True,
-    help="How to show it: see the examples.",
-)
+@declare.choice("--as", "view", among=list(VIEWS), help="How to show it: see the examples.")
 @click.option("--translation", help="Explain this output instead of the model's own.")
 @click.option(
     "--kind",
@@ -50,18 +41,14 @@ Examples:
     help="Cross-attention (default of heatmap and dots), or the self-attention of either side "
     "(encoder: default of equation and filter).",
 )
-@click.option("--layer", type=click.IntRange(min=1), help="Which layer; default: the last.")
-@click.option(
-    "--head",
-    type=click.IntRange(min=1),
-    help="Which head; default: the mean of all, for a filter the first.",
-)
+@declare.count("--layer", help="Which layer; default: the last.")
+@declare.count("--head", help="Which head; default: the mean of all, for a filter the first.")
 @click.option("--word", help="Equation, filter: only this word, or its position from 1.")
-@click.option("--all", "every", is_flag=True, help="Equation: keep terms below 0.005.")
-@click.option("--heads", is_flag=True, help="SVG: all heads of the layer side by side.")
-@click.option("--pieces", is_flag=True, help="Show sub-words instead of whole words.")
-@click.option("--svg", type=click.Path(path_type=Path), help="Write the picture as SVG.")
-@click.option("--png", type=click.Path(path_type=Path), help="Write the picture as PNG.")
+@declare.flag("--all", "every", help="Equation: keep terms below 0.005.")
+@declare.flag("--heads", help="SVG: all heads of the layer side by side.")
+@declare.flag("--pieces", help="Show sub-words instead of whole words.")
+@declare.path("--svg", help="Write the picture as SVG.")
+@declare.path("--png", help="Write the picture as PNG.")
 @click.option("--pair", help="Encoder: the second text, where the classifier compares two.")
 @click.option("--match", help="Encoder: what the match of TEXT with this text rests on.")
 @click.option("--label", help="Encoder: explain this label; default: the likeliest.")
@@ -70,8 +57,8 @@ Examples:
     type=click.IntRange(min=1, max=4096),
     help="Encoder: points of the integral; default: as many as it needs.",
 )
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
-@click.option("--json", "as_json", is_flag=True, help="Print words and numbers as JSON.")
+@declare.device
+@declare.json("Print words and numbers as JSON.")
 def command(
     run: Path,
     text: str,
@@ -112,21 +99,21 @@ def command(
     from regard.answer.loaded import TORCH, open_model
     from regard.explain.heads import attend  # here: torch takes seconds
 
-    found = attend(open_model(run, device, TORCH), text, translation, pieces)
-    chosen = found.map(kind, layer)
+    attentions = attend(open_model(run, device, TORCH), text, translation, pieces)
+    chosen = attentions.map(kind, layer)
     if view == "filter":
         head = head or 1
-    numbers, pictures = _view(view, found, chosen, head, word, every)
+    numbers, pictures = _view(view, attentions, chosen, head, word, every)
     if as_json:
         click.echo(valid_json(numbers))
     else:
         from regard.draw.terminal.console import Console
 
         console = Console()
-        console.print(_subtitle(found), style="bold", markup=False, highlight=False)
+        console.print(_subtitle(attentions), style="bold", markup=False, highlight=False)
         for picture in pictures:
             console.print(picture, highlight=False)
-    _write(svg, png, view, found, chosen, head, heads)
+    _write(svg, png, view, attentions, chosen, head, heads)
 
 
 def _check(
@@ -172,18 +159,18 @@ def _check_encoder(context: click.Context) -> None:
     """Name an option that only the views of a translation have."""
     for_encoders = ("run", "text", "pair", "match", "label", "steps", "device", "as_json")
     for option in context.command.params:
-        given = context.get_parameter_source(option.name or "")
-        if option.name not in for_encoders and given is ParameterSource.COMMANDLINE:
+        came_from = context.get_parameter_source(option.name or "")
+        if option.name not in for_encoders and came_from is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"{option.opts[0]} is for runs that translate")
 
 
-def _subtitle(found: "Attentions") -> str:
-    return f"{found.source} → {found.output}"
+def _subtitle(attentions: "Attentions") -> str:
+    return f"{attentions.source} → {attentions.output}"
 
 
 def _view(
     view: str,
-    found: "Attentions",
+    attentions: "Attentions",
     chosen: "AttentionMap",
     head: int | None,
     word: str | None,
@@ -191,8 +178,8 @@ def _view(
 ) -> tuple[dict[str, object], list["RenderableType"]]:
     """The numbers of a view for JSON, and what the terminal prints."""
     numbers: dict[str, object] = {
-        "source": found.source,
-        "output": found.output,
+        "source": attentions.source,
+        "output": attentions.output,
         "kind": chosen.kind,
         "layer": chosen.layer,
         "head": head,
@@ -200,7 +187,7 @@ def _view(
     if view == "equation":
         more, pictures = _equations(chosen, head, word, every)
     elif view == "filter":
-        more, pictures = _filter(found, chosen, head, word)
+        more, pictures = _filter(attentions, chosen, head, word)
     else:
         more, pictures = _grid(view, chosen, head)
     return numbers | more, pictures
@@ -212,16 +199,23 @@ def _grid(
     from regard.draw.grid import make_grid
     from regard.draw.terminal.dots import DotGrid
     from regard.draw.terminal.heat_map import HeatMap
-    from regard.explain.views import dots
 
-    if view == "heatmap":
-        rows, columns, weights = chosen.rows, chosen.columns, chosen.head(head)
-    else:
-        turned = dots(chosen, head)
-        rows, columns, weights = turned.rows, turned.columns, turned.weights
+    weights, rows, columns = _weights(view, chosen, head)
     picture = HeatMap if view == "heatmap" else DotGrid
     numbers = {"rows": rows, "columns": columns, "weights": _rounded(weights)}
     return numbers, [picture(make_grid(weights, rows, columns), chosen.title(head))]
+
+
+def _weights(
+    view: str, chosen: "AttentionMap", head: int | None
+) -> tuple["np.ndarray", list[str], list[str]]:
+    """Weights with their rows and columns; for dots turned on their side."""
+    from regard.explain.views import dots
+
+    if view == "heatmap":
+        return chosen.head(head), chosen.rows, chosen.columns
+    turned = dots(chosen, head)
+    return turned.weights, turned.rows, turned.columns
 
 
 def _equations(
@@ -230,7 +224,7 @@ def _equations(
     from regard.draw.terminal.tables import WrittenSums
     from regard.explain.views import equations
 
-    found = equations(chosen, head, word, every)
+    lines = equations(chosen, head, word, every)
     numbers = [
         {
             "word": line.word,
@@ -238,14 +232,14 @@ def _equations(
             "others": round(line.others, 6),
             "text": str(line),
         }
-        for line in found
+        for line in lines
     ]
-    sums = [(line.word, line.summands()) for line in found]
+    sums = [(line.word, line.summands()) for line in lines]
     return {"equations": numbers}, [WrittenSums(sums, chosen.title(head))]
 
 
 def _filter(
-    found: "Attentions", chosen: "AttentionMap", head: int | None, word: str | None
+    attentions: "Attentions", chosen: "AttentionMap", head: int | None, word: str | None
 ) -> tuple[dict[str, object], list["RenderableType"]]:
     from rich.text import Text
 
@@ -253,7 +247,7 @@ def _filter(
     from regard.explain.place import find_word
     from regard.explain.views import attention_filter
 
-    steps = attention_filter(found, chosen.kind, chosen.layer, head)
+    steps = attention_filter(attentions, chosen.kind, chosen.layer, head)
     pictures: list[RenderableType] = [Text(chosen.title(head), style="bold")]
     for table in _filter_tables(steps):
         pictures += ["", table]
@@ -287,7 +281,7 @@ def _write(
     svg: Path | None,
     png: Path | None,
     view: str,
-    found: "Attentions",
+    attentions: "Attentions",
     chosen: "AttentionMap",
     head: int | None,
     heads: bool,
@@ -297,31 +291,28 @@ def _write(
     from regard.draw.figure.svg import write_svg
 
     if svg:
-        write_svg(svg, _picture(view, found, chosen, head, heads))
+        write_svg(svg, _picture(view, attentions, chosen, head, heads))
         click.echo(f"Written: {svg}", err=True)
     if png:
-        write_png(png, _picture(view, found, chosen, head, False))
+        write_png(png, _picture(view, attentions, chosen, head, False))
         click.echo(f"Written: {png}", err=True)
 
 
 def _picture(
-    view: str, found: "Attentions", chosen: "AttentionMap", head: int | None, heads: bool
+    view: str, attentions: "Attentions", chosen: "AttentionMap", head: int | None, heads: bool
 ) -> "Picture":
     from regard.draw.figure import dots, heat_map, tables
     from regard.draw.grid import make_grid
-    from regard.explain import views
+    from regard.explain.views import attention_filter
 
-    title, subtitle = chosen.title(head), _subtitle(found)
+    title, subtitle = chosen.title(head), _subtitle(attentions)
     if heads:
         title = chosen.title(None).replace("mean of all heads", "every head")
         grid = make_grid(chosen.weights, chosen.rows, chosen.columns)
         names = [f"head {number}" for number in range(1, len(chosen.weights) + 1)]
         return heat_map.heat_map(grid, title, subtitle, names)
     if view == "filter":
-        steps = views.attention_filter(found, chosen.kind, chosen.layer, head)
+        steps = attention_filter(attentions, chosen.kind, chosen.layer, head)
         return tables.tables(_filter_tables(steps), title, subtitle)
-    if view == "dots":
-        turned = views.dots(chosen, head)
-        return dots.dots(make_grid(turned.weights, turned.rows, turned.columns), title, subtitle)
-    grid = make_grid(chosen.head(head), chosen.rows, chosen.columns)
-    return heat_map.heat_map(grid, title, subtitle)
+    grid = make_grid(*_weights(view, chosen, head))
+    return (dots.dots if view == "dots" else heat_map.heat_map)(grid, title, subtitle)

@@ -31,7 +31,7 @@ def explain(
     steps: int | None,
 ) -> None:
     """Print one account for a label, two for a match: the words of either text."""
-    from regard.cli.opened import opened
+    from regard.cli.inputs import opened
     from regard.explain.encoder import explain_label, explain_match
 
     if match is not None and (pair is not None or label is not None):
@@ -66,16 +66,16 @@ def _labelling(model: Path, device: str) -> Any:
 
 
 def _numbers(account: "Account") -> dict[str, object]:
-    found = account.attribution
+    attribution = account.attribution
     correlation = account.correlation
     return {
         "answer": account.answer,
         "text": account.text,
-        "value": round(found.value, 6),
-        "baseline": round(found.baseline, 6),
+        "value": round(attribution.value, 6),
+        "baseline": round(attribution.baseline, 6),
         "hidden_by": account.hidden_by,
-        "steps": found.steps,
-        "gap": round(found.gap, 6),
+        "steps": attribution.steps,
+        "gap": round(attribution.gap, 6),
         "words": [
             {"word": word, "gradients": round(float(g), 6), "attention": round(float(a), 6)}
             for word, g, a in zip(account.words, account.gradients, account.attention, strict=True)
@@ -89,7 +89,7 @@ def _show(account: "Account") -> None:
     from regard.draw.terminal.attributions import attribution_table
     from regard.draw.terminal.console import Console
 
-    found = account.attribution
+    attribution = account.attribution
     quantity = "cosine" if account.answer == "match" else f"p({account.answer})"
     console = Console()
 
@@ -98,8 +98,8 @@ def _show(account: "Account") -> None:
 
     say(account.text, "bold")
     say(
-        f"{quantity} = {found.value:.4f}; with every word as {account.hidden_by} "
-        f"{found.baseline:.4f}; the words add {found.difference:+.4f}"
+        f"{quantity} = {attribution.value:.4f}; with every word as {account.hidden_by} "
+        f"{attribution.baseline:.4f}; the words add {attribution.difference:+.4f}"
     )
     titles = ("integrated gradients", "attention, last layer")
     table = attribution_table(
@@ -107,8 +107,9 @@ def _show(account: "Account") -> None:
     )
     console.print(table, highlight=False)
     say(
-        f"sum {account.gradients.sum():+.4f}, missing {found.gap:+.4f} with {found.steps} points; "
-        f"{account.looked_elsewhere:.0%} of the attention goes to no word"
+        f"sum {account.gradients.sum():+.4f}, missing {attribution.gap:+.4f} with "
+        f"{attribution.steps} points; {account.looked_elsewhere:.0%} of the attention goes "
+        "to no word"
     )
     correlation = account.correlation
     if correlation is not None:

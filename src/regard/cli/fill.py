@@ -5,39 +5,36 @@ from pathlib import Path
 
 import click
 
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard fill google-bert/bert-base-uncased "Paris is the [MASK] of France."
-  regard fill path/to/distilbert "The [MASK] sat on the [MASK]." --top 3 --json"""
-)
-@click.argument("model", type=click.Path(path_type=Path))
+  regard fill path/to/distilbert "The [MASK] sat on the [MASK]." --top 3 --json""")
+@declare.model
 @click.argument("text", nargs=-1)
-@click.option("--top", type=click.IntRange(min=1), default=5, show_default=True, help="How many.")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a text.")
+@declare.count("--top", default=5, show_default=True, help="How many.")
+@declare.device
+@declare.json("One JSON object a text.")
 def command(model: Path, text: tuple[str, ...], top: int, device: str, as_json: bool) -> None:
     """Print the likeliest words for each [MASK] of TEXT, with probabilities.
 
     MODEL is a published folder with a masked-language head (BERT, DistilBERT), or its name on the
     hub. Without TEXT, the lines of standard input are filled.
     """
-    from regard.cli.lines import one_line, texts_of
-    from regard.cli.opened import opened
+    from regard.cli.inputs import one_line, opened, texts_of
 
     loaded = opened(model, "fill", device)
     for texts in texts_of(text):
         for each in texts:
-            found = loaded.fill(each, top=top)
+            candidates = loaded.fill(each, top=top)
             if as_json:
-                masks = [[asdict(candidate) for candidate in row] for row in found]
+                masks = [[asdict(candidate) for candidate in row] for row in candidates]
                 click.echo(valid_json({"text": each, "masks": masks}))
                 continue
-            for number, row in enumerate(found, start=1):
-                if len(found) > 1:
+            for number, row in enumerate(candidates, start=1):
+                if len(candidates) > 1:
                     click.echo(f"mask {number}")
                 for candidate in row:
                     shown = f"{candidate.word:<16} {one_line(candidate.text)}"

@@ -6,37 +6,32 @@ from typing import Any
 
 import click
 
-from regard.cli.column_options import column_options
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard generate google/flan-t5-small "Answer: what is the capital of France?"
   regard generate path/to/t5 "translate English to German: How are you?" --beam 4
-  regard generate path/to/t5 --file questions.txt --json"""
-)
-@click.argument("model", type=click.Path(path_type=Path))
+  regard generate path/to/t5 --file questions.txt --json""")
+@declare.model
 @click.argument("text", nargs=-1)
-@click.option(
-    "--file", type=click.Path(path_type=Path), help="Work on a file line by line; or on a table."
-)
-@column_options("text")
-@click.option("--beam", type=click.IntRange(min=1), help="Beam size; 1 is greedy.")
-@click.option("--n-best", type=click.IntRange(min=1), help="Print this many outputs of each.")
+@declare.path("--file", help="Work on a file line by line; or on a table.")
+@declare.columns("text")
+@declare.count("--beam", help="Beam size; 1 is greedy.")
+@declare.count("--n-best", help="Print this many outputs of each.")
 @click.option("--alpha", type=float, help="Exponent of the length norm.")
-@click.option("--max-length", type=click.IntRange(min=1), help="Most output tokens.")
+@declare.count("--max-length", help="Most output tokens.")
 @click.option("--min-length", type=click.IntRange(min=0), help="Fewest output tokens.")
 @click.option("--no-repeat-ngram", type=click.IntRange(min=0), help="No n tokens come twice.")
 @click.option("--repetition-penalty", type=float, help="Above 1: used tokens are less likely.")
 @click.option("--temperature", type=float, help="Above 0: draw each token.")
-@click.option("--top-k", type=click.IntRange(min=1), help="Draw from the k likeliest tokens.")
+@declare.count("--top-k", help="Draw from the k likeliest tokens.")
 @click.option("--top-p", type=float, help="Draw from the fewest that reach this probability.")
 @click.option("--seed", type=click.IntRange(min=0), help="The same seed draws the same.")
 @click.option("--prefix", help="What each output begins with.")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a text, with scores.")
+@declare.device
+@declare.json("One JSON object a text, with scores.")
 def command(
     model: Path,
     text: tuple[str, ...],
@@ -51,8 +46,7 @@ def command(
     MODEL is a published folder of T5 or FLAN-T5, or its name on the hub. Beam and length are those
     of its generation_config.json unless given.
     """
-    from regard.cli.lines import check_there, one_line, texts_of
-    from regard.cli.opened import opened
+    from regard.cli.inputs import check_there, one_line, opened, texts_of
     from regard.cli.streams import echo_answer
 
     chosen = {name: value for name, value in options.items() if value is not None}
@@ -60,11 +54,11 @@ def command(
         check_there(file)
     loaded = opened(model, "generate", device)
     for texts in texts_of(text, file, None, text_column):
-        for each, found in zip(texts, loaded.translations(texts, **chosen), strict=True):
+        for each, answers in zip(texts, loaded.translations(texts, **chosen), strict=True):
             if as_json:
-                outputs = [{k: v for k, v in asdict(one).items() if k != "ids"} for one in found]
+                outputs = [{k: v for k, v in asdict(one).items() if k != "ids"} for one in answers]
                 click.echo(valid_json({"text": each, "outputs": outputs}))
                 continue
-            for one in found:
-                score = f"{one.score:8.4f}\t" if len(found) > 1 else ""
+            for one in answers:
+                score = f"{one.score:8.4f}\t" if len(answers) > 1 else ""
                 echo_answer(score + one_line(one.text))

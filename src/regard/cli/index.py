@@ -2,45 +2,32 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.search.index import Indexed
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard index notes --model minilm --output notes.index
   regard index notes --output notes.index
-  regard index src --suffix py --model path/to/bert --output src.index"""
-)
-@click.argument("folder", type=click.Path(path_type=Path))
+  regard index src --suffix py --model path/to/bert --output src.index""")
+@click.argument("folder", type=declare.PATH)
+@declare.path("--model", help="An encoder: folder, hub name, minilm.")
+@declare.path("--output", required=True, help="The index: made or updated.")
+@declare.count("--tokens", help="The most tokens of a passage.")
 @click.option(
-    "--model", type=click.Path(path_type=Path), help="An encoder: folder, hub name, minilm."
+    "--suffix", "suffixes", multiple=True, help="One more kind of text file, for example py."
 )
-@click.option(
-    "--output", type=click.Path(path_type=Path), required=True, help="The index: made or updated."
-)
-@click.option("--tokens", type=click.IntRange(min=1), help="The most tokens of a passage.")
-@click.option("--suffix", multiple=True, help="One more kind of text file, for example py.")
-@click.option("--rebuild", is_flag=True, help="Make the index anew, whatever is there.")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
-@click.option("--json", "as_json", is_flag=True, help="The counts as one JSON object.")
-def command(
-    folder: Path,
-    model: Path | None,
-    output: Path,
-    tokens: int | None,
-    suffix: tuple[str, ...],
-    rebuild: bool,
-    device: str,
-    as_json: bool,
-) -> None:
+@declare.flag("--rebuild", help="Make the index anew, whatever is there.")
+@declare.device
+@declare.json("The counts as one JSON object.")
+def command(folder: Path, model: Path | None, output: Path, as_json: bool, **options: Any) -> None:
     """Make the text files below FOLDER searchable: cut into passages, each with its vector.
 
     Where --output is an index of FOLDER already, only new and changed files are embedded, and those
@@ -49,9 +36,7 @@ def command(
     """
     from regard.search.index import index_folder
 
-    done = index_folder(
-        folder, output, model, tokens=tokens, suffixes=suffix, rebuild=rebuild, device=device
-    )
+    done = index_folder(folder, output, model, **options)
     if as_json:
         click.echo(valid_json(asdict(done)))
         return

@@ -2,18 +2,16 @@
 
 import click
 
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard models
   regard models demo-de
-  regard models --json"""
-)
+  regard models --json""")
 @click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print the cards as JSON.")
+@declare.json("Print the cards as JSON.")
 def command(name: str | None, as_json: bool) -> None:
     """List the trained models in the box, or print the card of one: data, recipe, scores, licence.
 

@@ -5,29 +5,21 @@ from pathlib import Path
 
 import click
 
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard phrasebook                     what it holds
   regard phrasebook --sample            ten pairs of each pattern
   regard phrasebook --language hi --sample --slice it
-  regard phrasebook --write folder      train, dev and test as .tsv files"""
-)
-@click.option(
-    "--language",
-    type=click.Choice(["de", "hi"]),
-    default="de",
-    show_default=True,
-    help="German or Hindi.",
-)
-@click.option("--sample", is_flag=True, help="Print pairs of each pattern.")
-@click.option("--per-pattern", type=click.IntRange(min=1), default=10, show_default=True)
+  regard phrasebook --write folder      train, dev and test as .tsv files""")
+@declare.choice("--language", among=["de", "hi"], help="German or Hindi.")
+@declare.flag("--sample", help="Print pairs of each pattern.")
+@declare.count("--per-pattern", default=10, show_default=True)
 @click.option("--slice", "chosen", help="Only patterns of this slice.")
-@click.option("--write", type=click.Path(path_type=Path), help="Write the splits as TSV files.")
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+@declare.path("--write", help="Write the splits as TSV files.")
+@declare.json("JSON instead of text.")
 def command(
     language: str,
     sample: bool,
@@ -46,13 +38,12 @@ def command(
 
 
 def _sample(language: str, per_pattern: int, chosen: str | None, as_json: bool) -> None:
-    from regard.data.phrasebook.corpus import NOTES, sample
-    from regard.data.phrasebook.notation import SLICES
+    from regard.data.phrasebook.corpus import NOTES, SLICES, sample
     from regard.errors import MisuseError, nearest
 
-    known = (*SLICES, NOTES)
-    if chosen is not None and chosen not in known:
-        raise MisuseError(f"slice: got {chosen!r}{nearest(chosen, known)}")
+    slices = (*SLICES, NOTES)
+    if chosen is not None and chosen not in slices:
+        raise MisuseError(f"slice: got {chosen!r}{nearest(chosen, slices)}")
     for pattern, entries in sample(language, per_pattern).items():
         if chosen and chosen not in entries[0].slices:
             continue
@@ -69,22 +60,24 @@ def _sample(language: str, per_pattern: int, chosen: str | None, as_json: bool) 
 def _statistics(language: str, as_json: bool) -> None:
     from regard.data.phrasebook.corpus import SPLITS, statistics
 
-    found = statistics(language)
-    slices = sorted({name for name, _ in found.slices})
+    counts = statistics(language)
+    slices = sorted({name for name, _ in counts.slices})
     if as_json:
-        counts = {f"{name}/{split}": n for (name, split), n in found.slices.items()}
-        click.echo(valid_json({**asdict(found), "slices": counts}))
+        by_slice = {f"{name}/{split}": n for (name, split), n in counts.slices.items()}
+        click.echo(valid_json({**asdict(counts), "slices": by_slice}))
         return
-    splits = ", ".join(f"{found.per_split[split]:,} {split}" for split in SPLITS)
-    click.echo(f"{found.pairs:,} pairs ({splits})")
+    splits = ", ".join(f"{counts.per_split[split]:,} {split}" for split in SPLITS)
+    click.echo(f"{counts.pairs:,} pairs ({splits})")
     click.echo(
-        f"{found.patterns} patterns, the largest {found.biggest_pattern} with "
-        f"{100 * found.biggest_share:.1f} % of the pairs; {found.lemmas} lemmas"
+        f"{counts.patterns} patterns, the largest {counts.biggest_pattern} with "
+        f"{100 * counts.biggest_share:.1f} % of the pairs; {counts.lemmas} lemmas"
     )
-    click.echo(f"{found.min_words} to {found.max_words} words, {found.mean_words:.1f} on average")
+    click.echo(
+        f"{counts.min_words} to {counts.max_words} words, {counts.mean_words:.1f} on average"
+    )
     click.echo("\nslice       " + "".join(f"{split:>8}" for split in SPLITS))
     for name in slices:
-        numbers = "".join(f"{found.slices.get((name, split), 0):8,}" for split in SPLITS)
+        numbers = "".join(f"{counts.slices.get((name, split), 0):8,}" for split in SPLITS)
         click.echo(f"{name:<12}{numbers}")
 
 

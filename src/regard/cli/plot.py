@@ -5,24 +5,21 @@ from typing import Literal
 
 import click
 
+from regard.cli import declare
 
-@click.command(
-    epilog="""\b
-Examples:
+
+@declare.command("""
   regard plot runs/demo
   regard plot runs/demo runs/demo-2 --png compared.png
-  regard plot runs/demo --what score --svg bleu.svg"""
-)
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
+  regard plot runs/demo --what score --svg bleu.svg""")
+@click.argument("runs", nargs=-1, required=True, type=declare.PATH)
+@declare.choice(
     "--what",
-    type=click.Choice(["loss", "score", "bleu", "rate"]),
-    default="loss",
-    show_default=True,
+    among=["loss", "score", "bleu", "rate"],
     help="Which curve; score: BLEU, accuracy, F1 or Spearman, whichever the run is judged by.",
 )
-@click.option("--png", type=click.Path(path_type=Path), help="Draw into this file.")
-@click.option("--svg", type=click.Path(path_type=Path), help="Draw into this file.")
+@declare.path("--png", help="Draw into this file.")
+@declare.path("--svg", help="Draw into this file.")
 def command(
     runs: tuple[Path, ...],
     what: Literal["loss", "score", "bleu", "rate"],

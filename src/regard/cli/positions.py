@@ -4,28 +4,31 @@ from pathlib import Path
 
 import click
 
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard positions --length 50 --dim 128
   regard positions --length 50 --dim 128 --svg positions.svg --png positions.png
-  regard positions --length 16 --dim 6 --json"""
-)
+  regard positions --length 16 --dim 6 --json""")
 @click.option("--length", type=int, default=50, show_default=True, help="How many positions.")
 @click.option("--dim", type=int, default=128, show_default=True, help="d_model, an even number.")
 @click.option(
     "--base", type=float, default=10_000, show_default=True, help="The paper's 10000, or another."
 )
-@click.option("--svg", type=click.Path(path_type=Path), help="Write the four pictures as SVG.")
-@click.option("--png", type=click.Path(path_type=Path), help="Write the four pictures as PNG.")
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
+@declare.path("--svg", help="Write the four pictures as SVG.")
+@declare.path("--png", help="Write the four pictures as PNG.")
+@declare.json("Print the numbers as JSON.")
 def command(
     length: int, dim: int, base: float, svg: Path | None, png: Path | None, as_json: bool
 ) -> None:
     """Draw positional encoding: heat map, waves, PE·PE by distance, bits beside sines."""
+    from regard.draw.figure.png import write_png
+    from regard.draw.figure.positions import MOST_IN_PNG, positions
+    from regard.draw.figure.svg import write_svg
+    from regard.draw.terminal.console import Console
+    from regard.draw.terminal.positions import PositionReport
     from regard.explain.positions import position_figures
 
     figures = position_figures(length, dim, base)
@@ -41,19 +44,10 @@ def command(
         }
         click.echo(valid_json(numbers))
     else:
-        from regard.draw.terminal.console import Console
-        from regard.draw.terminal.positions import PositionReport
-
         Console().print(PositionReport(figures), highlight=False)
     if svg:
-        from regard.draw.figure.positions import positions
-        from regard.draw.figure.svg import write_svg
-
         write_svg(svg, positions(figures))
         click.echo(f"Written: {svg}", err=True)
     if png:
-        from regard.draw.figure.png import write_png
-        from regard.draw.figure.positions import MOST_IN_PNG, positions
-
         write_png(png, positions(figures, MOST_IN_PNG))
         click.echo(f"Written: {png}", err=True)

@@ -5,18 +5,16 @@ from pathlib import Path
 
 import click
 
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard recipe                    what there is
   regard recipe demo               every key with its meaning, choices and default
-  regard recipe demo > mine.toml   a copy to change; then: regard train mine.toml"""
-)
+  regard recipe demo > mine.toml   a copy to change; then: regard train mine.toml""")
 @click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@declare.json("Print JSON.")
 def command(name: str | None, as_json: bool) -> None:
     """List the recipes of regard, or print the one called NAME.
 

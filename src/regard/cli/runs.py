@@ -6,21 +6,19 @@ from typing import TYPE_CHECKING
 
 import click
 
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.runs.listing import RunRow
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard runs
   regard runs path/to/experiments
-  regard runs --json | jq 'min_by(.loss).folder'"""
-)
-@click.argument("folder", type=click.Path(path_type=Path), default=Path("runs"))
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+  regard runs --json | jq 'min_by(.loss).folder'""")
+@click.argument("folder", type=declare.PATH, default=Path("runs"))
+@declare.json("Print a JSON list.")
 def command(folder: Path, as_json: bool) -> None:
     """List the runs below FOLDER (runs/), the newest first.
 

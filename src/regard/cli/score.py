@@ -1,42 +1,36 @@
 """`regard score`: how likely a model finds given translations."""
 
 from collections.abc import Iterator
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from regard.cli.column_options import asked_columns
-from regard.cli.engine_options import engine_options, engine_request
-from regard.cli.lines import arriving, one_line, rows_of
-from regard.cli.sections import SectionedCommand, section
+from regard.cli import declare
+from regard.cli.inputs import arriving, one_line, rows_of
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.answer.score import Scored
 
-files = section("Files")
-shown = section("Output")
+PART = 1024  # pairs that are scored together
+
+files = declare.section("Files")
+shown = declare.section("Output")
 
 
-@click.command(
-    cls=SectionedCommand,
-    epilog="""\b
-Examples:
+@declare.command("""
   regard score runs/demo "How are you?" "Wie geht es dir?"
   regard score runs/demo "How are you?" "Wie geht es dir?" --tokens
-  regard score runs/demo --source test.en --target test.de --json""",
-)
-@click.argument("run", metavar="MODEL", type=click.Path(path_type=Path))
+  regard score runs/demo --source test.en --target test.de --json""")
+@click.argument("run", metavar="MODEL", type=declare.PATH)
 @click.argument("texts", metavar="[SOURCE TARGET]", nargs=-1)
-@files(
-    "--source", type=click.Path(path_type=Path), help="Sources, line by line; or a table of both."
-)
-@files("--target", type=click.Path(path_type=Path), help="Their translations, line by line.")
+@files("--source", type=declare.PATH, help="Sources, line by line; or a table of both.")
+@files("--target", type=declare.PATH, help="Their translations, line by line.")
 @files("--source-column", default="", help="Of a table: name or number; found if left out.")
 @files("--target-column", default="", help="Of a table: name or number; found if left out.")
-@engine_options(default="torch", shortlist=False)
+@declare.engines(default="torch", shortlist=False)
 @shown("--tokens", is_flag=True, help="List each piece of the target with its log p.")
 @shown("--json", "as_json", is_flag=True, help="One JSON object a pair.")
 def command(
@@ -57,32 +51,32 @@ def command(
     from regard.answer.score import score_texts
     from regard.data.table import is_table
 
-    columns = asked_columns(options)
+    columns = declare.named_columns(options)
     table = source if source and is_table(source) else None
-    given = (len(texts), source is not None, target is not None)
-    if given not in ((2, False, False), (0, True, not table)):
+    arguments = (len(texts), source is not None, target is not None)
+    if arguments not in ((2, False, False), (0, True, not table)):
         raise click.UsageError(
             "expected a SOURCE and a TARGET, or --source and --target, or a table as --source"
         )
     if columns and not table:
         raise click.UsageError("--source-column and --target-column belong to a table as --source")
     device = options.pop("device")
-    request = engine_request(options)
+    request = declare.engine_request(options)
     model = open_model(run, device, request, say=lambda line: click.echo(line, err=True))
     model.demand("translate")
     engines, translator = model.engines, model.translator
     first = 1
-    pairs: list[list[str]] | Iterator[list[str]] = [list(texts)]
+    pairs = iter([list(texts)])
     if table:
-        pairs = rows_of(table, ["source", "target"], columns, run)
+        pairs = iter(rows_of(table, ["source", "target"], columns, run))
     elif source and target:
         pairs = _pairs(source, target)
-    for part in _parts(pairs):
+    while part := list(islice(pairs, PART)):
         sources, targets = [s for s, _ in part], [t for _, t in part]
-        found = score_texts(translator, engines.take_to_score(), sources, targets, first)
+        scores = score_texts(translator, engines.take_to_score(), sources, targets, first)
         if first == 1 and not as_json and not tokens:
             click.echo("     log p    per token   perplexity")
-        for scored in found:
+        for scored in scores:
             _write(scored, tokens, as_json)
         first += len(part)
     engines.close()
@@ -101,17 +95,6 @@ def _pairs(source: Path, target: Path) -> Iterator[list[str]]:
                 "in both"
             )
         yield list(pair)
-
-
-def _parts(pairs: "list[list[str]] | Iterator[list[str]]") -> Iterator[list[list[str]]]:
-    part: list[list[str]] = []
-    for pair in pairs:
-        part.append(pair)
-        if len(part) == 1024:
-            yield part
-            part = []
-    if part:
-        yield part
 
 
 def _write(scored: "Scored", tokens: bool, as_json: bool) -> None:

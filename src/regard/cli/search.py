@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
@@ -16,14 +17,11 @@ if TYPE_CHECKING:
 MARKS = (("«", "»"), ("⟦", "⟧"))  # the second for texts that quote with the first
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard search notes.index "why is the dot product scaled?"
   regard search notes.index "dropout rate" --mode hybrid -k 3
-  regard search notes.index softmax --mode keyword --json"""
-)
-@click.argument("index", type=click.Path(path_type=Path))
+  regard search notes.index softmax --mode keyword --json""")
+@click.argument("index", type=declare.PATH)
 @click.argument("query", nargs=-1, required=True)
 @click.option(
     "--mode",
@@ -31,11 +29,11 @@ Examples:
     show_default=True,
     help="semantic (by meaning), keyword (BM25) or hybrid.",
 )
-@click.option("-k", type=click.IntRange(min=1), default=5, show_default=True, help="How many.")
-@click.option("--model", type=click.Path(path_type=Path), help="The index's model, if it moved.")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
-@click.option("--no-check", is_flag=True, help="Open a large index at once, without checksums.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a passage.")
+@declare.count("-k", default=5, show_default=True, help="How many.")
+@declare.path("--model", help="The index's model, if it moved.")
+@declare.device
+@declare.flag("--no-check", help="Open a large index at once, without checksums.")
+@declare.json("One JSON object a passage.")
 def command(
     index: Path,
     query: tuple[str, ...],
@@ -56,26 +54,26 @@ def command(
 
     text = " ".join(query)
     opened = open_index(index, model, device=device, check=not no_check)
-    found = opened.search(text, k, mode)
+    matches = opened.search(text, k, mode)
     if mode != "keyword" and opened.is_strange(text):
         click.echo("The model knows less than half of this query: trust no order.", err=True)
     if as_json:
-        for match in found:
+        for match in matches:
             click.echo(valid_json(asdict(match)))
-    elif found:
-        _print(found, opened.manifest.folder)
+    elif matches:
+        _print(matches, opened.manifest.folder)
     else:
         click.echo("No passage holds any of these words; --mode semantic goes by meaning.")
 
 
-def _print(found: "list[Match]", folder: str) -> None:
+def _print(matches: "list[Match]", folder: str) -> None:
     from rich.markup import escape
 
     from regard.draw.terminal.console import Console
     from regard.printable import printable_name
 
     console = Console(highlight=False, soft_wrap=True)
-    for number, match in enumerate(found):
+    for number, match in enumerate(matches):
         if number:
             console.print()
         lines = f"{match.first}-{match.last}" if match.last > match.first else f"{match.first}"
@@ -94,14 +92,14 @@ def _marked(match: "Match", coloured: bool) -> "Text":
     """
     from rich.text import Text
 
-    made, at = Text(), 0
+    marked, at = Text(), 0
     marks = next(pair for pair in MARKS if not {*pair} & {*match.text} or pair == MARKS[-1])
     for mark in match.highlights:
-        made.append(match.text[at : mark.start])
+        marked.append(match.text[at : mark.start])
         word = match.text[mark.start : mark.end]
-        made.append(
+        marked.append(
             word if coloured else marks[0] + word + marks[1], "bold yellow" if coloured else ""
         )
         at = mark.end
-    made.append(match.text[at:])
-    return made
+    marked.append(match.text[at:])
+    return marked

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regard.cli.column_options import asked_columns, column_options
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
@@ -13,25 +13,21 @@ if TYPE_CHECKING:
     from regard.api.model import Model
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard similar minilm "A cat sleeps." "A dog naps."
   regard similar path/to/bert --pairs pairs.tsv
-  regard similar path/to/bert --set stsb --json"""
-)
-@click.argument("model", type=click.Path(path_type=Path))
+  regard similar path/to/bert --set stsb --json""")
+@declare.model
 @click.argument("first", required=False)
 @click.argument("second", required=False)
-@click.option(
+@declare.path(
     "--pairs",
-    type=click.Path(path_type=Path),
     help="A table with two texts a row, and a score or none: .csv, .tsv or .jsonl (also .gz).",
 )
 @click.option("--set", "dataset", help="The test pairs of a data set: see `regard data`.")
-@column_options("text", "pair", "label", text="of the first texts", label="of the scores")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@declare.columns("text", "pair", "label", text="of the first texts", label="of the scores")
+@declare.device
+@declare.json("Print one JSON object.")
 def command(
     model: Path,
     first: str | None,
@@ -49,7 +45,7 @@ def command(
     its name on the hub, or minilm.
     """
     from regard.answer.similar import read_pairs
-    from regard.cli.opened import opened
+    from regard.cli.inputs import opened
 
     if dataset is not None:
         from regard.datasets.find import scored_files
@@ -61,23 +57,23 @@ def command(
         raise click.UsageError("expected FIRST and SECOND, or --pairs, or --set")
     if pairs is not None and first is not None:
         raise click.UsageError("expected FIRST and SECOND or --pairs, not both")
-    asked = asked_columns(options)
-    if asked and not pairs:
+    columns = declare.named_columns(options)
+    if columns and not pairs:
         raise click.UsageError("columns belong to --pairs")
-    given = None
+    table = None
     if pairs:
-        given, columns = read_pairs(pairs, asked)
-        click.echo(columns.said(), err=True)
+        table, columns_read = read_pairs(pairs, columns)
+        click.echo(columns_read.said(), err=True)
     loaded = opened(model, "embed", device)
-    if given is None or pairs is None:
+    if table is None or pairs is None:
         assert first is not None and second is not None
         cosine = float(loaded.similar(first, second))
-        found = {"first": first, "second": second, "cosine": round(cosine, 6)}
-        click.echo(valid_json(found) if as_json else f"{cosine:.4f}")
-    elif given.scores:
-        _print_agreement(loaded, pairs.name, given, as_json)
+        row = {"first": first, "second": second, "cosine": round(cosine, 6)}
+        click.echo(valid_json(row) if as_json else f"{cosine:.4f}")
+    elif table.scores:
+        _print_agreement(loaded, pairs.name, table, as_json)
     else:
-        _print_each(loaded, given, as_json)
+        _print_each(loaded, table, as_json)
 
 
 def _compared(model: "Model", firsts: list[str], seconds: list[str]) -> list[float]:
@@ -90,14 +86,14 @@ def _compared(model: "Model", firsts: list[str], seconds: list[str]) -> list[flo
 
 def _print_each(model: "Model", pairs: "TextPairs", as_json: bool) -> None:
     """One line a pair, as in the file."""
-    from regard.cli.lines import one_line
+    from regard.cli.inputs import one_line
 
-    found = _compared(model, pairs.firsts, pairs.seconds)
+    cosines = _compared(model, pairs.firsts, pairs.seconds)
     if as_json:
-        cosines = [round(cosine, 6) for cosine in found]
-        click.echo(valid_json({"pairs": len(found), "cosines": cosines}))
+        rounded = [round(cosine, 6) for cosine in cosines]
+        click.echo(valid_json({"pairs": len(cosines), "cosines": rounded}))
         return
-    for first, second, cosine in zip(pairs.firsts, pairs.seconds, found, strict=True):
+    for first, second, cosine in zip(pairs.firsts, pairs.seconds, cosines, strict=True):
         click.echo(f"{cosine:.4f}\t{one_line(first)}\t{one_line(second)}")
 
 
@@ -110,18 +106,18 @@ def _print_agreement(model: "Model", name: str, pairs: "TextPairs", as_json: boo
     from regard.draw.terminal.console import Console
     from regard.draw.terminal.tables import bars
 
-    found = np.array(_compared(model, pairs.firsts, pairs.seconds))
-    score = agreement(found, pairs.scores)
+    cosines = np.array(_compared(model, pairs.firsts, pairs.seconds))
+    score = agreement(cosines, pairs.scores)
     if as_json:
         numbers = {"spearman": round(score.spearman, 6), "pearson": round(score.pearson, 6)}
-        cosines = [round(cosine, 6) for cosine in found.tolist()]
-        report = {"pairs": len(found), **numbers, "cosines": cosines}
+        rounded = [round(cosine, 6) for cosine in cosines.tolist()]
+        report = {"pairs": len(cosines), **numbers, "cosines": rounded}
         click.echo(valid_json(report, gaps=True))  # equal scores have no correlation
         return
-    click.echo(f"{counted(len(found), 'pair')} of {name}")
+    click.echo(f"{counted(len(cosines), 'pair')} of {name}")
     click.echo(f"Spearman {score.spearman:7.4f}   ranks of cosines and scores")
     click.echo(f"Pearson  {score.pearson:7.4f}   cosines and scores themselves")
-    rows = [row for row in by_score(found, pairs.scores) if row[1]]
+    rows = [row for row in by_score(cosines, pairs.scores) if row[1]]
     click.echo("\nmean cosine of the pairs with these scores")
     means = [max(0.0, mean) for _, _, mean in rows]
     Console().print(bars(means, [name for name, _, _ in rows]), highlight=False)

@@ -1,39 +1,31 @@
 """`regard tag`: a label for each word of a text."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from regard.cli.column_options import column_options
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.answer.tag import Tag
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard tag runs/phrasebook-tag "The tired dogs sleep."
   regard tag dslim/bert-base-NER "Ada Lovelace lived in London." --json
-  regard tag runs/mine --file sentences.txt --spaces"""
-)
-@click.argument("model", type=click.Path(path_type=Path))
+  regard tag runs/mine --file sentences.txt --spaces""")
+@declare.model
 @click.argument("text", nargs=-1)
-@click.option(
-    "--file", type=click.Path(path_type=Path), help="Tag a file, a text a line; or a table."
+@declare.path("--file", help="Tag a file, a text a line; or a table.")
+@declare.columns("text")
+@declare.flag(
+    "--spaces", help="Words are what spaces divide; default: punctuation is a word of its own."
 )
-@column_options("text")
-@click.option(
-    "--spaces",
-    is_flag=True,
-    help="Words are what spaces divide; default: punctuation is a word of its own.",
-)
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a text.")
+@declare.device
+@declare.json("One JSON object a text.")
 def command(
     model: Path,
     text: tuple[str, ...],
@@ -48,8 +40,7 @@ def command(
     MODEL is a run of `regard train` with objective "tag", a published folder that labels tokens
     (BERT, DistilBERT), or its name on the hub. Without TEXT, lines of standard input are tagged.
     """
-    from regard.cli.lines import check_there, texts_of
-    from regard.cli.opened import opened
+    from regard.cli.inputs import check_there, opened, texts_of
     from regard.draw.terminal.progress import progress_bar
 
     if file:
@@ -61,20 +52,20 @@ def command(
             for each in texts:
                 if not text and not each.strip():
                     continue
-                found = loaded.tag([each.split() if spaces else each])[0]
+                tags = loaded.tag([each.split() if spaces else each])[0]
                 bar.advance()
                 if as_json:
-                    words = [asdict(one) for one in found]
+                    words = [asdict(one) for one in tags]
                     click.echo(valid_json({"text": each, "words": words}))
                     continue
                 if not first:
                     click.echo()
                 first = False
-                _print(found)
+                _print(tags)
 
 
-def _print(found: "Sequence[Tag]") -> None:
-    words = max(len(one.word) for one in found)
-    tags = max(len(one.tag) for one in found)
-    for one in found:
-        click.echo(f"{one.word:<{words}}  {one.tag:<{tags}}  {one.probability:.4f}")
+def _print(tags: "list[Tag]") -> None:
+    word_width = max(len(one.word) for one in tags)
+    tag_width = max(len(one.tag) for one in tags)
+    for one in tags:
+        click.echo(f"{one.word:<{word_width}}  {one.tag:<{tag_width}}  {one.probability:.4f}")

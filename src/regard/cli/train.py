@@ -4,19 +4,17 @@ import json
 import signal
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from regard.cli.column_options import asked_columns, column_options
+from regard.cli import declare
 
 if TYPE_CHECKING:
     from regard.fit.request import Request
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard train demo
   regard train demo train.steps=500 model.dropout=0.2
   regard train --source a.en --target a.de --minutes 30
@@ -25,58 +23,42 @@ Examples:
   regard train --resume runs/demo
   regard train demo --prove-resume
   regard train --find-lr demo --png rates.png
-  regard train --find-batch demo train.memory=2000"""
-)
+  regard train --find-batch demo train.memory=2000""")
 @click.argument("arguments", nargs=-1, metavar="[RECIPE] [KEY=VALUE]...")
-@click.option("--source", type=click.Path(path_type=Path), help="Own text: one sentence a line.")
-@click.option("--target", type=click.Path(path_type=Path), help="Its translation, line by line.")
-@click.option(
-    "--texts",
-    type=click.Path(path_type=Path),
-    help="Own texts with labels, a .csv, .tsv or .jsonl table: train a classifier.",
+@declare.path("--source", help="Own text: one sentence a line.")
+@declare.path("--target", help="Its translation, line by line.")
+@declare.path(
+    "--texts", help="Own texts with labels, a .csv, .tsv or .jsonl table: train a classifier."
 )
-@column_options("source", "target", "text", "pair", "label")
+@declare.columns("source", "target", "text", "pair", "label")
 @click.option(
     "--minutes",
     type=click.FloatRange(min=0.01),
     help="Train so long: the learning rate comes down as the time runs out. With --resume: so "
     "many minutes more than the run has had.",
 )
-@click.option("--run", "folder", type=click.Path(path_type=Path), help="Folder for the run.")
-@click.option("--resume", type=click.Path(path_type=Path), help="Continue this run.")
-@click.option(
-    "--prove-resume",
-    is_flag=True,
-    help="Kill and resume a short run of this recipe, and compare every bit.",
+@declare.path("--run", "folder", help="Folder for the run.")
+@declare.path("--resume", help="Continue this run.")
+@declare.flag(
+    "--prove-resume", help="Kill and resume a short run of this recipe, and compare every bit."
 )
-@click.option(
+@declare.flag(
     "--inexact",
-    is_flag=True,
     help="With --resume: go on even where the last bits will differ (another machine or torch).",
 )
-@click.option("--force", is_flag=True, help="Start even where memory or disk seem to be too small.")
-@click.option("--find-lr", is_flag=True, help="Suggest train.factor by a range test; no run.")
-@click.option(
-    "--find-batch", is_flag=True, help="The largest train.token_budget that fits; no run."
-)
-@click.option("--png", type=click.Path(path_type=Path), help="With --find-lr: draw into this file.")
-@click.option("--svg", type=click.Path(path_type=Path), help="With --find-lr: draw into this file.")
+@declare.flag("--force", help="Start even where memory or disk seem to be too small.")
+@declare.flag("--find-lr", help="Suggest train.factor by a range test; no run.")
+@declare.flag("--find-batch", help="The largest train.token_budget that fits; no run.")
+@declare.path("--png", help="With --find-lr: draw into this file.")
+@declare.path("--svg", help="With --find-lr: draw into this file.")
 def command(
     arguments: tuple[str, ...],
-    source: Path | None,
-    target: Path | None,
-    texts: Path | None,
-    minutes: float | None,
-    folder: Path | None,
-    resume: Path | None,
     prove_resume: bool,
-    inexact: bool,
-    force: bool,
     find_lr: bool,
     find_batch: bool,
     png: Path | None,
     svg: Path | None,
-    **options: str,
+    **options: Any,
 ) -> None:
     """Train on a RECIPE (a name, see `regard recipe`, or a TOML file), or on your own files.
 
@@ -98,29 +80,20 @@ def command(
         raise click.UsageError("--find-lr, --find-batch or --prove-resume, one at a time")
     if (png or svg) and not find_lr:
         raise click.UsageError("--png and --svg belong to --find-lr; `regard plot` draws runs")
-    asked = Request(
+    keys = _column_keys(declare.named_columns(options))
+    request = Request(
         recipe=Path(recipes[0]) if recipes else None,
-        assignments=(
-            *_column_keys(asked_columns(options)),
-            *(argument for argument in arguments if "=" in argument),
-        ),
-        source=source,
-        target=target,
-        texts=texts,
-        minutes=minutes,
-        folder=folder,
-        resume=resume,
-        inexact=inexact,
-        force=force,
+        assignments=(*keys, *(argument for argument in arguments if "=" in argument)),
+        **options,  # the columns were taken out; the rest are its fields by name
     )
     if find_lr:
-        show_rates(asked, png, svg)
+        show_rates(request, png, svg)
     elif find_batch:
-        show_batches(asked)
+        show_batches(request)
     elif prove_resume:
-        _prove(asked)
+        _prove(request)
     else:
-        _train(asked)
+        _train(request)
 
 
 def _column_keys(columns: dict[str, str]) -> list[str]:
@@ -132,19 +105,19 @@ def _column_keys(columns: dict[str, str]) -> list[str]:
     return [f"data.{KEYS[role]}={json.dumps(name)}" for role, name in columns.items()]
 
 
-def _prove(asked: "Request") -> None:
+def _prove(request: "Request") -> None:
     from regard.fit.prove import prove
 
-    proof = prove(asked, say=click.echo)
+    proof = prove(request, say=click.echo)
     for line in proof.lines():
         click.echo(line)
     raise SystemExit(0 if proof.holds else 1)
 
 
-def _train(asked: "Request") -> None:
+def _train(request: "Request") -> None:
     from regard.fit.train import train
 
-    outcome = train(asked, say=_say)
+    outcome = train(request, say=_say)
     if outcome.signal is not None:
         raise SystemExit(128 + signal.Signals(outcome.signal).value)
     if outcome.unsaved or outcome.unlogged:

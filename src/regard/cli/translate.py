@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regard.cli.engine_options import engine_facts, engine_options, engine_request
-from regard.cli.lines import arriving, check_there, one_line, rows_of
-from regard.cli.sections import SectionedCommand, section
+from regard.cli import declare
+from regard.cli.inputs import arriving, check_there, one_line, rows_of
 from regard.cli.streams import echo_answer
 from regard.valid_json import valid_json
 
@@ -24,25 +23,21 @@ if TYPE_CHECKING:
 
 PART = 4096  # lines of a file that are worked on together
 
-beams = section("Search")
-draws = section("Drawing instead of searching")
-lengths = section("Length and repetition")
-lines = section("Lines")
-shown = section("Output")
+beams = declare.section("Search")
+draws = declare.section("Drawing instead of searching")
+lengths = declare.section("Length and repetition")
+lines = declare.section("Lines")
+shown = declare.section("Output")
 
 
-@click.command(
-    cls=SectionedCommand,
-    epilog="""\b
-Examples:
+@declare.command("""
   regard translate runs/demo "How are you?"
   regard translate runs/demo --file letter.en > letter.de
   regard translate Helsinki-NLP/opus-mt-en-de "How are you?"
   cat letter.en | regard translate runs/demo --beam 8 --n-best 3 --json
   regard translate runs/demo "How are you?" --temperature 0.8 --seed 1 --n-best 5
-  regard translate runs/demo --file test.en --check-batch""",
-)
-@click.argument("run", metavar="MODEL", type=click.Path(path_type=Path))
+  regard translate runs/demo --file test.en --check-batch""")
+@click.argument("run", metavar="MODEL", type=declare.PATH)
 @click.argument("text", nargs=-1)
 @beams("--beam", type=click.IntRange(min=1), help="Beam size; 1 is greedy.")
 @beams("--n-best", type=click.IntRange(min=1), help="Print so many translations of each.")
@@ -58,12 +53,12 @@ Examples:
 @lengths("--min-length", type=click.IntRange(min=0), help="Fewest output tokens of a sentence.")
 @lengths("--no-repeat-ngram", type=click.IntRange(min=0), help="No n tokens come twice.")
 @lengths("--repetition-penalty", type=float, help="Above 1: used tokens become less likely.")
-@lines("--file", type=click.Path(path_type=Path), help="Translate a file line by line; or a table.")
+@lines("--file", type=declare.PATH, help="Translate a file line by line; or a table.")
 @lines("--source-column", default="", help="Of a table: name or number; found if left out.")
 @lines("--prefix", help="What each output begins with; then lines are not split.")
 @lines("--no-split", is_flag=True, help="Do not split lines into sentences.")
 @lines("--language", help="Of the source, for splitting: en, de, hi, …  [default: en]")
-@engine_options()
+@declare.engines()
 @shown("--pairs", is_flag=True, help="Print the source beside each translation.")
 @shown("--json", "as_json", is_flag=True, help="One JSON object a line, with scores.")
 @shown("--verbose", is_flag=True, help="Say which engine was taken, and why.")
@@ -95,7 +90,7 @@ def command(
         check_there(file)
     arrive = partial(_arriving, file, source_column, run)
     device = options.pop("device")
-    request = engine_request(options)
+    request = declare.engine_request(options)
     chosen = {name: value for name, value in options.items() if value is not None}
     if chosen.get("prefix") == "":
         del chosen["prefix"]
@@ -110,8 +105,8 @@ def command(
     if check_batch:
         from regard.cli.check_batch import show_check
 
-        given = list(text) or _whole(file, arrive())
-        good = show_check(translator, engines, given, chosen, as_json)
+        sources = list(text) or _whole(file, arrive())
+        good = show_check(translator, engines, sources, chosen, as_json)
         _say_notes(engines, verbose)
         sys.exit(0 if good else 1)
     engine = engines.take(search, "prefix" in chosen)
@@ -132,9 +127,9 @@ Write = Callable[[str, "list[Translation]"], None]
 def _noting(seen: "WordsSeen", write: Write) -> Write:
     """Writes each answer, and notes which words of its source the model has never seen."""
 
-    def noted(source: str, found: "list[Translation]") -> None:
+    def noted(source: str, answers: "list[Translation]") -> None:
         seen.note(source)
-        write(source, found)
+        write(source, answers)
 
     return noted
 
@@ -200,8 +195,8 @@ def _answer(
     write: Write,
     advance: Callable[[int], None] = lambda count: None,
 ) -> None:
-    found = translator.translations(texts, advance=advance, first_line=first, **options)
-    for text, answers in zip(texts, found, strict=True):
+    translations = translator.translations(texts, advance=advance, first_line=first, **options)
+    for text, answers in zip(texts, translations, strict=True):
         write(text, answers)
     sys.stdout.flush()
 
@@ -212,34 +207,34 @@ def _say_notes(engines: "Engines", verbose: bool) -> None:
             click.echo(note, err=True)
 
 
-def _write_text(source: str, found: "list[Translation]") -> None:
-    echo_answer(one_line(found[0].text))
+def _write_text(source: str, answers: "list[Translation]") -> None:
+    echo_answer(one_line(answers[0].text))
 
 
 def _scored_writer(numbered: bool) -> Write:
     """Several answers a line; where there are several lines, their numbers say which is whose."""
     numbers = count(1)
 
-    def write(source: str, found: "list[Translation]") -> None:
+    def write(source: str, answers: "list[Translation]") -> None:
         number = next(numbers)
-        for answer in found:
+        for answer in answers:
             line = f"{answer.score:8.4f}\t{one_line(answer.text)}"
             echo_answer(f"{number}\t{line}" if numbered else line)
 
     return write
 
 
-def _write_pairs(source: str, found: "list[Translation]") -> None:
-    for answer in found:
+def _write_pairs(source: str, answers: "list[Translation]") -> None:
+    for answer in answers:
         echo_answer(f"{one_line(source)}\t{one_line(answer.text)}")
 
 
 def _json_writer(engine: "Engine") -> Write:
-    facts = engine_facts(engine)
+    facts = {"name": engine.name, **asdict(engine.layout)}
 
-    def write(source: str, found: "list[Translation]") -> None:
-        answers = [{k: v for k, v in asdict(answer).items() if k != "ids"} for answer in found]
-        row = {"source": source, "translations": answers, "engine": facts}
+    def write(source: str, answers: "list[Translation]") -> None:
+        rows = [{k: v for k, v in asdict(answer).items() if k != "ids"} for answer in answers]
+        row = {"source": source, "translations": rows, "engine": facts}
         click.echo(valid_json(row))
 
     return write

@@ -5,22 +5,18 @@ from pathlib import Path
 
 import click
 
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@declare.command("""
   regard verify path/to/bert --write
   regard verify path/to/bert
-  regard verify google-bert/bert-base-uncased --golden bert.json"""
-)
-@click.argument("model", type=click.Path(path_type=Path))
-@click.option("--write", is_flag=True, help="Write the golden outputs instead of comparing.")
-@click.option(
-    "--golden", type=click.Path(path_type=Path), help="The file; else golden.json beside it."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+  regard verify google-bert/bert-base-uncased --golden bert.json""")
+@declare.model
+@declare.flag("--write", help="Write the golden outputs instead of comparing.")
+@declare.path("--golden", help="The file; else golden.json beside it.")
+@declare.json("Print one JSON object.")
 def command(model: Path, write: bool, golden: Path | None, as_json: bool) -> None:
     """Recompute what MODEL answers to fixed inputs and compare with its golden.json.
 

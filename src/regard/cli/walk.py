@@ -1,34 +1,34 @@
 """`regard walk`: every number of one pass, or of a hand calculation, as a worksheet."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from regard.cli import declare
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.draw.worksheet.worksheet import Worksheet
 
+PLACE = ("kind", "layer", "head", "query", "translation")  # what a walk looks at, in this order
 
-@click.command(
-    epilog="""\b
-Examples:
+
+@declare.command("""
   regard walk runs/demo "How are you?"
   regard walk runs/demo "How are you?" --kind cross --layer 2 --head 3 --query 2
   regard walk runs/demo "How are you?" --html walk.html --latex walk.tex
-  regard walk --matrices sheet.toml"""
-)
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+  regard walk --matrices sheet.toml""")
+@click.argument("run", type=declare.PATH, required=False)
 @click.argument("text", required=False)
-@click.option("--matrices", type=click.Path(path_type=Path), help="A hand calculation (TOML).")
+@declare.path("--matrices", help="A hand calculation (TOML).")
 @click.option(
     "--kind",
     type=click.Choice(["encoder", "decoder", "cross"]),
     help="Which attention: the encoder's (default), the decoder's own, or cross-attention.",
 )
-@click.option("--layer", type=click.IntRange(min=1), help="Which layer; default: 1.")
-@click.option("--head", type=click.IntRange(min=1), help="Which head; default: 1.")
+@declare.count("--layer", help="Which layer; default: 1.")
+@declare.count("--head", help="Which head; default: 1.")
 @click.option("--query", help="A word, or a position counted from 1; default: the first.")
 @click.option("--translation", help="Walk through this output instead of the model's own.")
 @click.option(
@@ -43,22 +43,17 @@ Examples:
     type=click.IntRange(min=0),
     help="Columns shown of a wide matrix, 0 for all; default: what fits.",
 )
-@click.option("--html", type=click.Path(path_type=Path), help="Write a web page instead.")
-@click.option("--latex", type=click.Path(path_type=Path), help="Write a LaTeX document instead.")
-@click.option("--json", "as_json", is_flag=True, help="Print the whole worksheet as JSON.")
+@declare.path("--html", help="Write a web page instead.")
+@declare.path("--latex", help="Write a LaTeX document instead.")
+@declare.json("Print the whole worksheet as JSON.")
 @click.option(
     "--pager/--no-pager", default=True, help="Page what is longer than the screen (default)."
 )
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+@declare.device
 def command(
     run: Path | None,
     text: str | None,
     matrices: Path | None,
-    kind: str | None,
-    layer: int | None,
-    head: int | None,
-    query: str | None,
-    translation: str | None,
     decimals: int,
     columns: int | None,
     html: Path | None,
@@ -66,23 +61,14 @@ def command(
     as_json: bool,
     pager: bool,
     device: str,
+    **place: Any,
 ) -> None:
     """Write out every number of one pass of the model of RUN over TEXT, as if by hand.
 
     The numbers are those that the model computed. With --matrices, the calculation is your own.
     """
-    options = {
-        name: value
-        for name, value in {
-            "kind": kind,
-            "layer": layer,
-            "head": head,
-            "query": query,
-            "translation": translation,
-        }.items()
-        if value is not None
-    }
-    sheet = _worksheet(run, text, matrices, options, device)
+    chosen = {name: place[name] for name in PLACE if place[name] is not None}
+    sheet = _worksheet(run, text, matrices, chosen, device)
     if html or latex:
         _write(sheet, html, latex, decimals, columns)
     if as_json:
@@ -94,11 +80,7 @@ def command(
 
 
 def _worksheet(
-    run: Path | None,
-    text: str | None,
-    matrices: Path | None,
-    options: dict[str, str | int],
-    device: str,
+    run: Path | None, text: str | None, matrices: Path | None, place: dict[str, Any], device: str
 ) -> "Worksheet":
     """The worksheet of a model's pass, or of a person's sheet; never of both."""
     if matrices is not None:
@@ -107,8 +89,8 @@ def _worksheet(
                 f"--matrices is a calculation of its own: got RUN {str(run)!r} too; leave out RUN "
                 "and TEXT, or leave out --matrices"
             )
-        if options:
-            named = ", ".join(f"--{name}" for name in options)
+        if place:
+            named = ", ".join(f"--{name}" for name in place)
             raise click.UsageError(f"{named}: only for a RUN, a sheet has one head and one layer")
         from regard.explain.by_hand.sheet import walk_sheet
 
@@ -118,11 +100,11 @@ def _worksheet(
         raise click.UsageError(
             f"Missing {missing}: give the folder of a run and a sentence, or --matrices SHEET"
         )
-    _check_place(run, text, **options)  # type: ignore[arg-type]
+    _check_place(run, text, **place)
     from regard.answer.loaded import TORCH, open_model
     from regard.explain.walk import walk  # here: torch takes seconds
 
-    return walk(open_model(run, device, TORCH), text, **options)  # type: ignore[arg-type]
+    return walk(open_model(run, device, TORCH), text, **place)
 
 
 def _check_place(

@@ -5,7 +5,6 @@ answers stay in golden.json for `regard verify`. A folder of the ctranslate2 lib
 convert/ctranslate2.py.
 """
 
-import json
 import re
 import shutil
 from dataclasses import dataclass, replace
@@ -15,9 +14,10 @@ from typing import Any, Literal
 from regard import atomic
 from regard.answer.loaded import open_model
 from regard.bundle.generation_settings import NOT_DONE
-from regard.checkpoint.around import COPIED, copy_around
 from regard.checkpoint.converted import WEIGHTS, save_converted
+from regard.checkpoint.families.family import OWN
 from regard.checkpoint.families.marian import MARIAN
+from regard.checkpoint.files import COPIED, copy_around
 from regard.checkpoint.native import read_json, save_weights, sha256
 from regard.checkpoint.published import load_published, save_published
 from regard.checksums import NAME as CHECKSUMS
@@ -116,10 +116,9 @@ def _conversion(
 ) -> Conversion:
     """What `folder`, which becomes `out`, holds now."""
     files = sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file())
-    name = "marian" if source.family is None and to == "hf" else ""
-    name = source.family.name if source.family else name or "regard"
+    family = source.family or (MARIAN if to == "hf" else OWN)
     count = sum(p.numel() for p in source.model.parameters())
-    return Conversion(out, name, count, tuple(files), same_bits)
+    return Conversion(out, family.name, count, tuple(files), same_bits)
 
 
 def _write_published(source: Source, folder: Path, to: To) -> Transformer:
@@ -135,8 +134,7 @@ def _write_published(source: Source, folder: Path, to: To) -> Transformer:
     else:
         save_converted(source.model, source.family.name, folder, __version__)
         config = source.config or source.family.config(source.model.spec) | kept
-        text = json.dumps(config, indent=2, ensure_ascii=False)
-        atomic.write_text(folder / "config.json", text + "\n")
+        atomic.write_json(folder / "config.json", config)
     return load_published(folder)
 
 
@@ -168,16 +166,16 @@ def _write_run(source: Source, folder: Path, to: To) -> Transformer:
         save_published(model, MARIAN, folder, ids)
         _write_tokenizer(run.tokenizer, folder)
         return load_published(folder)
-    made = Run(folder)
-    shutil.copyfile(run.tokenizer, made.tokenizer)
-    write_json(made.recipe, read_json(run.recipe))
-    write_json(made.spec, read_json(run.spec))
-    save_weights(made.weights, dict(model.named_parameters()))
+    copy = Run(folder)
+    shutil.copyfile(run.tokenizer, copy.tokenizer)
+    write_json(copy.recipe, read_json(run.recipe))
+    write_json(copy.spec, read_json(run.spec))
+    save_weights(copy.weights, dict(model.named_parameters()))
     write_json(
-        made.weights_info, {"sha256": sha256(made.weights), "converted_from": run.folder.name}
+        copy.weights_info, {"sha256": sha256(copy.weights), "converted_from": run.folder.name}
     )
-    write_json(made.info, run.read_info() | {"state": "finished", "log_sha256": ""})
-    seal(made)
+    write_json(copy.info, run.read_info() | {"state": "finished", "log_sha256": ""})
+    seal(copy)
     return open_model(folder, "cpu").transformer
 
 
@@ -192,8 +190,7 @@ def _write_tokenizer(file: Path, folder: Path) -> None:
         "pair": [first, second, end],
         "special_tokens": {"</s>": {"id": "</s>", "ids": [Special().eos], "tokens": ["</s>"]}},
     }
-    text = json.dumps(values, ensure_ascii=False, indent=2)
-    atomic.write_text(folder / "tokenizer.json", text + "\n")
+    atomic.write_json(folder / "tokenizer.json", values)
     roles = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
-    settings = json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"} | roles, indent=2)
-    atomic.write_text(folder / "tokenizer_config.json", settings + "\n")
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast"} | roles
+    atomic.write_json(folder / "tokenizer_config.json", settings)

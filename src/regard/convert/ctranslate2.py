@@ -10,25 +10,18 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from regard.bundle.codec import Codec, own_codec, published_codec
-from regard.bundle.generation_settings import read_settings
-from regard.checkpoint.ctranslate2_info import (
-    PRECISIONS,
-    library,
-)
-from regard.checkpoint.to_ctranslate2 import check_spec, fill_ctranslate2
+from regard.checkpoint.ctranslate2_info import PRECISIONS, library
+from regard.checkpoint.to_ctranslate2 import check_spec, write_ctranslate2
 from regard.convert.golden import weights_digest
 from regard.convert.source import Source
 from regard.decode.engine import Frame, Layout
 from regard.decode.engines.ctranslate2 import CTranslate2Engine
-from regard.decode.rules import NO_RULES, Rules
+from regard.decode.hypothesis import Rules
 from regard.engines.shortlist import add_shortlist
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.model.transformer import Transformer
 from regard.processor.survives import ruled_out
 from regard.runs.folder import Run
-from regard.text.published import load_tokenizer
-from regard.text.tokenizer import Tokenizer
 
 # The mean difference of a token's log p that is rounding, or the price of the precision.
 CLOSE = {"fp32": 1e-3, "bf16": 0.25, "int8": 0.5}
@@ -43,8 +36,13 @@ def fill_folder(source: Source, folder: Path, precision: str, shortlist: bool) -
             f"--shortlist: {source.path} has no corpus to learn it from; only runs of "
             "`regard train` have"
         )
-    codec, rules = _text_of(source)
-    fill_ctranslate2(
+    if source.bundle.tokenizer is None:
+        raise DataError(
+            f"{source.path}: has no tokenizer files; ctranslate2 knows a model by its pieces, "
+            "add them"
+        )
+    codec, rules = source.bundle.codec, source.bundle.settings.rules
+    write_ctranslate2(
         model,
         folder,
         codec.vocabulary(model.spec.vocabulary),
@@ -63,19 +61,6 @@ def fill_folder(source: Source, folder: Path, precision: str, shortlist: bool) -
         return f"this machine does not survive {deadly}"
     _compare(model, folder, codec.frame, rules, precision)
     return ""
-
-
-def _text_of(source: Source) -> tuple[Codec, Rules]:
-    if source.family is None:
-        return own_codec(Tokenizer.load(Run(source.path).tokenizer)), NO_RULES
-    tokenizer = load_tokenizer(source.path)
-    if tokenizer is None:
-        raise DataError(
-            f"{source.path}: has no tokenizer files; ctranslate2 knows a model by its pieces, "
-            "add them"
-        )
-    settings = read_settings(source.path, source.model.spec.vocabulary)
-    return published_codec(tokenizer, settings), settings.rules
 
 
 def _compare(model: Transformer, folder: Path, frame: Frame, rules: Rules, precision: str) -> None:

@@ -98,14 +98,14 @@ def greedy_tokens(model: Transformer, probe: GoldenInputs) -> tuple[list[int], l
         memory, real = model.encode(probe.source[:1], probe.real[:1]), probe.real[:1]
         tokens = probe.target[:1, :1]
     steps = min(STEPS, (spec.position_limit or 1_000_000) - tokens.shape[1])
-    cache, made, leads = model.new_cache(), list[int](), list[float]()
+    cache, chosen, leads = model.new_cache(), list[int](), list[float]()
     for _ in range(max(0, steps)):
         logits = model.token_logits(model.decode(tokens, memory, real, cache)[:, -1])
         (token,), (lead,) = _best(logits)
-        made.append(token)
+        chosen.append(token)
         leads.append(lead)
         tokens = torch.tensor([[token]])
-    return made, leads
+    return chosen, leads
 
 
 def _best(rows: Tensor) -> tuple[list[int], list[float]]:

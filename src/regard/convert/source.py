@@ -1,27 +1,33 @@
 """The model that is converted or verified, with what lies around it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from regard.answer.loaded import LoadedModel, open_model
+from regard.answer.loaded import open_model
 from regard.bundle.bundle import Bundle
 from regard.checkpoint.families.family import Family
-from regard.checkpoint.families.own import OWN
 from regard.checkpoint.llama2c import tokenizer_beside
-from regard.checkpoint.published import FAMILIES, family_of, read_config
 from regard.model.transformer import Transformer
 
 
 @dataclass(frozen=True)
 class Source:
-    """A model; `family` is None for a run that translates."""
+    """A model, on the CPU, in single precision."""
 
-    path: Path
+    bundle: Bundle
     model: Transformer
-    family: Family | None = None
-    config: dict[str, Any] = field(default_factory=dict)
-    tokenizer: Path | None = None  # a file beside a llama2.c file
+
+    @property
+    def path(self) -> Path:
+        """Its folder, or its file."""
+        return self.bundle.path
+
+    @property
+    def family(self) -> Family | None:
+        """None for a run that translates."""
+        return None if self.bundle.is_own_translator else self.bundle.family
 
     @property
     def golden(self) -> Path:
@@ -30,34 +36,30 @@ class Source:
             return self.path.with_name(f"{self.path.name}.golden.json")
         return self.path / "golden.json"
 
+    @property
+    def tokenizer(self) -> Path | None:
+        """A file beside a llama2.c file."""
+        is_file = self.bundle.kind == "llama2.c"
+        return tokenizer_beside(self.path, self.bundle.spec) if is_file else None
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """Its config.json; of a run of an encoder, what that would say."""
+        if not self.bundle.is_run:
+            return self.bundle.config
+        config, encoder = self.bundle.family.config(self.bundle.spec), self.bundle.encoder_file
+        if not encoder.labels:
+            return config
+        named = {str(i): name for i, name in enumerate(encoder.labels)}
+        return {
+            **config,
+            "id2label": named,
+            "label2id": {name: int(i) for i, name in named.items()},
+            "problem_type": encoder.kind,
+        }
+
 
 def open_source(name: str | Path, *, allow_pickle: bool = False) -> Source:
-    """The model at a path or of a name of the hub, on the CPU, in single precision."""
-    return source_of(open_model(name, "cpu", allow_pickle=allow_pickle))
-
-
-def source_of(model: LoadedModel) -> Source:
-    """The same of a model that is open."""
-    bundle, network = model.bundle, model.transformer
-    if bundle.is_own_translator:
-        return Source(bundle.path, network)
-    family = FAMILIES.get(bundle.family) or (
-        OWN if bundle.is_run else family_of(read_config(bundle.path))
-    )
-    beside = tokenizer_beside(bundle.path, bundle.spec) if bundle.kind == "llama2.c" else None
-    config = _config_of_run(bundle, family) if bundle.is_run else bundle.config
-    return Source(bundle.path, network, family, config, beside)
-
-
-def _config_of_run(bundle: Bundle, family: Family) -> dict[str, Any]:
-    """What config.json of a published folder would say."""
-    config, encoder = family.config(bundle.spec), bundle.encoder_file
-    if not encoder.labels:
-        return config
-    named = {str(i): name for i, name in enumerate(encoder.labels)}
-    return {
-        **config,
-        "id2label": named,
-        "label2id": {name: int(i) for i, name in named.items()},
-        "problem_type": encoder.kind,
-    }
+    """The model at a path or of a name of the hub."""
+    model = open_model(name, "cpu", allow_pickle=allow_pickle)
+    return Source(model.bundle, model.transformer)

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from regard import atomic
-from regard.checkpoint.native import read_json
+from regard.checkpoint.files import read_json
 from regard.checksums import sealed
 from regard.convert.golden import FORMAT, TOLERANCE, Golden, golden_of, versions
 from regard.convert.source import open_source
 from regard.errors import CheckpointError, MisuseError
-from regard.model.transformer import Transformer
 
 GOLDEN = "golden.json"
 NUMBERS = ("mean", "deviation")
@@ -59,11 +58,6 @@ def write_golden(file: Path, golden: Golden) -> None:
     atomic.write_text(file, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
-def golden_for(model: Transformer, folder: Path) -> None:
-    """Write the golden outputs of a model beside it."""
-    write_golden(folder / GOLDEN, golden_of(model))
-
-
 def read_golden(file: Path) -> Golden:
     """A golden.json of this format, its parts of the right kinds."""
     golden = read_json(file)
@@ -89,29 +83,29 @@ def _numbers(value: Any) -> bool:
 
 def compare(expected: Golden, got: Golden) -> list[str]:
     """Every difference as a sentence; none: the model answers as it did."""
-    found = []
+    differences = []
     if expected.get("weights") != got["weights"]:
-        found.append(
+        differences.append(
             f"weights: SHA-256 {str(expected.get('weights'))[:12]}… expected, "
             f"{got['weights'][:12]}… got: these are other weights"
         )
     for key in ("inputs", "shape"):
         if expected.get(key) != got[key]:
-            found.append(f"{key}: expected {expected.get(key)}, got {got[key]}")
-            return found
+            differences.append(f"{key}: expected {expected.get(key)}, got {got[key]}")
+            return differences
     most = TOLERANCE * max(1.0, expected["largest"])
     pairs = zip(expected["values"], got["values"], strict=False)
     for n, (old, new) in enumerate(pairs):
         if not abs(old - new) <= most:  # NaN fails too
             place = _place(n * got["every"], got["shape"])
-            found.append(
+            differences.append(
                 f"output {place}: expected {old:.6f}, got {new:.6f} (tolerance {most:.1g})"
             )
             break
     for key in NUMBERS:
         if not abs(expected[key] - got[key]) <= most:
-            found.append(f"{key} of the outputs: expected {expected[key]}, got {got[key]}")
-    return found + _compare_tokens(expected, got, most)
+            differences.append(f"{key} of the outputs: expected {expected[key]}, got {got[key]}")
+    return differences + _compare_tokens(expected, got, most)
 
 
 def _compare_tokens(expected: Golden, got: Golden, most: float) -> list[str]:

@@ -15,8 +15,10 @@ and comes from (seed, epoch) alone: batch k of epoch e is always the same, so a 
 step by two numbers.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,7 +53,7 @@ def plan_epoch(
     source, target = source_lengths.astype(np.int64), target_lengths.astype(np.int64)
     path = _path(source, target, token_budget, chance)
     batches = _cut(path, source, target, token_budget)
-    order = np.argsort(_uniform(chance, len(batches)), kind="stable")
+    order = np.argsort(uniform(chance, len(batches)), kind="stable")
     return [batches[i] for i in order]
 
 
@@ -91,14 +93,6 @@ class BatchOrder:
 
     def of_epoch(self, epoch: int, number: int = 0) -> Iterator[PlannedBatch]:
         """Yield batch `number` of `epoch` and those after it, to the epoch's end."""
-        plan = self._checked_plan(epoch, number)
-        return (PlannedBatch(epoch, i, plan[i]) for i in range(number, len(plan)))
-
-    def start_at(self, epoch: int = 0, number: int = 0) -> Iterator[PlannedBatch]:
-        """Yield batch `number` of `epoch` and all after it; one past the last is the next epoch."""
-        return self._go_on(self._checked_plan(epoch, number), epoch, number)
-
-    def _checked_plan(self, epoch: int, number: int) -> list[Numbers]:
         if len(self.source_lengths) == 0:
             raise MisuseError("batches: there are no examples to train on.")
         plan = self.plan(epoch)
@@ -107,31 +101,30 @@ class BatchOrder:
                 f"batches: epoch {epoch} has {len(plan)} batches, got number {number}; the corpus, "
                 "token budget or seed is not the one this place belongs to."
             )
-        return plan
+        return (PlannedBatch(epoch, i, plan[i]) for i in range(number, len(plan)))
 
-    def _go_on(self, plan: list[Numbers], epoch: int, number: int) -> Iterator[PlannedBatch]:
-        while True:
-            for i in range(number, len(plan)):
-                yield PlannedBatch(epoch, i, plan[i])
-            epoch, number = epoch + 1, 0
-            plan = self.plan(epoch)
+    def start_at(self, epoch: int = 0, number: int = 0) -> Iterator[PlannedBatch]:
+        """Yield batch `number` of `epoch` and all after it; one past the last is the next epoch."""
+        later = chain.from_iterable(map(self.of_epoch, count(epoch + 1)))
+        return chain(self.of_epoch(epoch, number), later)
 
 
-def _uniform(chance: np.random.PCG64, size: int) -> NDArray[np.float64]:
+def uniform(chance: np.random.PCG64, *shape: int) -> NDArray[np.float64]:
     """Numbers in [0, 1) from raw bits: NumPy promises those for ever, its distributions not."""
-    return (chance.random_raw(size) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    raw = chance.random_raw(math.prod(shape)) >> np.uint64(11)
+    return (raw.astype(np.float64) * 2.0**-53).reshape(shape)
 
 
 def _path(source: Numbers, target: Numbers, budget: int, chance: np.random.PCG64) -> Numbers:
     """All examples in an order in which neighbours are similar on both sides."""
-    blurred_source = source + _JITTER * _uniform(chance, len(source))
-    blurred_target = target + _JITTER * _uniform(chance, len(target))
+    blurred_source = source + _JITTER * uniform(chance, len(source))
+    blurred_target = target + _JITTER * uniform(chance, len(target))
     by_source = np.argsort(blurred_source, kind="stable")
     cost = np.cumsum((source + target)[by_source])
     # Square root: as many strips as batches in a strip; twice as many batches measured best.
     strips = max(1.0, (2 * cost[-1] / budget) ** 0.5)
     strip = np.empty(len(source), dtype=np.int64)
-    strip[by_source] = np.floor(cost / cost[-1] * strips + _uniform(chance, 1))
+    strip[by_source] = np.floor(cost / cost[-1] * strips + uniform(chance, 1))
     up_and_down = np.where(strip % 2 == 0, blurred_target, -blurred_target)
     return np.lexsort((up_and_down, strip))
 

@@ -68,8 +68,8 @@ def known_places(role: str, names: Sequence[str]) -> list[int]:
     """Where the columns are that are called so; those of the best tier that has any."""
     called = [plain(name) for name in names]
     for tier in KNOWN[role]:
-        if found := [n for n, name in enumerate(called) if name in tier]:
-            return found
+        if places := [n for n, name in enumerate(called) if name in tier]:
+            return places
     return []
 
 
@@ -85,6 +85,6 @@ def language_of(name: str) -> str | None:
 
 def language_places(names: Sequence[str]) -> list[int]:
     """Where the columns are that are named after languages, each of them another one."""
-    found = [(n, language_of(name)) for n, name in enumerate(names)]
-    places = [n for n, language in found if language]
-    return places if len({language for _, language in found if language}) == len(places) else []
+    languages = [(n, language_of(name)) for n, name in enumerate(names)]
+    places = [n for n, language in languages if language]
+    return places if len({language for _, language in languages if language}) == len(places) else []

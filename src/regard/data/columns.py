@@ -154,9 +154,9 @@ class _Search:
         has_pair = any(role.name == "pair" for role in roles)
         for role in self._open(roles):
             known_as = "first" if role.name == "text" and has_pair else role.known_as
-            found = [n for n in known_places(known_as, self.names) if n in self._free()]
-            if len(found) == 1:
-                self._take(role, found[0])
+            places = [n for n in known_places(known_as, self.names) if n in self._free()]
+            if len(places) == 1:
+                self._take(role, places[0])
 
     def _by_languages(self, roles: Sequence[Role]) -> None:
         """Source and target, or two languages: the first of them is translated from."""
@@ -191,9 +191,9 @@ class _Search:
             if role.name != "label":
                 continue
             fits = is_score if role.score else come_again
-            found = [n for n in self._free() if fits(self.columns[n])]
-            if len(found) == 1:
-                self._guess(role, found[0], roles)
+            fitting = [n for n in self._free() if fits(self.columns[n])]
+            if len(fitting) == 1:
+                self._guess(role, fitting[0], roles)
 
     def _guess(self, role: Role, place: int, roles: Sequence[Role]) -> None:
         """In a table of just these columns in their order nothing was guessed."""

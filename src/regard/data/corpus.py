@@ -134,12 +134,8 @@ def _rows_of_table(table: Table) -> Iterator[CorpusRow]:
             yield row
             continue
         source, target = table.text(row, "source"), table.text(row, "target")
-        if isinstance(source, Problem):
-            yield source
-        elif isinstance(target, Problem):
-            yield target
-        else:
-            yield source, target
+        problems = (side for side in (source, target) if isinstance(side, Problem))
+        yield next(problems, (source, target))
 
 
 def plain(text: str) -> str:

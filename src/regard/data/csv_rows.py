@@ -18,6 +18,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from regard.data.lines import decoded
 from regard.data.problem import Cells, Problem, RawLine
 
 DELIMITERS = (",", ";", "\t")
@@ -87,15 +88,7 @@ def _cells(first: bytes, feed: _Feed, delimiter: str, most: int) -> list[str] | 
             break
         taken.append(line)
     feed.give_back(taken[1:])
-    return _problem_of(first)
-
-
-def _problem_of(line: bytes) -> Problem:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return Problem.ENCODING
-    return Problem.MALFORMED
+    return Problem.ENCODING if decoded(first) is Problem.ENCODING else Problem.MALFORMED
 
 
 def _parse(text: str, delimiter: str) -> list[str] | None:
@@ -121,11 +114,7 @@ def _delimiter(feed: _Feed, columns: int) -> str:
         widths = Counter(
             len(_parse(t, delimiter) or _parse(f'{t}"', delimiter) or ()) for t in texts
         )
-        width, often = max(
-            ((width, n) for width, n in widths.items() if width > 1),
-            key=lambda found: (found[1], found[0]),
-            default=(1, 0),
-        )
+        often, width = max(((n, w) for w, n in widths.items() if w > 1), default=(0, 1))
         return often, width == columns, width
 
     return max(DELIMITERS, key=fitness)

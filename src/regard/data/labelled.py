@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.corpus import Limits
-from regard.data.lines import find_file, read_lines
+from regard.data.lines import decoded, find_file, read_lines
 from regard.data.problem import Problem, RawLine
 from regard.data.report import Report
 from regard.data.role import ColumnValues, Role
@@ -80,14 +80,8 @@ def read_labelled(
 
 
 def _lines(lines: Iterator[RawLine]) -> Iterator[JudgedRow]:
-    for line in lines:
-        if line is None:
-            yield Problem.TOO_LONG, []
-            continue
-        try:
-            yield (line.decode(), None, ()), []
-        except UnicodeDecodeError:
-            yield Problem.ENCODING, []
+    for text in map(decoded, lines):
+        yield text if isinstance(text, Problem) else (text, None, ()), []
 
 
 def _rows(table: Table, columns: Columns) -> Iterator[JudgedRow]:
@@ -120,8 +114,8 @@ def _labels(value: Any, several: bool) -> tuple[str, ...] | Problem:
         return Problem.MALFORMED
     cell = str(value).strip()
     if several:
-        found = (label.strip() for label in cell.split(BETWEEN))
-        return tuple(sorted({label for label in found if label}))
+        labels = (label.strip() for label in cell.split(BETWEEN))
+        return tuple(sorted({label for label in labels if label}))
     return (cell,) if cell else Problem.UNLABELLED
 
 

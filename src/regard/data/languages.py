@@ -61,10 +61,8 @@ def guess(words: Mapping[str, int]) -> str | None:
     total = sum(words.values())
     if total < 50:
         return None
-    known = [text.split() for text in WORDS.values()]
     counts = {
-        name: sum(words.get(word, 0) for word in small)
-        for name, small in zip(WORDS, known, strict=True)
+        name: sum(words.get(word, 0) for word in small.split()) for name, small in WORDS.items()
     }
     (best, most), (_, next_most) = Counter(counts).most_common(2)
     if most >= LEAST * total and most >= CLEARLY * next_most:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from stat import S_ISDIR
 
-from regard.data.problem import RawLine
+from regard.data.problem import Problem, RawLine
 from regard.errors import DataError
 
 
@@ -20,7 +20,7 @@ def format_of(path: Path) -> str:
 def find_file(path: Path) -> os.stat_result:
     """The file's status, or an error that names what lies beside it."""
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError as error:
         beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
         close = get_close_matches(path.name, beside, n=3, cutoff=0.5)
@@ -28,9 +28,9 @@ def find_file(path: Path) -> os.stat_result:
         raise DataError(f"{path}: there is no such file{hint}") from error
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}.") from error
-    if S_ISDIR(found.st_mode):
+    if S_ISDIR(status.st_mode):
         raise DataError(f"{path}: is a folder; expected a file of sentences.")
-    return found
+    return status
 
 
 def read_lines(path: Path, max_characters: int) -> Iterator[RawLine]:
@@ -52,6 +52,14 @@ def read_lines(path: Path, max_characters: int) -> Iterator[RawLine]:
         raise DataError(
             f"{path}: broken after {count:,} lines: {error}. Fetch or compress the file again."
         ) from error
+
+
+def decoded(line: RawLine) -> str | Problem:
+    """A line as text, or why it is none."""
+    try:
+        return Problem.TOO_LONG if line is None else line.decode()
+    except UnicodeDecodeError:
+        return Problem.ENCODING
 
 
 def _without_mark(first: bytes, path: Path) -> bytes:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.data.batch import IGNORED
+from regard.data.buckets import uniform
 
 HIDDEN, REPLACED = 0.8, 0.1
 
@@ -41,7 +42,7 @@ class Masking:
         """The texts with holes, and the labels: what was there, IGNORED where nobody asks."""
         ids = source.numpy()
         draws = np.random.PCG64(np.random.SeedSequence(list(chance)))
-        order, fate, instead = (_uniform(draws, ids.shape) for _ in range(3))
+        order, fate, instead = (uniform(draws, *ids.shape) for _ in range(3))
         candidates = real.numpy() & np.isin(ids, self.ordinary)
         chosen = np.zeros_like(candidates)
         for row in range(len(ids)):
@@ -70,9 +71,3 @@ class Masking:
                 break
             chosen[places[word == number]] = True
         return chosen
-
-
-def _uniform(draws: np.random.PCG64, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Numbers in [0, 1) from raw bits: NumPy promises those for ever, its distributions not."""
-    raw = draws.random_raw(int(np.prod(shape)))
-    return ((raw >> np.uint64(11)).astype(np.float64) * 2.0**-53).reshape(shape)

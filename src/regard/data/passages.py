@@ -76,7 +76,7 @@ def survey(
         raise MisuseError(f"{folder}: is a file, expected a folder of text files")
     if not folder.is_dir():
         raise MisuseError(f"{folder}: no such folder; expected a folder of text files")
-    found = PassageSurvey()
+    listing = PassageSurvey()
     passed_by = without.resolve() if without else None
 
     def skip(error: OSError) -> None:
@@ -84,7 +84,7 @@ def survey(
         path = Path(str(error.filename))
         if path == folder:
             raise DataError(f"{folder}: cannot be read: {error.strerror}") from None
-        found.unread[path.relative_to(folder).as_posix()] = error.strerror or str(error)
+        listing.unread[path.relative_to(folder).as_posix()] = error.strerror or str(error)
 
     for root, folders, names in os.walk(folder, onerror=skip):
         here = Path(root)
@@ -99,7 +99,7 @@ def survey(
                 continue
             name = path.relative_to(folder).as_posix()
             if path.suffix.lower() not in suffixes:
-                found.other[path.suffix.lower() or "no suffix"] += 1
+                listing.other[path.suffix.lower() or "no suffix"] += 1
                 continue
             try:
                 is_long = path.stat().st_size > MAX_FILE
@@ -107,11 +107,11 @@ def survey(
                 skip(error)
                 continue
             if is_long:
-                found.too_long.append(name)
+                listing.too_long.append(name)
             else:
-                found.files[name] = path
-    found.files = dict(sorted(found.files.items()))
-    return found
+                listing.files[name] = path
+    listing.files = dict(sorted(listing.files.items()))
+    return listing
 
 
 def content(path: Path) -> bytes:

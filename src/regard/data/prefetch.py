@@ -28,7 +28,7 @@ def prefetched(
         for place in places:
             waiting.append((place, pool.submit(make, place)))
             if len(waiting) > DEPTH * workers:
-                first, made = waiting.popleft()
-                yield first, made.result()
-        for first, made in waiting:
-            yield first, made.result()
+                first, future = waiting.popleft()
+                yield first, future.result()
+        for first, future in waiting:
+            yield first, future.result()

@@ -111,12 +111,12 @@ def _cells(pairs: Iterable[tuple[Ids, Ids]], vocabulary: int) -> tuple[Ints, Int
 def _likeliest(source: Ints, target: Ints, p: Floats, most: int) -> dict[int, tuple[int, ...]]:
     order = np.lexsort((-p, source))
     starts = np.flatnonzero(np.diff(source[order], prepend=-1))
-    found: dict[int, tuple[int, ...]] = {}
+    likeliest: dict[int, tuple[int, ...]] = {}
     for rows in np.split(order, starts[1:]):
         i = int(source[rows[0]])
         kept = [int(target[row]) for row in islice(rows, most) if p[row] >= LEAST]
-        found[i] = tuple(dict.fromkeys([*kept, i]))
-    return found
+        likeliest[i] = tuple(dict.fromkeys([*kept, i]))
+    return likeliest
 
 
 def write_shortlist(path: Path, shortlist: Shortlist, pieces: Sequence[str]) -> None:

@@ -135,9 +135,9 @@ def validation_suspicions(look: Look, valid: Sequence[tuple[str, str]]) -> list[
 
 def _languages(look: Look, files: tuple[Path | None, Path | None]) -> list[str]:
     """File names against what is in them, and one language on both sides."""
-    found = tuple(guess(words) for words in look.words)
+    languages = tuple(guess(words) for words in look.words)
     said = []
-    for path, mine, other in zip(files, found, found[::-1], strict=True):
+    for path, mine, other in zip(files, languages, languages[::-1], strict=True):
         named = _named(path)
         if named in NAMES and mine and mine != named:
             swapped = ": are the two files exchanged?" if other == named else ""

@@ -17,7 +17,7 @@ from typing import Any
 
 from regard.data.columns import ChosenColumns, choose_columns
 from regard.data.csv_rows import read_cells
-from regard.data.lines import find_file, format_of, read_lines
+from regard.data.lines import decoded, find_file, format_of, read_lines
 from regard.data.problem import Problem, RawLine
 from regard.data.role import ColumnValues, Role
 from regard.errors import MisuseError
@@ -84,29 +84,22 @@ class Table:
 
     def _objects(self, lines: Iterator[RawLine]) -> Iterator[ColumnValues | Problem]:
         keys = self._keys
-        for line in lines:
-            if line is None:
-                yield Problem.TOO_LONG
+        for text in map(decoded, lines):
+            if isinstance(text, Problem):
+                yield text
                 continue
             try:
-                row = json.loads(line.decode())
-            except UnicodeDecodeError:
-                yield Problem.ENCODING
-                continue
+                row = json.loads(text)
             except (ValueError, RecursionError):
-                yield Problem.MALFORMED
-                continue
-            row = row["translation"] if _is_translation(row) else row
+                row = None
+            if isinstance(row, dict) and isinstance(row.get("translation"), dict):
+                row = row["translation"]
             if not isinstance(row, dict):
                 yield Problem.MALFORMED
                 continue
             if len(keys) < MOST_KEYS:
                 keys.extend(key for key in row if key not in keys)
             yield [row.get(key) for key in keys]
-
-
-def _is_translation(row: object) -> bool:
-    return isinstance(row, dict) and isinstance(row.get("translation"), dict)
 
 
 def _first(rows: Iterator[ColumnValues | Problem]) -> Iterator[ColumnValues | Problem]:
@@ -122,13 +115,8 @@ def _first(rows: Iterator[ColumnValues | Problem]) -> Iterator[ColumnValues | Pr
 
 
 def _tabs(lines: Iterator[RawLine]) -> Iterator[ColumnValues | Problem]:
-    for line in lines:
-        if line is None:
-            yield Problem.TOO_LONG
-            continue
-        try:
-            cells = line.decode().rstrip("\r").split("\t")
-        except UnicodeDecodeError:
-            yield Problem.ENCODING
-            continue
-        yield cells if any(cell.strip() for cell in cells) else Problem.EMPTY
+    for text in map(decoded, lines):
+        if isinstance(text, Problem):
+            yield text
+        else:
+            yield text.rstrip("\r").split("\t") if text.strip() else Problem.EMPTY

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from regard.data.corpus import Limits
 from regard.data.labelled import Labelled
-from regard.data.lines import find_file, read_lines
+from regard.data.lines import decoded, find_file, read_lines
 from regard.data.problem import Problem, RawLine
 from regard.data.report import Report
 from regard.errors import DataError, MisuseError
@@ -86,23 +86,20 @@ def _sentences(
         begin = begin or number
         if problem is not None:
             continue
-        found = Problem.TOO_LONG if line is None else _row(line, columns)
-        if isinstance(found, Problem):
-            problem, rows = found, []
+        text = decoded(line)
+        row = text if isinstance(text, Problem) else _row(text.strip(), columns)
+        if isinstance(row, Problem):
+            problem, rows = row, []
             continue
-        rows.append(found)
-        size += len(found[0]) + 1
+        rows.append(row)
+        size += len(row[0]) + 1
         if size > limits.max_characters:
             problem, rows = Problem.TOO_LONG, []
     if begin:
         yield begin, problem or rows
 
 
-def _row(line: bytes, columns: tuple[int, int] | None) -> tuple[str, str] | Problem:
-    try:
-        text = line.decode().strip()
-    except UnicodeDecodeError:
-        return Problem.ENCODING
+def _row(text: str, columns: tuple[int, int] | None) -> tuple[str, str] | Problem:
     if "\0" in text:
         return Problem.NUL
     cells = [cell.strip() for cell in (text.split("\t") if "\t" in text else text.split())]

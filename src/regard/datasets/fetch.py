@@ -89,8 +89,8 @@ def _go_on(address: str, part: Path, report: ReportProgress, timeout: float) -> 
     headers = {"User-Agent": "regard", "Accept-Encoding": "identity"}
     if have:
         headers["Range"] = f"bytes={have}-"
-    asked = Request(address, headers=headers)
-    with build_opener(_Redirects).open(asked, timeout=timeout) as answer:
+    request = Request(address, headers=headers)
+    with build_opener(_Redirects).open(request, timeout=timeout) as answer:
         total = _total(answer)
         mark = f"{total} {answer.headers.get('ETag') or answer.headers.get('Last-Modified', '')}"
         if answer.status == 206 and not (_starts_at(answer, have) and mark == marked):

@@ -58,10 +58,10 @@ def unpacked(path: Path, is_packed: bool) -> bytes:
 
 def _limited(file: IO[bytes] | gzip.GzipFile, path: Path) -> bytes:
     """All that a file holds; a small archive may unpack to more than memory can take."""
-    found = file.read(MOST + 1)
-    if len(found) > MOST:
+    data = file.read(MOST + 1)
+    if len(data) > MOST:
         raise DataError(f"{path}: unpacks to over {MOST:,} bytes; no set of regard is so large")
-    return found
+    return data
 
 
 def _members(archive: Path, name: str) -> Iterator[bytes]:

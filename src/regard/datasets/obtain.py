@@ -88,14 +88,14 @@ def _fetched(
     with progress_bar(f"{dataset.name}: {name}", None) as bar:
         fetch(address, part, _Bytes(bar), timeout=timeout, pause=pause)
     try:
-        made = [(file, content(dataset, file, part)) for file in files]
-        for file, found in made:
-            _insist(file, found, address)
+        contents = [(file, content(dataset, file, part)) for file in files]
+        for file, data in contents:
+            _insist(file, data, address)
     except DataError:
         forget(part)  # a wrong beginning is nothing to go on from
         raise
-    for file, found in made:
-        _place(folder / file.name, found)
+    for file, data in contents:
+        _place(folder / file.name, data)
     forget(part)
 
 
@@ -126,16 +126,16 @@ def _from_folder(dataset: DataSet, origin: Path, say: Say) -> Path:
             f"{'is' if len(missing) == 1 else 'are'} not in it; expected "
             f"{', '.join(file.name for file in dataset.files)}"
         )
-    made = []
+    contents = []
     for file, path in places.items():
         assert path is not None
         is_whole = path.name == file.name
-        found = _read(path) if is_whole else content(dataset, file, path)
-        _insist(file, found, str(path))
-        made.append((file, found))
+        data = _read(path) if is_whole else content(dataset, file, path)
+        _insist(file, data, str(path))
+        contents.append((file, data))
     folder = cached_data() / dataset.folder
-    for file, found in made:
-        _place(folder / file.name, found)
+    for file, data in contents:
+        _place(folder / file.name, data)
         say(f"  {file.name}: {_told(folder / file.name, file)}")
     return folder
 
@@ -152,22 +152,22 @@ def _lies_at(dataset: DataSet, file: DataFile, origin: Path) -> Path | None:
     return next((path for path in places if path.is_file()), None)
 
 
-def _insist(file: DataFile, found: bytes, where: str) -> None:
+def _insist(file: DataFile, data: bytes, where: str) -> None:
     """The bytes must be those of the table; of a set that changes, there must be some."""
-    if not found:
+    if not data:
         raise DataError(f"{where}: {file.name} is empty; expected a file of the set")
-    digest = hashlib.sha256(found).hexdigest()
+    digest = hashlib.sha256(data).hexdigest()
     if file.sha256 and digest != file.sha256:
         raise DataError(
-            f"{where}: {file.name} holds {len(found):,} bytes with SHA-256 {digest[:16]}…, "
+            f"{where}: {file.name} holds {len(data):,} bytes with SHA-256 {digest[:16]}…, "
             f"expected {file.bytes:,} with {file.sha256[:16]}…: damaged, or "
             "another version. Take it from elsewhere, or from a folder with --from FOLDER"
         )
 
 
-def _place(path: Path, found: bytes) -> None:
+def _place(path: Path, data: bytes) -> None:
     packed = path.suffix == ".gz"
-    atomic.write_bytes(path, gzip.compress(found, mtime=0) if packed else found)
+    atomic.write_bytes(path, gzip.compress(data, mtime=0) if packed else data)
 
 
 def _told(path: Path, file: DataFile) -> str:

@@ -31,9 +31,6 @@ class ActiveRequests:
         self.sentences: list[QueuedSentence | None] = [None] * len(slots)
         self.limits = torch.zeros(len(slots), dtype=torch.long, device=slots.ages.device)
         self._prefixes = self.limits.new_zeros(len(slots), 0)
-        search = constraints.search
-        self._free = not constraints.rules and search.min_length == 0
-        self._free = self._free and not constraints.needs_outputs
 
     def seat(self, places: Sequence[int], sentences: Sequence[QueuedSentence]) -> None:
         longest = max(len(sentence.prefix) for sentence in sentences)
@@ -44,8 +41,8 @@ class ActiveRequests:
             self.sentences[place] = sentence
             self.limits[place] = sentence.limit
             self._prefixes[place] = NO_PREFIX
-            given = torch.tensor(sentence.prefix, dtype=torch.long)
-            self._prefixes[place, : len(given)] = given
+            prefix = torch.tensor(sentence.prefix, dtype=torch.long)
+            self._prefixes[place, : len(prefix)] = prefix
 
     def keep(self, places: Int[Tensor, " n"]) -> None:
         self.sentences = [self.sentences[place] for place in places.tolist()]
@@ -55,7 +52,7 @@ class ActiveRequests:
         """Let the constraints change the logits; returns what to subtract to have log p."""
         slots = self._slots
         prefix = self._next_of_prefix() if self._prefixes.shape[1] else None
-        if self._free and prefix is None:
+        if prefix is None and not self._constraints:
             return log_sum_exp(logits)
         tokens, lengths = slots.outputs()
         outputs = tokens.flatten(0, 1)

@@ -15,13 +15,12 @@ from regard.decode.constraints import Constraints
 from regard.decode.engine import Frame
 from regard.decode.fused import FusedModel
 from regard.decode.greedy import Greedy
-from regard.decode.hypothesis import DecodingOptions, Hypothesis
-from regard.decode.rules import Rules
+from regard.decode.hypothesis import DecodingOptions, Hypothesis, Rules
 from regard.decode.slots import Slots
+from regard.model.masks import padded
 
-TakeSentences = Callable[
-    [int], Sequence[QueuedSentence]
-]  # the next sentences of the queue, at most so many
+# The next sentences of the queue, at most so many.
+TakeSentences = Callable[[int], Sequence[QueuedSentence]]
 Give = Callable[[QueuedSentence, list[Hypothesis]], None]
 
 
@@ -51,12 +50,9 @@ class Ready:
         return taken, memory, lengths
 
     def _encode(self) -> None:
-        longest = max(len(sentence.source) for sentence in self._sentences)
-        rows = [[*s.source, *[self._pad] * (longest - len(s.source))] for s in self._sentences]
-        device = self._model.device
-        self._lengths = torch.tensor([len(s.source) for s in self._sentences], device=device)
-        real = torch.arange(longest, device=device) < self._lengths[:, None]
-        self._memory = self._model.encode(torch.tensor(rows, device=device), real)
+        rows = [sentence.source for sentence in self._sentences]
+        source, real = padded(rows, self._pad, self._model.device)
+        self._memory, self._lengths = self._model.encode(source, real), real.sum(dim=1)
 
 
 @torch.inference_mode()

@@ -2,8 +2,8 @@
 
 At each step the 2k best extensions of a sentence are looked at: those among the first k that end
 are finished; the best k that do not end go on. Finished outputs are compared by
-log p / length norm (decode/hypothesis.py), plus the coverage penalty if there is one. When a
-sentence is done:
+log p / length norm (decode/hypothesis.py), plus the coverage penalty if there is one; one sentence,
+written for reading, is in decode/reference.py. When a sentence is done:
 
     stop = "exact"     no open output can still overtake the n-th best finished one
     stop = "first-k"   k outputs have been finished
@@ -26,7 +26,7 @@ from regard.decode.active_requests import ActiveRequests, QueuedSentence
 from regard.decode.best import top
 from regard.decode.constraints import Constraints
 from regard.decode.greedy import Finished
-from regard.decode.hypothesis import LENGTH_NORMS, DecodingOptions, Hypothesis
+from regard.decode.hypothesis import LENGTH_NORMS, DecodingOptions, Hypothesis, best_first
 from regard.decode.slots import Slots
 
 
@@ -41,7 +41,7 @@ class Beam:
     def finish(
         self, ids: Sequence[int], log_p: float, penalty: float, finished: bool = True
     ) -> None:
-        score = self.search.score(log_p, max(1, len(ids) + finished)) + penalty
+        score = self.search.score(log_p, len(ids) + finished) + penalty
         self.finished.append(Hypothesis(tuple(ids), log_p, score, finished))
 
     def is_done(self, length: int, best_open: float) -> bool:
@@ -62,7 +62,7 @@ class Beam:
         return self.best(wanted)[-1].score >= hope
 
     def best(self, count: int) -> list[Hypothesis]:
-        return sorted(self.finished, key=lambda h: (h.finished, h.score), reverse=True)[:count]
+        return best_first(self.finished)[:count]
 
 
 class BeamSearch:
@@ -73,12 +73,8 @@ class BeamSearch:
         self._search, self._end, self._start = constraints.search, constraints.end, start
         self._beams = [Beam(self._search, 0) for _ in range(len(slots))]
         self._tokens = torch.full((len(slots), slots.width), start, device=slots.ages.device)
-        self._scores = torch.zeros(
-            self._tokens.shape, dtype=torch.float64, device=slots.ages.device
-        )
-        self._covered = self._scores.new_zeros(
-            *self._scores.shape, 0
-        )  # attention so far, (B, k, S)
+        self._scores = torch.zeros_like(self._tokens, dtype=torch.float64)
+        self._covered = self._scores.new_zeros(*self._scores.shape, 0)  # attention, (B, k, S)
 
     def seat(self, places: Sequence[int], sentences: Sequence[QueuedSentence]) -> None:
         self.seats.seat(places, sentences)
@@ -107,17 +103,17 @@ class BeamSearch:
         values, tokens = top(logits, 2 * k)
         log_p = (values - total[:, None]).view(len(slots), k, -1)
         candidates = (self._scores[:, :, None] + log_p).flatten(1)
-        found = candidates.topk(min(2 * k, candidates.shape[1]), dim=1)
-        parents = found.indices // log_p.shape[2]
-        possible = found.values > -torch.inf
-        tokens = tokens.view(len(slots), -1).gather(1, found.indices)
+        best = candidates.topk(min(2 * k, candidates.shape[1]), dim=1)
+        parents = best.indices // log_p.shape[2]
+        possible = best.values > -torch.inf
+        tokens = tokens.view(len(slots), -1).gather(1, best.indices)
         # What is impossible may be a row that only fills up the output matrix; any real token does.
         tokens = torch.where(possible, tokens, self._start)
         ends = (tokens == self._end) & possible
-        self._collect(found.values, parents, ends)
+        self._collect(best.values, parents, ends)
         # The best k that do not end: push those that end behind all others, keep their order.
         order = torch.sort(ends, dim=1, stable=True).indices[:, :k]
-        self._scores, self._tokens = found.values.gather(1, order), tokens.gather(1, order)
+        self._scores, self._tokens = best.values.gather(1, order), tokens.gather(1, order)
         parents = parents.gather(1, order)
         slots.reorder(parents)
         if self._search.coverage:

@@ -17,8 +17,8 @@ def best(logits: Float[Tensor, "R V"]) -> tuple[Float[Tensor, " R"], Int[Tensor,
     blocks = logits.view(len(logits), -1, BLOCK)
     block = blocks.amax(dim=-1).argmax(dim=-1)
     inside = blocks[torch.arange(len(logits), device=logits.device), block]
-    found = inside.max(dim=-1)
-    return found.values, block * BLOCK + found.indices
+    largest = inside.max(dim=-1)
+    return largest.values, block * BLOCK + largest.indices
 
 
 def top(
@@ -31,9 +31,9 @@ def top(
         return whole.values, whole.indices
     chosen = blocks.amax(dim=-1).topk(count, dim=-1).indices
     inside = blocks.gather(1, chosen[:, :, None].expand(-1, -1, BLOCK))
-    found = inside.flatten(1).topk(count, dim=-1)
-    block = chosen.gather(1, found.indices // BLOCK)
-    return found.values, block * BLOCK + found.indices % BLOCK
+    largest = inside.flatten(1).topk(count, dim=-1)
+    block = chosen.gather(1, largest.indices // BLOCK)
+    return largest.values, block * BLOCK + largest.indices % BLOCK
 
 
 def log_sum_exp(logits: Float[Tensor, "R V"]) -> Float[Tensor, " R"]:

@@ -7,7 +7,6 @@ of another library on the same weights; a token that a *rule* forces counts as c
 a given prefix comes whatever the options and rules say, with the log p that the model gives it.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -15,8 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.decode.best import log_sum_exp
-from regard.decode.hypothesis import DecodingOptions
-from regard.decode.rules import Rules
+from regard.decode.hypothesis import DecodingOptions, Rules
 
 NO_PREFIX = -1
 
@@ -43,8 +41,8 @@ class Constraints:
         it may have, `prefix` the token that must come next, or NO_PREFIX.
         """
         search, rules = self.search, self.rules
-        given = None if prefix is None else prefix != NO_PREFIX
-        untouched = None if given is None else logits[given]
+        forced = None if prefix is None else prefix != NO_PREFIX
+        untouched = None if forced is None else logits[forced]
         if search.repetition_penalty != 1.0:
             _penalise(logits, _counted(outputs, real, logits), search.repetition_penalty)
         if search.no_repeat_ngram:
@@ -64,16 +62,17 @@ class Constraints:
             _force(logits, lengths == 0, rules.first, total)
         if rules.must_end:
             _force(logits, lengths + 1 == limits, self.end, total)
-        if prefix is not None and given is not None and untouched is not None:
-            only, wanted = torch.full_like(untouched, -torch.inf), prefix[given, None]
-            logits[given] = only.scatter_(1, wanted, untouched.gather(1, wanted))
-            total[given] = log_sum_exp(untouched)
+        if prefix is not None and forced is not None and untouched is not None:
+            only, wanted = torch.full_like(untouched, -torch.inf), prefix[forced, None]
+            logits[forced] = only.scatter_(1, wanted, untouched.gather(1, wanted))
+            total[forced] = log_sum_exp(untouched)
         return total
 
-    @property
-    def needs_outputs(self) -> bool:
-        """Whether `apply` looks at the tokens so far, not only at their number."""
-        return self.search.repetition_penalty != 1.0 or self.search.no_repeat_ngram > 0
+    def __bool__(self) -> bool:
+        """Whether there are any, beside a prefix."""
+        options = self.search
+        changed = options.repetition_penalty != 1.0 or options.no_repeat_ngram or options.min_length
+        return bool(changed or self.rules)
 
 
 def _force(logits: Tensor, rows: Bool[Tensor, " R"], token: int, certain: Tensor) -> None:
@@ -106,21 +105,3 @@ def _repeating(
     latest = outputs.gather(1, last.clamp(min=0))[:, None]
     again = whole & (windows[..., : n - 1] == latest).all(dim=-1)
     return forbidden.scatter_add_(1, windows[..., n - 1], again.to(logits.dtype)) > 0
-
-
-def obeyed(
-    log_p: Float[Tensor, "B V"], rules: Rules, eos: int, length: int, limits: Sequence[int]
-) -> Float[Tensor, "B V"]:
-    """The log-probabilities with -∞ for what the rules forbid as token number `length + 1`."""
-    if not rules:
-        return log_p
-    log_p = log_p.clone()
-    certain = torch.zeros(len(log_p), dtype=log_p.dtype, device=log_p.device)
-    if rules.never:
-        log_p[:, list(rules.never)] = -torch.inf
-    if rules.first is not None and length == 0:
-        _force(log_p, certain == 0, rules.first, certain)
-    if rules.must_end:
-        last = torch.tensor([limit == length + 1 for limit in limits], device=log_p.device)
-        _force(log_p, last, eos, certain)
-    return log_p

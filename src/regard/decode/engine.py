@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from regard.decode.hypothesis import DecodingOptions, Hypothesis
+from regard.errors import DataError
 
 Row = Sequence[int]
 Pending = Callable[[], list[list[Hypothesis]]]  # waits; the answers in the order of the sources
@@ -59,3 +60,12 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Give threads and memory back."""
+
+
+def check_prefix(prefix: Row, limit: int) -> None:
+    """Insist that an output of at most `limit` tokens has room for more than its prefix."""
+    if len(prefix) >= limit:
+        raise DataError(
+            f"prefix: {len(prefix)} tokens, the output may have {limit}; "
+            "shorten the prefix or raise max_length"
+        )

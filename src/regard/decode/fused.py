@@ -19,6 +19,7 @@ from regard.model.attention import MultiHeadAttention
 from regard.model.embedding import Embedding
 from regard.model.feed_forward import FeedForward
 from regard.model.layer import Layer
+from regard.model.masks import additive
 from regard.model.relative import RelativeBias
 from regard.model.rotary import Rotary, rotated
 from regard.model.stack import Stack
@@ -33,11 +34,6 @@ STRIDE, LEAST = 4, 16
 def rounded(length: int) -> int:
     """The number of places to attend to, the last ones hidden, for `length` that are real."""
     return max(LEAST, -(-length // STRIDE) * STRIDE)
-
-
-def hidden(real: Bool[Tensor, "*B S"], dtype: torch.dtype) -> Float[Tensor, "*B S"]:
-    """0 where a token is real, -∞ where it is not to be seen."""
-    return torch.zeros(real.shape, dtype=dtype, device=real.device).masked_fill_(~real, -torch.inf)
 
 
 @dataclass(frozen=True)
@@ -128,10 +124,8 @@ class FusedModel:
         weight = model.output.weight
         dtype = dtype or weight.dtype
         self.spec, self.dtype, self.device = model.spec, dtype, weight.device
-        self.source_embedding, self.target_embedding = (
-            model.source_embedding,
-            model.target_embedding,
-        )
+        self.source_embedding = model.source_embedding
+        self.target_embedding = model.target_embedding
         self.encoder = PreparedStack(model.encoder, dtype)
         self.decoder = PreparedStack(model.decoder, dtype)
         crosses = [layer.cross for layer in self.decoder.layers if layer.cross is not None]
@@ -147,7 +141,7 @@ class FusedModel:
         length = max(FEW, source.shape[1])
         more, hides = length - source.shape[1], rounded(length) - length
         x = F.pad(self._embedded(self.source_embedding, source, None), (0, 0, 0, more))
-        bias = hidden(F.pad(real, (0, more + hides)), self.dtype)[:, None, None]
+        bias = additive(F.pad(real, (0, more + hides)), self.dtype)[:, None, None]
         stack = self.encoder
         rotation = None
         if stack.rotary is not None:

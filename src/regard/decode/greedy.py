@@ -65,7 +65,7 @@ class Greedy:
         ended = last == self._end
         if not ended:
             ids.append(last)
-        score = self._search.score(total, max(1, len(ids) + ended))
+        score = self._search.score(total, len(ids) + ended)
         return Hypothesis(tuple(ids), total, score, ended)
 
     def _uniform(self) -> Float[Tensor, " R"]:

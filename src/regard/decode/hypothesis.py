@@ -1,6 +1,6 @@
-"""A finished translation as ids with its score, and how scores are made comparable over lengths."""
+"""What a search is asked for, what a model demands of its outputs, and an output with its score."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -18,7 +18,23 @@ LENGTH_NORMS: dict[str, Callable[[int, float], float]] = {
 
 # Far above every use; a beam holds so many outputs of each sentence in memory.
 MOST = {"beam": 10_000, "n_best": 10_000, "max_length": 16_000_000, "top_k": 2_000_000}
-OPTIONAL = ("max_length", "top_k", "top_p", "seed")  # options of a search that may be None
+OPTIONAL = ("max_length", "top_k", "top_p", "seed")  # options that may be None
+FRACTIONS = ("alpha", "coverage", "repetition_penalty", "temperature", "top_p")  # the rest is whole
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a model's published settings demand of every output, whatever the search is."""
+
+    never: tuple[int, ...] = ()  # ids that are not output
+    first: int | None = None  # the id that is output first
+    must_end: bool = False  # an output that reaches its limit ends there instead of being cut off
+
+    def __bool__(self) -> bool:
+        return bool(self.never) or self.first is not None or self.must_end
+
+
+NO_RULES = Rules()
 
 
 @dataclass(frozen=True)
@@ -29,6 +45,11 @@ class Hypothesis:
     log_probability: float
     score: float
     finished: bool  # False: cut off at the length limit
+
+
+def best_first(hypotheses: Iterable[Hypothesis]) -> list[Hypothesis]:
+    """In the order of an answer: those that are finished, then by score."""
+    return sorted(hypotheses, key=lambda h: (h.finished, h.score), reverse=True)
 
 
 @dataclass(frozen=True)
@@ -60,7 +81,8 @@ class DecodingOptions:
         return self.temperature > 0
 
     def __post_init__(self) -> None:
-        self._check_types()
+        texts = ("length_norm", "stop")
+        check_numbers({name: value for name, value in vars(self).items() if name not in texts})
         for name in ("beam", "n_best", "max_length", "top_k"):
             value = vars(self)[name]
             if value is not None and value < 1:
@@ -79,7 +101,13 @@ class DecodingOptions:
         if not 0 < self.repetition_penalty <= 100:
             got = shown(self.repetition_penalty)
             raise ConfigError(f"repetition_penalty: got {got}, expected more than 0, at most 100")
-        self._check_sampling()
+        check_draw(self.temperature, top_k=self.top_k, top_p=self.top_p, seed=self.seed)
+        if self.draws and self.beam > 1:
+            raise ConfigError(f"beam: got {shown(self.beam)}; a draw has none, give beam 1")
+        if self.draws and self.coverage:
+            raise ConfigError(
+                f"coverage: got {shown(self.coverage)}; a draw compares no outputs, give 0"
+            )
         if self.n_best > self.beam and not self.draws:
             raise ConfigError(
                 f"n_best: {self.n_best} are more than a beam of {self.beam} can hold; "
@@ -92,40 +120,41 @@ class DecodingOptions:
                 listed = ", ".join(choices)
                 raise ConfigError(f"{name}: got {vars(self)[name]!r}, expected one of {listed}")
 
-    def _check_types(self) -> None:
-        for name, value in vars(self).items():
-            if name in ("length_norm", "stop") or (value is None and name in OPTIONAL):
-                continue
-            number = name in ("alpha", "coverage", "repetition_penalty", "temperature", "top_p")
-            if isinstance(value, bool) or not isinstance(value, (int, float) if number else int):
-                expected = "a number" if number else "a whole number"
-                raise ConfigError(f"{name}: got {shown(value)}, expected {expected}")
-
-    def _check_sampling(self) -> None:
-        if not 0 <= self.temperature <= 100:
-            raise ConfigError(f"temperature: got {shown(self.temperature)}, expected 0 to 100")
-        if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise ConfigError(f"top_p: got {shown(self.top_p)}, expected more than 0, at most 1")
-        if self.seed is not None and not 0 <= self.seed < 2**63:
-            raise ConfigError(f"seed: got {shown(self.seed)}, expected 0 to 2^63 - 1")
-        if self.draws and self.beam > 1:
-            raise ConfigError(f"beam: got {shown(self.beam)}; a draw has none, give beam 1")
-        if self.draws and self.coverage:
-            raise ConfigError(
-                f"coverage: got {shown(self.coverage)}; a draw compares no outputs, give 0"
-            )
-        given = [name for name in ("top_k", "top_p", "seed") if vars(self)[name] is not None]
-        if given and not self.draws:
-            raise ConfigError(
-                f"{', '.join(given)}: at temperature 0 nothing is drawn; "
-                "give a temperature too, for example 0.8"
-            )
-
     def limit(self, source_length: int, positions: int | None = None) -> int:
         """The most output tokens, end token included; never more than the model has positions."""
-        asked = self.max_length if self.max_length is not None else source_length + 50
-        return asked if positions is None else min(asked, positions)
+        most = self.max_length if self.max_length is not None else source_length + 50
+        return most if positions is None else min(most, positions)
 
     def score(self, log_probability: float, length: int) -> float:
         """log p divided by the length norm of `length` output tokens, the end token counted."""
         return log_probability / LENGTH_NORMS[self.length_norm](length, self.alpha)
+
+
+def check_numbers(options: Mapping[str, object]) -> None:
+    """Insist that options are numbers, and whole where they count something."""
+    for name, value in options.items():
+        if value is None and name in OPTIONAL:
+            continue
+        kinds = (int, float) if name in FRACTIONS else int
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            expected = "a number" if name in FRACTIONS else "a whole number"
+            raise ConfigError(f"{name}: got {shown(value)}, expected {expected}")
+
+
+def check_draw(
+    temperature: float, *, top_k: int | None, top_p: float | None, seed: int | None
+) -> None:
+    """Insist that the options of a draw are possible, and that there are none without one."""
+    if not 0 <= temperature <= 100:  # NaN fails too
+        raise ConfigError(f"temperature: got {shown(temperature)}, expected 0 to 100")
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ConfigError(f"top_p: got {shown(top_p)}, expected more than 0, at most 1")
+    if seed is not None and not 0 <= seed < 2**63:
+        raise ConfigError(f"seed: got {shown(seed)}, expected 0 to 2^63 - 1")
+    narrowing = {"top_k": top_k, "top_p": top_p, "seed": seed}
+    useless = [name for name, value in narrowing.items() if value is not None]
+    if useless and temperature == 0:
+        raise ConfigError(
+            f"{', '.join(useless)}: at temperature 0 nothing is drawn; "
+            "give a temperature too, for example 0.8"
+        )

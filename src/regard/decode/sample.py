@@ -16,9 +16,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.decode.constraints import obeyed
-from regard.decode.hypothesis import DecodingOptions
-from regard.decode.rules import NO_RULES, Rules
+from regard.decode.constraints import Constraints
+from regard.decode.hypothesis import (
+    MOST,
+    NO_RULES,
+    DecodingOptions,
+    Rules,
+    check_draw,
+    check_numbers,
+)
 from regard.decode.session import Session
 from regard.errors import ConfigError, MisuseError
 from regard.model.transformer import Transformer
@@ -35,32 +41,12 @@ class Sampling:
     max_tokens: int = 50
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            whole = name not in ("temperature", "top_p")
-            kind = int if whole else (int, float)
-            optional = name in ("top_k", "top_p", "seed")
-            if optional and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, kind):
-                expected = "a whole number" if whole else "a number"
-                raise ConfigError(f"{name}: got {value!r}, expected {expected}")
-        if not 0 <= self.temperature <= 100:  # NaN fails too
-            raise ConfigError(f"temperature: got {self.temperature}, expected 0 to 100")
+        check_numbers(vars(self))
         for name in ("top_k", "max_tokens"):
             value = vars(self)[name]
             if value is not None and value < 1:
                 raise ConfigError(f"{name}: got {value}, expected 1 or more")
-        if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise ConfigError(f"top_p: got {self.top_p}, expected more than 0, at most 1")
-        if self.seed is not None and not 0 <= self.seed < 2**63:
-            raise ConfigError(f"seed: got {self.seed}, expected 0 to 2^63 - 1")
-        if self.temperature == 0:
-            given = [n for n in ("top_k", "top_p", "seed") if vars(self)[n] is not None]
-            if given:
-                raise ConfigError(
-                    f"{', '.join(given)}: at temperature 0 nothing is drawn; "
-                    "give a temperature too, for example 0.8"
-                )
+        check_draw(self.temperature, top_k=self.top_k, top_p=self.top_p, seed=self.seed)
 
 
 def narrowed(
@@ -100,10 +86,10 @@ def drawn(
     """
     p = narrowed(log_p, search).exp().double()
     summed = p.cumsum(dim=1)
-    found = torch.searchsorted(summed, (uniform * summed[:, -1])[:, None], right=True)[:, 0]
+    passed = torch.searchsorted(summed, (uniform * summed[:, -1])[:, None], right=True)[:, 0]
     # rounding may point behind the last token that has a probability at all
     last = summed.shape[1] - 1 - (p > 0).flip(1).int().argmax(dim=1)
-    tokens = torch.minimum(found, last)
+    tokens = torch.minimum(passed, last)
     return log_p.gather(1, tokens[:, None])[:, 0], tokens
 
 
@@ -141,12 +127,15 @@ def continued(
         chance.seed()
     else:
         chance.manual_seed(sampling.seed)
-    room = sampling.max_tokens if most is None else min(sampling.max_tokens, most - len(prompt))
-    session = Session(model)
+    room = min(sampling.max_tokens, (most or MOST["max_length"]) - len(prompt))
+    session, limits = Session(model), torch.tensor([room], device=device)
+    constraints = Constraints(DecodingOptions(), rules, ends[0] if ends else -1)
     log_p = session.begin(torch.tensor([list(prompt)], device=device))
     for number in range(room):
-        last = ends[0] if ends else -1
-        token = draw(obeyed(log_p, rules, last, number, [room]), sampling, chance)
+        if rules:  # they ask how many tokens there are, not which
+            so_far = limits.new_zeros(1, number)
+            constraints.apply(log_p, so_far, so_far == 0, limits)
+        token = draw(log_p, sampling, chance)
         if int(token) in ends:
             return
         yield int(token)

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Bool, Int
-from torch import Tensor
 
 from regard.decode.engine import Frame, Row
+from regard.model.masks import padded
 from regard.model.transformer import Transformer
 
 BATCH_CELLS = 8192  # rows × (longest source + longest target) of one batch
@@ -23,20 +22,13 @@ def score_pairs(
     while order:
         cells = len(sources[order[0]]) + len(targets[order[0]]) + 1
         rows, order = order[: max(1, BATCH_CELLS // cells)], order[max(1, BATCH_CELLS // cells) :]
-        source, real = _padded([sources[i] for i in rows], frame.pad)
-        given, _ = _padded([[frame.start, *targets[i]] for i in rows], frame.pad)
-        expected, _ = _padded([[*targets[i], frame.end] for i in rows], frame.pad)
-        logits = model(source.to(device), given.to(device), real.to(device))
+        source, real = padded([sources[i] for i in rows], frame.pad, device)
+        target, _ = padded([[frame.start, *targets[i]] for i in rows], frame.pad, device)
+        expected, _ = padded([[*targets[i], frame.end] for i in rows], frame.pad, device)
+        logits = model(source, target, real)
         at_least_single = torch.promote_types(logits.dtype, torch.float32)
         log_p = torch.log_softmax(logits, dim=-1, dtype=at_least_single)
-        found = log_p.gather(2, expected.to(device)[:, :, None])[:, :, 0].tolist()
-        for i, row in zip(rows, found, strict=True):
+        token_log_ps = log_p.gather(2, expected[:, :, None])[:, :, 0].tolist()
+        for i, row in zip(rows, token_log_ps, strict=True):
             scores[i] = row[: len(targets[i]) + 1]
     return scores
-
-
-def _padded(rows: Sequence[Row], pad: int) -> tuple[Int[Tensor, "B L"], Bool[Tensor, "B L"]]:
-    longest = max(len(row) for row in rows)
-    ids = torch.tensor([[*row, *[pad] * (longest - len(row))] for row in rows])
-    lengths = torch.tensor([len(row) for row in rows])
-    return ids, torch.arange(longest) < lengths[:, None]

@@ -22,7 +22,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.decode.fused import FEW, FusedModel, PreparedLayer, attend, hidden, rounded
+from regard.decode.fused import FEW, FusedModel, PreparedLayer, attend, rounded
+from regard.model.masks import additive
 from regard.model.relative import buckets
 from regard.model.rotary import Rotation, rotated
 
@@ -57,8 +58,8 @@ class Slots:
     def output(self, slot: int, row: int) -> list[int]:
         """Those of one row."""
         used = slice(1, int(self.ages[slot]))
-        found = self._tokens[slot, :, used].gather(0, self._origin[slot, row : row + 1, used])
-        ids: list[int] = found[0].tolist()
+        tokens = self._tokens[slot, :, used].gather(0, self._origin[slot, row : row + 1, used])
+        ids: list[int] = tokens[0].tolist()
         return ids
 
     def admit(
@@ -72,7 +73,7 @@ class Slots:
             self._unseen = torch.nn.functional.pad(self._unseen, (0, more))
         self._memory[:, :, slots, :, :longest] = memory
         places = torch.arange(self._unseen.shape[1], device=lengths.device)
-        self._unseen[slots] = hidden(places < lengths[:, None], self.model.dtype)
+        self._unseen[slots] = additive(places < lengths[:, None], self.model.dtype)
         self.lengths[slots] = lengths
         self.ages[slots] = 0
 
@@ -168,12 +169,12 @@ class Slots:
         if self.width > 1:
             rows = torch.arange(self.width, device=places.device)
             real = real & (self._origin[:, :, :seen, None] == rows)
-        bias = hidden(real, self.model.dtype)[:, None]  # (B, 1, w, P, w)
+        bias = additive(real, self.model.dtype)[:, None]  # (B, 1, w, P, w)
         relative = self.model.decoder.relative
         if relative is not None:
             distance = places - self.ages[:, None]
-            found = buckets(distance, relative.count, relative.farthest, both_ways=False)
-            learned = relative.weight.detach()[found].permute(0, 2, 1)
+            bucket = buckets(distance, relative.count, relative.farthest, both_ways=False)
+            learned = relative.weight.detach()[bucket].permute(0, 2, 1)
             bias = bias + learned[:, :, None, :, None].to(self.model.dtype)
         return bias.flatten(3)
 

@@ -47,16 +47,18 @@ def channels(colour: str) -> tuple[int, int, int]:
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
+def mixed(first: str, second: str, share: float) -> str:
+    """The colour that lies so far on the way from one to the other, linear in sRGB."""
+    pairs = zip(channels(first), channels(second), strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
+
+
 def scale(fraction: float | int, *, dark: bool = False) -> str:
     """The colour of a weight: `fraction` of the maximum, clipped to [0, 1]."""
     clipped = min(1.0, max(0.0, fraction))
     place = (1.0 - clipped if dark else clipped) * (len(ANCHORS) - 1)
     low = min(int(place), len(ANCHORS) - 2)
-    mixed = (
-        round(a + (b - a) * (place - low))
-        for a, b in zip(channels(ANCHORS[low]), channels(ANCHORS[low + 1]), strict=True)
-    )
-    return "#" + "".join(f"{channel:02x}" for channel in mixed)
+    return mixed(ANCHORS[low], ANCHORS[low + 1], place - low)
 
 
 def luminance(colour: str) -> float:

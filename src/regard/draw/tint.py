@@ -39,9 +39,4 @@ def tint(step: int, *, dark: bool = False) -> str:
     """The colour "#rrggbb" of a level on the light or the dark page."""
     page = palette.DARK.surface if dark else palette.LIGHT.surface
     hue = (PLUS if step > 0 else MINUS)[dark]
-    share = abs(step) / LEVELS * STRONGEST
-    mixed = (
-        round(below + (above - below) * share)
-        for below, above in zip(palette.channels(page), palette.channels(hue), strict=True)
-    )
-    return "#" + "".join(f"{channel:02x}" for channel in mixed)
+    return palette.mixed(page, hue, abs(step) / LEVELS * STRONGEST)

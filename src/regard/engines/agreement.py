@@ -72,8 +72,8 @@ def compare(
                 library = opened.enter_context(closing(with_library(default_layout("fp32"))))
             single = _remembering(library, search)
             with closing(with_torch(default_layout())) as engine:
-                asked = [_remembering(engine, search), single]
-                expected, got = _in_time("comparing fp32", asked, first, SECONDS_FP32, clock)
+                both = [_remembering(engine, search), single]
+                expected, got = _in_time("comparing fp32", both, first, SECONDS_FP32, clock)
         except RegardError as error:  # a model that the library cannot express
             return {}, str(error)
         left = len(first) - len(got)
@@ -86,10 +86,10 @@ def compare(
             small = opened.enter_context(closing(with_library(default_layout("int8"))))
         # Those that fp32 has answered come last: they cost less than the others, and the first
         # ones say how many fit. Where time allowed only FEW, they must do.
-        known, new = first[: len(got)], [*first[len(got) :], *others]
-        chosen = known if left and len(known) <= FEW else [*new, *known]
-        asked = [single, _remembering(small, search)]
-        expected, got = _in_time("comparing int8", asked, chosen, SECONDS_INT8, clock)
+        answered, new = first[: len(got)], [*first[len(got) :], *others]
+        chosen = answered if left and len(answered) <= FEW else [*new, *answered]
+        both = [single, _remembering(small, search)]
+        expected, got = _in_time("comparing int8", both, chosen, SECONDS_INT8, clock)
     references = [reference for _, reference in chosen[: len(got)]]
     texts = compare_texts(codec, expected, got, references)
     checks["ctranslate2 int8"] = replace(texts, left=len(probe) - len(got))
@@ -121,29 +121,29 @@ def _divided(probe: ProbeRows) -> tuple[ProbeRows, ProbeRows]:
 
 def _remembering(engine: Engine, search: DecodingOptions) -> AnswerRows:
     """The best outputs of an engine, each source searched once."""
-    known: dict[tuple[int, ...], Hypothesis] = {}
+    best: dict[tuple[int, ...], Hypothesis] = {}
 
     def answer(rows: Sequence[Row]) -> list[Hypothesis]:
-        new = [row for row in dict.fromkeys(map(tuple, rows)) if row not in known]
-        found = engine.submit(new, search)() if new else []
-        known.update((row, best[0]) for row, best in zip(new, found, strict=True))
-        return [known[tuple(row)] for row in rows]
+        new = [row for row in dict.fromkeys(map(tuple, rows)) if row not in best]
+        outputs = engine.submit(new, search)() if new else []
+        best.update((row, n_best[0]) for row, n_best in zip(new, outputs, strict=True))
+        return [best[tuple(row)] for row in rows]
 
     return answer
 
 
 def _in_time(
-    label: str, asked: Sequence[AnswerRows], probe: ProbeRows, seconds: float, clock: Clock
+    label: str, engines: Sequence[AnswerRows], probe: ProbeRows, seconds: float, clock: Clock
 ) -> list[list[Hypothesis]]:
     """What each answers to the same rows, to as many of the first ones as fit into `seconds`."""
     rows = [row for row, _ in probe]
-    found: list[list[Hypothesis]] = [[] for _ in asked]
+    outputs: list[list[Hypothesis]] = [[] for _ in engines]
     with progress_bar(label, None) as bar:
         for part in parts(len(rows), seconds, clock, bar.expect):
-            for outputs, answer in zip(found, asked, strict=True):
-                outputs += answer(rows[part])
+            for own, answer in zip(outputs, engines, strict=True):
+                own += answer(rows[part])
             bar.advance(len(rows[part]))
-    return found
+    return outputs
 
 
 def parts(
@@ -191,12 +191,12 @@ def compare_texts(
     count = len(expected)
     texts = codec.decode([h.ids for h in expected])
     others = codec.decode([h.ids for h in got])
-    known = [reference for reference in references if reference is not None]
-    if len(known) < count:
+    truths = [reference for reference in references if reference is not None]
+    if len(truths) < count:
         bleu = float(BLEU().corpus_score(others, [texts]).score)
         words = f"BLEU {bleu:.1f} against torch's outputs, {BLEU_AGAINST_TORCH:g} is the least"
         return AgreementCheck(same == count or bleu >= BLEU_AGAINST_TORCH, count, same, words, bleu)
-    bleu = float(BLEU().corpus_score(others, [known]).score)
-    torchs = float(BLEU().corpus_score(texts, [known]).score)
+    bleu = float(BLEU().corpus_score(others, [truths]).score)
+    torchs = float(BLEU().corpus_score(texts, [truths]).score)
     words = f"BLEU {bleu:.2f}, torch has {torchs:.2f}"
     return AgreementCheck(bleu >= torchs - BLEU_LOSS, count, same, words, bleu, torchs)

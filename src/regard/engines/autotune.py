@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+from regard import atomic
 from regard.bundle.bundle import Bundle
 from regard.bundle.engine_choice import (
     ENGINES,
@@ -111,8 +112,8 @@ def _with_references(
 ) -> list[tuple[list[int], str | None]]:
     """Each source with its reference; without any, if some of the probe are left out."""
     references = [target for _, target in bundle.probe()]
-    known = references if len(references) == len(rows) else [None] * len(rows)
-    return list(zip(rows, known, strict=True))
+    kept = references if len(references) == len(rows) else [None] * len(rows)
+    return list(zip(rows, kept, strict=True))
 
 
 def _search(bundle: Bundle, rows: Sequence[list[int]]) -> DecodingOptions:
@@ -189,8 +190,8 @@ def _timed(
     engine: Engine, rows: Sequence[Sequence[int]], search: DecodingOptions, clock: Clock
 ) -> tuple[float, int]:
     begun = clock()
-    found = engine.submit(rows, search)()
-    tokens = sum(len(best[0].ids) + 1 for best in found)
+    outputs = engine.submit(rows, search)()
+    tokens = sum(len(best[0].ids) + 1 for best in outputs)
     return max(clock() - begun, 1e-6), tokens
 
 
@@ -237,16 +238,17 @@ def _convert(
     from regard.checkpoint.to_ctranslate2 import write_ctranslate2  # imports torch
 
     model = transformer()
-    write_ctranslate2(
-        model,
-        folder,
-        bundle.codec.vocabulary(model.spec.vocabulary),
-        start=bundle.codec.frame.start,
-        end=bundle.codec.frame.end,
-        never=bundle.settings.rules.never,
-        precision=precision,
-        weights=weights,
-    )
+    with atomic.new_folder(folder) as temporary:
+        write_ctranslate2(
+            model,
+            temporary,
+            bundle.codec.vocabulary(model.spec.vocabulary),
+            start=bundle.codec.frame.start,
+            end=bundle.codec.frame.end,
+            never=bundle.settings.rules.never,
+            precision=precision,
+            weights=weights,
+        )
 
 
 def _learn_shortlist(bundle: Bundle, folder: Path) -> None:

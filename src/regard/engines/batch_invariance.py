@@ -62,7 +62,7 @@ def check_batch(
     seed: int = 0,
 ) -> InvarianceVerdict:
     """Search the same rows in several groupings and compare."""
-    found = {}
+    answers_by_way = {}
     for name, size in WAYS.items():
         order = list(range(len(rows)))
         if name.startswith("shuffled"):
@@ -75,10 +75,10 @@ def check_batch(
             outputs = engine.submit([rows[i] for i in numbers], search)()
             answers |= {i: best[0] for i, best in zip(numbers, outputs, strict=True)}
             advance(len(numbers))
-        found[name] = [answers[i] for i in range(len(rows))]
-    alone = found.pop("alone")
+        answers_by_way[name] = [answers[i] for i in range(len(rows))]
+    alone = answers_by_way.pop("alone")
     strict = engine.name == "torch" and engine.layout.precision == "fp32"
-    ways = tuple(_way(name, alone, other) for name, other in found.items())
+    ways = tuple(_way(name, alone, other) for name, other in answers_by_way.items())
     return InvarianceVerdict(f"{engine.name} {engine.layout.precision}", strict, ways)
 
 

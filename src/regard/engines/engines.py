@@ -217,8 +217,8 @@ class Engines:
                 reason = self.notes[-1] if self.notes else "it was taken"
                 raise MisuseError(f"engine: torch does not offer {what} ({reason})")
             precision = "fp32" if precision == "auto" else precision
-            known = self._choice.layouts.get("torch fp32") if self._choice else None
-            layout = replace(known or default_layout(), precision=precision)
+            measured = self._choice.layouts.get("torch fp32") if self._choice else None
+            layout = replace(measured or default_layout(), precision=precision)
             self._open["torch"] = TorchEngine(
                 self._transformer(),
                 self.bundle.codec.frame,

@@ -1,7 +1,7 @@
 """How good an encoder fills holes: every word of a test set is hidden once, alone.
 
 Of the phrasebook's sentences it is also asked how the words come out that agree with another
-(data/phrasebook/word_classes.py): the likeliest of all their forms, and the very word.
+(data/phrasebook/corpus.py): the likeliest of all their forms, and the very word.
 """
 
 import math
@@ -16,8 +16,7 @@ from regard.answer.pseudo_perplexity import one_masked
 from regard.data.batch import IGNORED, text_batch
 from regard.data.corpus import Limits
 from regard.data.labelled import Columns, read_labelled
-from regard.data.phrasebook.corpus import forms_of, phrasebook, words_of_sentences
-from regard.data.phrasebook.word_classes import Word
+from regard.data.phrasebook.corpus import Word, forms_of, phrasebook, words_of_sentences
 from regard.data.report import Report
 from regard.errors import MisuseError
 from regard.fit.objectives.fill import masking_of
@@ -74,21 +73,21 @@ class Holes:
 
 
 def texts_to_fill(
-    model: LoadedModel, file: Path | None, asked: Mapping[str, str] = NOTHING
+    model: LoadedModel, file: Path | None, columns: Mapping[str, str] = NOTHING
 ) -> Holes:
     """A file's texts; or what the run held out, of the phrasebook its test sentences."""
     run = Run(model.bundle.path)
     data = data_of(run)
     if file is not None:
         report, limits = Report(), Limits() if data is None else Limits(data.max_characters)
-        columns = Columns(role_of("text", data, asked), None, None)
-        rows = read_labelled(file, columns, report, limits)
+        roles = Columns(role_of("text", data, columns), None, None)
+        rows = read_labelled(file, roles, report, limits)
         return Holes(str(file), [row.text for row in rows], report=report)
     if data is None:
         raise MisuseError(f"evaluate: {model.bundle.path} holds no texts; give some with --texts")
     if data.phrasebook:
-        found = [entry.source for entry in phrasebook(data.phrasebook) if entry.split == "test"]
-        return Holes("the phrasebook's test set", [*dict.fromkeys(found)], data.phrasebook)
+        sentences = [entry.source for entry in phrasebook(data.phrasebook) if entry.split == "test"]
+        return Holes("the phrasebook's test set", [*dict.fromkeys(sentences)], data.phrasebook)
     return Holes("the run's validation texts", [row.text for row in held_out(run)])
 
 
@@ -107,10 +106,10 @@ def score_fill(
         ids = tokenizer.encode(text, None, limit).ids
         for one in one_masked([ids], [len(ids)], ordinary.__contains__, masking.mask, pad, 4096):
             batch = one.to(device)
-            asked = batch["text_labels"] != IGNORED
-            logits = model.transformer.token_logits(encoded(model.transformer, batch)[asked])
-            total += float(smoothed_cross_entropy(logits, batch["text_labels"][asked], 0.0).plain)
-            right += int((logits.argmax(dim=-1) == batch["text_labels"][asked]).sum())
+            hidden = batch["text_labels"] != IGNORED
+            logits = model.transformer.token_logits(encoded(model.transformer, batch)[hidden])
+            total += float(smoothed_cross_entropy(logits, batch["text_labels"][hidden], 0.0).plain)
+            right += int((logits.argmax(dim=-1) == batch["text_labels"][hidden]).sum())
             count += batch.targets
         advance(1)
     if not count:
@@ -135,7 +134,7 @@ def _agreement(
     model: LoadedModel, test: Holes, mask: int
 ) -> tuple[tuple[AgreementScore, ...], int]:
     holes, left_out = _holes(model, test)
-    found: dict[str, list[tuple[bool, bool]]] = {}
+    answers: dict[str, list[tuple[bool, bool]]] = {}
     for start in range(0, len(holes), ROWS):
         chosen = holes[start : start + ROWS]
         for hole, row in zip(chosen, _logits(model, chosen, mask), strict=True):
@@ -145,17 +144,17 @@ def _agreement(
             group = next((name for name, words in GROUPS.items() if lower in words), "")
             group = group or ("one's" if hole.word.agrees == "person" else "other verbs")
             for name in ("all", group, SUBJECTS.get(hole.word.agrees, "")):
-                found.setdefault(name, []).append(answer)
+                answers.setdefault(name, []).append(answer)
     order = ["all", *GROUPS, "other verbs", "one's", *SUBJECTS.values()]
     scores = [
         AgreementScore(
             name,
-            len(found[name]),
-            sum(form for form, _ in found[name]) / len(found[name]),
-            sum(exact for _, exact in found[name]) / len(found[name]),
+            len(answers[name]),
+            sum(form for form, _ in answers[name]) / len(answers[name]),
+            sum(exact for _, exact in answers[name]) / len(answers[name]),
         )
         for name in order
-        if found.get(name)
+        if answers.get(name)
     ]
     return tuple(scores), left_out
 
@@ -175,13 +174,13 @@ def _holes(model: LoadedModel, test: Holes) -> tuple[list[_Hole], int]:
     """The words that agree and are one token each; and how many are more than one."""
     tokenizer = model.tokenizer_for("fill")
     ids_of = {piece: i for i, piece in enumerate(tokenizer.pieces(range(tokenizer.size)))}
-    known = words_of_sentences(test.language)
-    made: list[_Hole] = []
+    words_of = words_of_sentences(test.language)
+    holes: list[_Hole] = []
     left_out = 0
     for text in test.texts:
         spans = [match.span() for match in WORD.finditer(text)]
         whole, places = tokenizer.encode_places(text, spans, model.bundle.longest_text)
-        for word, place in zip(known[text], places, strict=True):
+        for word, place in zip(words_of[text], places, strict=True):
             if not word.agrees or place is None:
                 continue
             piece = tokenizer.pieces([whole.ids[place]])[0]
@@ -192,8 +191,8 @@ def _holes(model: LoadedModel, test: Holes) -> tuple[list[_Hole], int]:
                 [ids_of[form] for form in _spelled(piece, word.text, forms) if form in ids_of]
                 for forms in forms_of(word, test.language)
             )
-            made.append(_Hole(word, whole.ids, place, agreeing, rivals))
-    return made, left_out
+            holes.append(_Hole(word, whole.ids, place, agreeing, rivals))
+    return holes, left_out
 
 
 def _spelled(piece: str, word: str, forms: set[str]) -> Iterator[str]:

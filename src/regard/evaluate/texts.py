@@ -70,9 +70,9 @@ class TestTexts:
 
 
 def texts_to_score(
-    model: LoadedModel, file: Path | None, asked: Mapping[str, str] = NOTHING
+    model: LoadedModel, file: Path | None, columns: Mapping[str, str] = NOTHING
 ) -> TestTexts:
-    """The rows of a file, in the columns that are asked for, or those that the run remembers.
+    """The rows of a file, in the `columns` that the user names, or those that the run remembers.
 
     Without a file, those that the run held out.
     """
@@ -88,16 +88,16 @@ def texts_to_score(
     limits = Limits() if data is None else Limits(data.max_characters)
     if model.spec.head == "labels":
         word, tag = ("", "") if data is None else (data.text, data.label)
-        named = asked.get("text", word), asked.get("label", tag)
+        named = columns.get("text", word), columns.get("label", tag)
         return TestTexts(str(file), list(read_tagged(file, *named, report, limits)), report)
-    has_pair = bool(asked.get("pair") or (data and data.pair))
-    columns = Columns(
-        role_of("text", data, asked),
-        role_of("pair", data, asked) if has_pair else None,
-        role_of("label", data, asked),
+    has_pair = bool(columns.get("pair") or (data and data.pair))
+    roles = Columns(
+        role_of("text", data, columns),
+        role_of("pair", data, columns) if has_pair else None,
+        role_of("label", data, columns),
         data is not None and data.labels == "several",
     )
-    return TestTexts(str(file), list(read_labelled(file, columns, report, limits)), report)
+    return TestTexts(str(file), list(read_labelled(file, roles, report, limits)), report)
 
 
 def _own_rows(run: Run) -> TestTexts:
@@ -115,18 +115,18 @@ def score_texts_of(
 ) -> TextScores:
     """Classify the rows and compare."""
     _sklearn()  # says what is missing before anything slow begins
-    asked: list[str | tuple[str, str | None]] = [(row.text, row.pair) for row in test.rows]
-    labels, (found, cut) = model.bundle.labels, class_probabilities(model, asked, advance)
+    texts: list[str | tuple[str, str | None]] = [(row.text, row.pair) for row in test.rows]
+    labels, (p, cut) = model.bundle.labels, class_probabilities(model, texts, advance)
     refuse_unseen(Path(test.name), test.rows, set(labels.names))
     places = {name: i for i, name in enumerate(labels.names)}
     truth: Any
     if labels.kind == "multi_label_classification":
-        truth = np.zeros(found.shape, dtype=np.int64)
+        truth = np.zeros(p.shape, dtype=np.int64)
         for row, values in zip(test.rows, truth, strict=True):
             values[[places[label] for label in row.labels]] = 1
-        return _scores(truth, (found > 0.5).astype(np.int64), labels.names, cut)
+        return _scores(truth, (p > 0.5).astype(np.int64), labels.names, cut)
     truth = np.array([places[row.labels[0]] for row in test.rows])
-    return _scores(truth, found.argmax(axis=1), labels.names, cut)
+    return _scores(truth, p.argmax(axis=1), labels.names, cut)
 
 
 def score_tags_of(
@@ -136,10 +136,10 @@ def score_tags_of(
     _sklearn()
     names = model.bundle.labels.names
     refuse_unseen(Path(test.name), test.rows, set(names))
-    found = tag_rows(model, [row.text.split(" ") for row in test.rows], advance)
+    answered = tag_rows(model, [row.text.split(" ") for row in test.rows], advance)
     pairs = [
         (right, None if tag is None else tag.tag)
-        for row, tags in zip(test.rows, found, strict=True)
+        for row, tags in zip(test.rows, answered, strict=True)
         for right, tag in zip(row.labels, tags, strict=True)
     ]
     places = {name: i for i, name in enumerate(names)}

@@ -88,8 +88,8 @@ def translate_all(
 ) -> list[str]:
     """The best translation of each source."""
     options = {**vars(search), "split": False}  # a line of a test set has one of references
-    found = model.translator.translations(sources, "evaluate", advance, **options)
-    return [best[0].text for best in found]
+    translations = model.translator.translations(sources, "evaluate", advance, **options)
+    return [best[0].text for best in translations]
 
 
 def score_slices(entries: Sequence[Entry], outputs: Sequence[str]) -> list[SliceScore]:
@@ -98,8 +98,8 @@ def score_slices(entries: Sequence[Entry], outputs: Sequence[str]) -> list[Slice
     for name in sorted({name for entry in entries for name in entry.slices}):
         chosen = [(e, o) for e, o in zip(entries, outputs, strict=True) if name in e.slices]
         scores = score([o for _, o in chosen], [e.target for e, _ in chosen])
-        asked = [decided_right(e, o) for e, o in chosen if e.answer]
-        decided = 100 * sum(asked) / len(asked) if asked else None
+        rights = [decided_right(e, o) for e, o in chosen if e.answer]
+        decided = 100 * sum(rights) / len(rights) if rights else None
         rows.append(SliceScore(name, len(chosen), scores.bleu, scores.exact, decided))
     return rows
 

@@ -115,8 +115,8 @@ def explain_label(
     if label is not None and label not in labels.names:
         raise MisuseError(f"label: got {label!r}, expected one of {', '.join(labels.names)}")
     chosen = best if label is None else labels.names.index(label)
-    found = attribute(lambda x: probabilities(x)[:, chosen], rows, baseline, steps)
-    return _account(model, encoded, labels.names[chosen], text, found, hidden_by, ("cls",))
+    attribution = attribute(lambda x: probabilities(x)[:, chosen], rows, baseline, steps)
+    return _account(model, encoded, labels.names[chosen], text, attribution, hidden_by, ("cls",))
 
 
 def explain_match(
@@ -138,8 +138,10 @@ def explain_match(
         with torch.no_grad():
             fixed = vector(_rows(model.transformer, sides[other].ids)[None])
         cosine = _cosine_with(vector, fixed)
-        found = attribute(cosine, rows, baseline, steps)
-        accounts.append(_account(model, sides[own], "match", text, found, hidden_by, pooling.modes))
+        attribution = attribute(cosine, rows, baseline, steps)
+        accounts.append(
+            _account(model, sides[own], "match", text, attribution, hidden_by, pooling.modes)
+        )
     return accounts[0], accounts[1]
 
 
@@ -186,7 +188,7 @@ def _account(
     encoded: Encoded,
     answer: str,
     text: str,
-    found: Attribution,
+    attribution: Attribution,
     hidden_by: str,
     modes: tuple[str, ...],
 ) -> Account:
@@ -203,10 +205,10 @@ def _account(
         answer,
         text,
         [word for word, _ in groups],
-        np.array([found.tokens[places].sum() for _, places in groups]),
+        np.array([attribution.tokens[places].sum() for _, places in groups]),
         attention / total if total else attention,
         1 - total,
-        found,
+        attribution,
         hidden_by,
     )
 

@@ -59,10 +59,10 @@ def attribute(
     count = steps or FEWEST
     while True:
         tokens = integrated(answer, rows, baseline, count)
-        found = Attribution(tokens, ends[1], ends[0], count)
-        enough = max(SMALLEST, SMALL_GAP * abs(found.difference))
-        if steps or abs(found.gap) <= enough or count >= MOST:
-            return found
+        attribution = Attribution(tokens, ends[1], ends[0], count)
+        enough = max(SMALLEST, SMALL_GAP * abs(attribution.difference))
+        if steps or abs(attribution.gap) <= enough or count >= MOST:
+            return attribution
         count *= 2
 
 

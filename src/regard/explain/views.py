@@ -43,13 +43,13 @@ def equations(
     weights = chosen.head(head)
     rows, columns = told_apart(chosen.rows), told_apart(chosen.columns)
     places = range(len(rows)) if word is None else find_word(chosen.rows, word)
-    found = []
+    written = []
     for row in places:
         terms = [(float(w), name) for w, name in zip(weights[row], columns, strict=True)]
         kept = tuple(term for term in terms if every or term[0] >= FOLDED_BELOW)
         others = 0.0 if every else sum(w for w, _ in terms if w < FOLDED_BELOW)
-        found.append(Equation(rows[row], kept, others))
-    return found
+        written.append(Equation(rows[row], kept, others))
+    return written
 
 
 @dataclass(frozen=True)
@@ -80,26 +80,28 @@ class Filter:
 
 
 def attention_filter(
-    found: Attentions, kind: str = "encoder", layer: int | None = None, head: int | None = None
+    attentions: Attentions, kind: str = "encoder", layer: int | None = None, head: int | None = None
 ) -> Filter:
-    """The steps of one head (counted from 1; None: the first); `found` must hold pieces.
+    """The steps of one head (counted from 1; None: the first); `attentions` must hold pieces.
 
     Every number is one that the pass recorded. Dot products of pieces do not add up to those of
     words, so nothing is merged.
     """
-    pieces = found.map(kind, layer)
+    pieces = attentions.map(kind, layer)
     number = 1 if head is None else head
     weights = pieces.head(number)
     place = number - 1
-    products, scores = (found.traced(name, kind, layer)[place] for name in ("products", "scores"))
+    products, scores = (
+        attentions.traced(name, kind, layer)[place] for name in ("products", "scores")
+    )
     assert scores.shape == weights.shape, "attend(…, pieces=True) is needed for a filter"
-    forbidden = np.isinf(found.traced("masked", kind, layer)[place])
+    forbidden = np.isinf(attentions.traced("masked", kind, layer)[place])
     return Filter(
         pieces.rows,
         pieces.columns,
         np.where(forbidden, math.nan, products),
         np.where(forbidden, math.nan, scores),
         np.where(forbidden, math.nan, weights),
-        d_k=found.traced("q", kind, layer).shape[-1],
+        d_k=attentions.traced("q", kind, layer).shape[-1],
         head=number,
     )

@@ -191,10 +191,9 @@ def measured(
 ) -> float:
     """The speed of one way to compute, where there was no choice and so nothing was measured."""
     with closing(Contender(model, loss_of, _sample(groups), way, train.seed)) as alone:
-        spent, number = 0.0, 0
-        while spent < SECONDS and number < ROUNDS:
-            spent += alone.turn(number)
-            number += 1
+        spent = 0.0
+        while spent < SECONDS and len(alone.speeds) < ROUNDS:
+            spent += alone.turn(len(alone.speeds))
         return median(alone.speeds)
 
 

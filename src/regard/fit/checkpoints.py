@@ -96,7 +96,7 @@ class CheckpointManager:
 
 def _identity(folder: Path) -> Identity | None:
     try:
-        found = folder.stat()
+        stat = folder.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return stat.st_dev, stat.st_ino

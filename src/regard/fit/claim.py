@@ -16,7 +16,7 @@ from itertools import count
 from pathlib import Path
 
 from regard import atomic, lock
-from regard.checkpoint.around import COPIED, MODULE
+from regard.checkpoint.files import COPIED, MODULE
 from regard.errors import MisuseError
 from regard.runs.folder import LOCK, PREPARING, Run, typed
 from regard.version import __version__
@@ -55,10 +55,10 @@ def claimed_free(parent: Path, name: str, words: Sequence[str]) -> Iterator[Clai
     with ExitStack() as stack:
         stack.callback(_remove_empty, _make(parent))
         for folder in names(parent, name):
-            is_new = _is_made(folder)
+            is_new, run = _is_made(folder), Run(folder)
             if is_new:
                 stack.callback(_remove_empty, [folder])
-            if is_new or is_abandoned(Run(folder)):
+            if is_new or (run.is_preparing() and not run.is_held()):  # one was killed here
                 try:
                     claim = stack.enter_context(_held(folder, words))
                 except MisuseError:  # another was quicker
@@ -76,11 +76,6 @@ def names(parent: Path, name: str) -> Iterator[Path]:
     """`parent/name`, `parent/name-2`, `parent/name-3` …"""
     yield parent / name
     yield from (parent / f"{name}-{number}" for number in count(2))
-
-
-def is_abandoned(run: Run) -> bool:
-    """Whether a preparation was killed here."""
-    return run.is_preparing() and not run.is_held()
 
 
 @contextmanager

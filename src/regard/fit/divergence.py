@@ -6,6 +6,7 @@ The rules and their constants are in training/watch.py.
 import json
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from safetensors.torch import save
@@ -73,7 +74,7 @@ def _given_up(step: Step, why: str, run: Run, texts: TextsOfBatch) -> DivergedEr
     assert step.objection is not None
     folder = run.folder / f"dump-step-{step.number:08d}"
     try:
-        dump(step, run, texts)
+        dump(step, folder, texts)
         where = f"the last batch is in {folder}"
     except OSError as error:
         where = f"its batch could not be written to {folder}: {error.strerror}"
@@ -84,7 +85,7 @@ def _given_up(step: Step, why: str, run: Run, texts: TextsOfBatch) -> DivergedEr
     )
 
 
-def dump(step: Step, run: Run, texts: TextsOfBatch) -> None:
+def dump(step: Step, place: Path, texts: TextsOfBatch) -> None:
     """The batch of a step for people (batch.json) and for programs (batch.safetensors)."""
     assert step.objection is not None
     facts = {
@@ -100,7 +101,7 @@ def dump(step: Step, run: Run, texts: TextsOfBatch) -> None:
         for number, batch in enumerate(step.group)
         for name, tensor in batch.tensors.items()
     }
-    with atomic.new_folder(run.folder / f"dump-step-{step.number:08d}") as folder:
+    with atomic.new_folder(place) as folder:
         text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
         (folder / "batch.json").write_text(text, encoding="utf-8")
         (folder / "batch.safetensors").write_bytes(save(tensors))

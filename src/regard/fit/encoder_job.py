@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,6 @@ def check(recipe: Recipe, check_start: Callable[[Start], None] = lambda start: N
     return None  # how large the vocabulary and the head are is not known
 
 
-def same_words(model: Transformer, start: Path) -> WarmStart:
-    """First weights of a model that has the same tokenizer."""
-    return take_weights(model, start, same_words=True)
-
-
 @dataclass
 class EncoderJob:
     """fit/job.py says what each of these is."""
@@ -55,7 +51,7 @@ class EncoderJob:
     loss_of: LossOf
     make_batch: MakeBatch
     judge: Judge
-    take: Callable[[Transformer, Path], WarmStart] = same_words
+    take: Callable[[Transformer, Path], WarmStart] = partial(take_weights, same_words=True)
     cut: bool = True  # whether batches may be cut where memory is too small for validation
 
     def __post_init__(self) -> None:

@@ -40,16 +40,12 @@ def ended(train: TrainSection, progress: Progress) -> str | None:
     return None
 
 
-def no_better(train: TrainSection, progress: Progress) -> str | None:
-    """Why there is none, if validation has stood still for too long."""
-    if train.patience and progress.since_best >= train.patience:
-        return f"the last {train.patience} validations brought no better {train.choose_by}"
-    return None
-
-
 def over(train: TrainSection, progress: Progress) -> str | None:
-    """Why there is none, for any of these reasons."""
-    return ended(train, progress) or no_better(train, progress)
+    """Why there is none, for these reasons or because validation has stood still for too long."""
+    reason = ended(train, progress)
+    if reason is None and train.patience and progress.since_best >= train.patience:
+        reason = f"the last {train.patience} validations brought no better {train.choose_by}"
+    return reason
 
 
 def ended_by(train: TrainSection, progress: Progress) -> str:

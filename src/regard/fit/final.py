@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 
 from torch import Tensor
 
-from regard.answer.weights import load_into
 from regard.checkpoint import native
-from regard.checkpoint.whole import whole_steps
+from regard.checkpoint.guard import load_into
+from regard.checkpoint.native import whole_steps
 from regard.fit.checkpoints import CheckpointManager
 from regard.fit.job import Validated
 from regard.model.transformer import Transformer
@@ -32,25 +32,25 @@ def final_candidates(
     """Each set of weights that may be taken, under the words that name it."""
     weights = dict(model.named_parameters())
     saved = whole_steps(keeper.root, native.steps_saved(keeper.root), say)
-    found: Candidates = {}
+    candidates: Candidates = {}
     if progress.step not in saved:  # the disk was full: they exist in memory only
         now = {name: weight.detach().clone() for name, weight in weights.items()}
-        found[f"those of the last step ({progress.step:,})"] = now
+        candidates[f"those of the last step ({progress.step:,})"] = now
     if saved:
         best = progress.best_step if progress.best_step in saved else saved[-1]
         checkpoint = native.load_weights(keeper.root, best, weights)
-        found[f"the best checkpoint (step {best:,})"] = checkpoint
+        candidates[f"the best checkpoint (step {best:,})"] = checkpoint
     last = [step for step in keeper.regular_steps(train)[-train.average :] if step in saved]
     if len(last) > 1:
         which = f"the last {len(last)} checkpoints (steps {last[0]:,} to {last[-1]:,})"
-        found[f"the average of {which}"] = native.average_weights(keeper.root, last, weights)
-    return found
+        candidates[f"the average of {which}"] = native.average_weights(keeper.root, last, weights)
+    return candidates
 
 
-def lower_is_better(found: Validated, train: TrainSection) -> float:
+def lower_is_better(validated: Validated, train: TrainSection) -> float:
     """What validations are compared by: the loss, or the score (train.choose_by)."""
-    by_score = train.choose_by == "score" and found.score is not None
-    return -found.score if by_score and found.score is not None else found.loss
+    score = validated.score if train.choose_by == "score" else None
+    return validated.loss if score is None else -score
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ class FinalChoice:
     """The candidate that validation finds best."""
 
     name: str
-    found: Validated
+    validated: Validated
 
     def sentence(self) -> str:
-        return f"Final weights: {self.name}; {self.found.sentence()}"
+        return f"Final weights: {self.name}; {self.validated.sentence()}"
 
 
 def choose_final(
@@ -87,7 +87,7 @@ def write_final(run: Run, weights: dict[str, Tensor], chosen: FinalChoice) -> No
         run.weights_info,
         {
             "from": chosen.name,
-            **asdict(chosen.found),  # type: ignore[call-overload]
+            **asdict(chosen.validated),  # type: ignore[call-overload]
             "sha256": native.sha256(run.weights),
         },
     )

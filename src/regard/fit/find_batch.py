@@ -3,30 +3,45 @@
 The step is made by another process under a limit, on the largest batch that the budget gives, and
 a checkpoint is written after it. What it measures, memory at peak and tokens per second, is shown
 for smaller budgets too: the fastest is often not the largest.
+
+    python -m regard.fit.find_batch FOLDER BUDGET MEGABYTES     prints {"fits": …, "peak": …}
 """
 
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
+from regard.checkpoint.native import Checkpoint, read_json, save_checkpoint
+from regard.config import build
 from regard.errors import MisuseError, TrainingError
+from regard.fit.job import doers_of
 from regard.fit.preflight import FIRST_USE, need_of, shapes_of
 from regard.fit.request import Request
 from regard.fit.train import trial
 from regard.fit.trainer import Fit
+from regard.runs.folder import Run
+from regard.runs.recipe import make_recipe
+from regard.training.compute import Compute
 from regard.training.memory_limit import (
     KEPT_FREE,
     MEGABYTE,
     PROGRAM,
     free_memory,
     is_out_of_memory,
+    peak_memory,
+    peak_of_children,
 )
 
 GRAIN = 256  # tokens: budgets are multiples of it
 FEWEST = 10  # batches of an epoch
 ROWS = 5  # budgets that are measured
+SECONDS = 3.0  # that steps are measured for
 SMALLER = 0.85  # where a step fails for which the estimate said yes
 
 
@@ -95,9 +110,9 @@ def _search(fit: Fit, say: Callable[[str], None]) -> BatchTest:
     return BatchTest(sorted(tried, key=lambda one: one.budget), megabytes, most)
 
 
-def _line(found: Tried) -> str:
-    said = f"{found.peak:,} MB at peak, {found.speed:,.0f} tokens/s" if found.fits else "too large"
-    return f"  {found.budget:>9,} tokens   estimated {found.estimate:,} MB   {said}"
+def _line(tried: Tried) -> str:
+    said = f"{tried.peak:,} MB at peak, {tried.speed:,.0f} tokens/s" if tried.fits else "too large"
+    return f"  {tried.budget:>9,} tokens   estimated {tried.estimate:,} MB   {said}"
 
 
 def _grain(budget: float) -> int:
@@ -138,14 +153,57 @@ def _by_estimate(fit: Fit, megabytes: int, most: int) -> int:
 def _try(fit: Fit, budget: int, megabytes: int) -> Tried:
     """A step of another process, which may not take more than `megabytes`."""
     estimate = _estimate(fit, budget)
-    command = [sys.executable, "-m", "regard.fit.try_batch", str(fit.run.folder)]
+    command = [sys.executable, "-m", "regard.fit.find_batch", str(fit.run.folder)]
     done = subprocess.run(
         [*command, str(budget), str(megabytes)], capture_output=True, text=True, check=False
     )
     try:
-        found = json.loads(done.stdout.splitlines()[-1])
+        step = json.loads(done.stdout.splitlines()[-1])
     except (IndexError, ValueError):  # it was ended from outside, or broke
         if done.returncode > 0 and "memory" not in done.stderr.lower():
             raise TrainingError(f"find-batch: a step failed: {done.stderr[-500:]}") from None
         return Tried(budget, estimate, fits=False)
-    return Tried(budget, estimate, **found)
+    return Tried(budget, estimate, **step)
+
+
+def try_batch(folder: Path, budget: int, megabytes: int) -> dict[str, Any]:
+    """The other process: whether it fits, the peak in megabytes and the tokens per second."""
+    run = Run(folder)
+    recipe = make_recipe(read_json(run.recipe), str(run.recipe))
+    limits = replace(recipe.train, token_budget=budget, memory=megabytes)
+    recipe = replace(recipe, train=limits)
+    try:
+        fit = Fit(run, recipe, doers_of(recipe).load(run, recipe))
+        fit.compute = build(Compute, run.read_info()["compute"], str(run.info))
+        fit.adapt()
+        with fit.memory_limit():
+            speed = _steps(run, fit)
+    except (MemoryError, RuntimeError, TrainingError) as error:
+        if not is_out_of_memory(error):
+            raise
+        return {"fits": False}
+    peak = (peak_memory() or 0) + (fit.compute.workers - 1) * peak_of_children()
+    return {"fits": True, "peak": peak // MEGABYTE, "speed": round(speed, 1)}
+
+
+def _steps(run: Run, fit: Fit) -> float:
+    shapes = shapes_of(fit.job.lengths, fit.model.spec, fit.recipe.train, fit.job.parts)
+    batch = fit.job.batch(shapes.examples)
+    group = [batch] * fit.recipe.train.accumulate
+    seconds: list[float] = []
+    with closing(fit.crew()) as crew:
+        while not seconds or (len(seconds) < 4 and sum(seconds) < SECONDS):
+            begun = time.perf_counter()
+            crew.gradients(1, group)
+            if crew.halved:
+                raise MemoryError
+            fit.optimizer.step()
+            seconds.append(time.perf_counter() - begun)
+    content = Checkpoint(dict(fit.model.named_parameters()), fit.optimizer_tensors(), {})
+    save_checkpoint(run.folder / "tried", 1, content)
+    # The first step also asks the system for its memory; where it was slow it was the only one.
+    return batch.tokens * len(group) / min(seconds)
+
+
+if __name__ == "__main__":
+    print(json.dumps(try_batch(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))))

@@ -83,7 +83,7 @@ def _climb(fit: Fit, steps: int) -> tuple[list[float], list[float]]:
     rates: list[float] = []
     losses: list[float] = []
     with closing(fit.crew()) as crew, progress_bar("range test", steps) as bar:
-        for step in fit.trial(crew, rate_at(steps)):
+        for step in fit.steps(crew, rate_at(steps)):
             if step.objection is not None:  # a loss or gradient that is no number: the end too
                 break
             rates.append(step.learning_rate)

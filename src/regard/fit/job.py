@@ -30,21 +30,17 @@ class Validated(Protocol):
     @property
     def loss(self) -> float:
         """In nats, mean over what is asked for; the less, the better."""
-        ...
 
     @property
     def numbers(self) -> dict[str, float | None]:
         """For the log, beside the loss."""
-        ...
 
     @property
     def score(self) -> float | None:
         """The one of them that the field judges by; the more, the better."""
-        ...
 
     def sentence(self) -> str:
         """For a person."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -65,53 +61,41 @@ class Job(Protocol):
     @property
     def loss_of(self) -> LossOf:
         """What is minimised."""
-        ...
 
     @property
     def lengths(self) -> tuple[Lengths, Lengths]:
         """Positions that each training example takes, on either side; 0 where there is none."""
-        ...
 
     @property
     def parts(self) -> Sequence[Portion]:
         """The corpora that they belong to."""
-        ...
 
     def batches(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, Batch]]:
         """Batch `number` of `epoch` and all after it, without end."""
-        ...
 
     def batch(self, numbers: Numbers) -> Batch:
         """One batch of these examples."""
-        ...
 
     def validation(self, model: Transformer, quick: bool = False) -> Validated:
         """How good the model is on what was held out; `quick`: the loss is enough."""
-        ...
 
     def start_weights(self, model: Transformer) -> Began:
         """Give the model its first weights, where they are not from chance."""
-        ...
 
     def examples(self, batch: Batch) -> list[dict[str, Any]]:
         """Each example of a batch as text again, for a person who looks for what went wrong."""
-        ...
 
     def lines(self, survey: Any) -> list[str]:
         """What is trained on, for a person."""
-        ...
 
     def remarks(self, survey: Any) -> list[str]:
         """What should be looked at before the first step."""
-        ...
 
     def verify(self) -> None:
         """Refuse data that was changed on the disk."""
-        ...
 
     def forget_old(self, checkpoints: Path, best_step: int) -> None:
         """Remove what no checkpoint needs any more."""
-        ...
 
 
 @runtime_checkable
@@ -121,11 +105,9 @@ class Survey(Protocol):
     @property
     def data(self) -> DataSection:
         """With the columns that were found."""
-        ...
 
     def lines(self) -> list[str]:
         """What was read, for a person."""
-        ...
 
 
 @dataclass(frozen=True)

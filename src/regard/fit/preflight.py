@@ -49,6 +49,7 @@ class BatchShapes:
     tokens: int
     padding: float
     largest: BatchShape
+    examples: Numbers  # of the largest
 
 
 def shapes_of(
@@ -57,26 +58,14 @@ def shapes_of(
     """Plan the first epoch and look at its batches."""
     source, target = lengths
     plan = BatchOrder(source, target, train.token_budget, train.seed, parts).plan(epoch=0)
-    largest = _shape(_largest(plan, source, target, spec), source, target)
+
+    def shape(batch: Numbers) -> BatchShape:
+        return BatchShape(len(batch), int(source[batch].max()), int(target[batch].max()))
+
+    examples = max(plan, key=lambda batch: activations(spec, shape(batch)))
     tokens = sum(int(source[b].sum()) + int(target[b].sum()) for b in plan)
-    return BatchShapes(len(plan), tokens, padding_share(plan, source, target), largest)
-
-
-def largest_batch(
-    lengths: tuple[Lengths, Lengths], spec: Spec, train: TrainSection, parts: Sequence[Portion] = ()
-) -> Numbers:
-    """The examples of that batch of the first epoch which takes most memory."""
-    source, target = lengths
-    plan = BatchOrder(source, target, train.token_budget, train.seed, parts).plan(epoch=0)
-    return _largest(plan, source, target, spec)
-
-
-def _largest(plan: list[Numbers], source: Lengths, target: Lengths, spec: Spec) -> Numbers:
-    return max(plan, key=lambda batch: activations(spec, _shape(batch, source, target)))
-
-
-def _shape(batch: Numbers, source: Lengths, target: Lengths) -> BatchShape:
-    return BatchShape(len(batch), int(source[batch].max()), int(target[batch].max()))
+    padding = padding_share(plan, source, target)
+    return BatchShapes(len(plan), tokens, padding, shape(examples), examples)
 
 
 def steps_within(job: Job, train: TrainSection, speed: float) -> float:
@@ -169,24 +158,16 @@ class HeldMemory:
         program, more = used_memory() or PROGRAM, room(train.memory)
         return cls(program + FIRST_USE, None if more is None else program + more)
 
-    def all_programs(self, workers: int) -> int:
-        """With those of the colleagues, who have processes of their own."""
-        return self.program + (workers - 1) * PROGRAM
-
 
 def report(
-    recipe: Recipe,
-    job: Job,
-    compute: Compute,
-    speed: float,
-    folder: Path,
-    held: HeldMemory,
+    recipe: Recipe, job: Job, compute: Compute, speed: float, folder: Path, held: HeldMemory
 ) -> Iterator[str]:
     """Lines for a person: what the training will take."""
     spec, train = job.spec, recipe.train
     shapes = shapes_of(job.lengths, spec, train, job.parts)
     need = need_of(recipe, spec, shapes.largest, compute)
-    yield _memory_line(need, held.all_programs(compute.workers), held.most)
+    programs = held.program + (compute.workers - 1) * PROGRAM  # colleagues have their own
+    yield _memory_line(need, programs, held.most)
     kept, free = checkpoint_bytes(spec, recipe), shutil.disk_usage(_existing(folder)).free
     yield f"Disk:       about {size(kept)} for checkpoints; {size(free)} are free"
     yield _time_line(shapes, train, speed)
@@ -242,26 +223,26 @@ def coverage(data: PreparedPairs) -> Coverage:
     labels = tokenizer.pieces(range(tokenizer.size))
     halves = np.array([text.startswith("‹") and text.endswith("›") for text in labels])
     words = sum(len(text.split()) for pair in data.valid_texts for text in pair)
-    known = valid.copy()
-    known[tokenizer.special.unk] = 0
+    in_vocabulary = valid.copy()
+    in_vocabulary[tokenizer.special.unk] = 0
     return Coverage(
         tokens=int(valid.sum()),
         words=words,
         unknown=int(valid[tokenizer.special.unk]),
-        unseen=int(known[shown == 0].sum()),
+        unseen=int(in_vocabulary[shown == 0].sum()),
         bytewise=int(valid[halves].sum()),
     )
 
 
 def coverage_line(data: PreparedPairs) -> str:
     """The coverage in a line."""
-    found = coverage(data)
-    tokens = max(1, found.tokens)
-    spelled = f", {found.bytewise / tokens:.2%} are bytes of rare characters"
+    counts = coverage(data)
+    tokens = max(1, counts.tokens)
+    spelled = f", {counts.bytewise / tokens:.2%} are bytes of rare characters"
     return (
-        f"Coverage:   validation has {tokens / max(1, found.words):.2f} pieces a word; "
-        f"{found.unknown / tokens:.2%} are unknown, {found.unseen / tokens:.2%} are in no training "
-        f"pair{spelled if data.tokenizer.kind == 'bytes' else ''}"
+        f"Coverage:   validation has {tokens / max(1, counts.words):.2f} pieces a word; "
+        f"{counts.unknown / tokens:.2%} are unknown, {counts.unseen / tokens:.2%} are in no "
+        f"training pair{spelled if data.tokenizer.kind == 'bytes' else ''}"
     )
 
 

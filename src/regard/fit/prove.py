@@ -19,8 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from regard.bundle.encoder_file import NAME as ENCODER
-from regard.checkpoint.around import copy_around
-from regard.checkpoint.files import folder_name, read_json, sha256, steps_saved
+from regard.checkpoint.files import copy_around, folder_name, read_json, sha256, steps_saved
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import MisuseError, TrainingError
 from regard.fit.request import Request
@@ -61,7 +60,8 @@ class Proof:
         if not self.kills:
             verdict = "Not proved: the run was over before a kill reached it; add train.steps=300"
         elif self.holds:
-            verdict = f"Proved: killed {_times(len(self.kills))}, and not one bit is different."
+            times = "once" if len(self.kills) == 1 else f"{len(self.kills)} times"
+            verdict = f"Proved: killed {times}, and not one bit is different."
         else:
             verdict = "NOT the same: a resumed run of this recipe ends with other bits."
         return [*self.kills, "", *table, "", verdict]
@@ -97,8 +97,8 @@ def _proof(request: Request, straight: Run, killed: Run, say: Callable[[str], No
     goals = [int(train["steps"] * (i + random.random()) / KILLS) for i in range(KILLS)]
     with progress_bar("killing and resuming", len(goals) + 1) as bar:
         for goal in goals:
-            found = _killed_at(killed, goal)
-            proof.kills += [found] if found else []
+            death = _killed_at(killed, goal)
+            proof.kills += [death] if death else []
             bar.advance()
         _train(["--resume", str(killed.folder)])
     proof.sums.update(_sums(straight, killed, train["steps"]))
@@ -183,7 +183,3 @@ def _sums(straight: Run, killed: Run, steps: int) -> dict[str, tuple[str, str]]:
         name: (sha256(straight.folder / file), sha256(killed.folder / file))
         for name, file in files.items()
     }
-
-
-def _times(number: int) -> str:
-    return "once" if number == 1 else f"{number} times"

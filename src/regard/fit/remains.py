@@ -6,6 +6,7 @@ count as finished: so it is refused.
 """
 
 from regard.checkpoint.files import read_json, sha256, steps_saved
+from regard.draw.counted import counted
 from regard.errors import CheckpointError
 from regard.runs.folder import Run, typed
 from regard.runs.log import read_log
@@ -20,7 +21,7 @@ def check_remains(run: Run) -> None:
         return
     place = "holds no checkpoint" if run.checkpoints.is_dir() else "is gone"
     raise CheckpointError(
-        f"{run.folder}: has {behind:,} step{'s' * (behind != 1)} behind it, and {run.checkpoints} "
+        f"{run.folder}: has {counted(behind, 'step')} behind it, and {run.checkpoints} "
         f"{place}, so there is nothing to go on from; nothing was changed. {what_can_be_done(run)}"
     )
 

@@ -4,7 +4,6 @@ That memory is too small for a batch is said once and counted; training goes on 
 """
 
 from regard.draw.terminal.progress import TrainingProgress
-from regard.errors import OutOfMemoryError
 from regard.runs.log import Log
 from regard.training.data_parallel import DataParallel
 from regard.training.loop import Step
@@ -59,11 +58,3 @@ class ShortOfMemory:
             )
         self._told = crew.halved
         log.write("memory", step, halved=crew.halved)
-
-
-def cannot_go_on() -> OutOfMemoryError:
-    """Memory ran out where nothing can be divided: in the optimizer, or while validating."""
-    return OutOfMemoryError(
-        "out of memory: train a smaller model (model.preset), lower train.token_budget, give it "
-        "more (train.memory), or free some; what was saved stays, `regard train --resume` goes on"
-    )

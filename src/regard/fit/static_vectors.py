@@ -53,8 +53,8 @@ def start_from(model: Transformer, tokenizer: Tokenizer, path: Path) -> VectorCo
     """
     check_dimensions(path, model.spec.d_model)
     words = tokenizer.whole_words()
-    found = read_vectors(path, set(words.values()))
-    rows = {i: found[word] for i, word in words.items() if word in found and found[word].any()}
+    vectors = read_vectors(path, set(words.values()))
+    rows = {i: vectors[w] for i, w in words.items() if w in vectors and vectors[w].any()}
     if not rows:
         raise DataError(
             f"{path}: holds a vector other than zero for none of the {len(words):,} whole words of "

@@ -17,7 +17,7 @@ from regard.draw.counted import counted
 from regard.draw.figure.loss_curve import loss_curve_png
 from regard.draw.figure.png import MissingMatplotlib
 from regard.draw.terminal.progress import TrainingProgress
-from regard.errors import ConfigError, MisuseError, TrainingError
+from regard.errors import ConfigError, MisuseError, OutOfMemoryError, TrainingError
 from regard.fit.autotune import changed_since
 from regard.fit.claim import Claim, claimed, claimed_free
 from regard.fit.ending import ASKED, Outcome, check_goes_on
@@ -31,7 +31,6 @@ from regard.fit.preflight import (
     shapes_of,
 )
 from regard.fit.remains import check_remains
-from regard.fit.report import cannot_go_on
 from regard.fit.request import Request
 from regard.fit.signals import Stopped, StopRequest, polite_stop, told_how_to_go_on
 from regard.fit.trainer import Fit
@@ -73,7 +72,10 @@ def train(request: Request, say: Say) -> Outcome:
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-    raise cannot_go_on()
+    raise OutOfMemoryError(  # where nothing can be divided: in the optimizer, or while validating
+        "out of memory: train a smaller model (model.preset), lower train.token_budget, give it "
+        "more (train.memory), or free some; what was saved stays, `regard train --resume` goes on"
+    )
 
 
 @contextmanager
@@ -167,7 +169,7 @@ def _claimed(request: Request) -> AbstractContextManager[Claim]:
 def _started(claim: Claim, request: Request, say: Say) -> Fit:
     """A new run: the recipe made or read, the data surveyed and prepared."""
     run, folder = claim.run, claim.run.folder
-    recipe, survey = _asked_for(request)
+    recipe, survey = _recipe_and_data(request)
     if recipe.train.start_from is not None:
         check_start(recipe.train.start_from)
     doers = doers_of(recipe)
@@ -201,7 +203,7 @@ def _started(claim: Claim, request: Request, say: Say) -> Fit:
     return fit
 
 
-def _asked_for(request: Request) -> tuple[Recipe, Survey]:
+def _recipe_and_data(request: Request) -> tuple[Recipe, Survey]:
     """The recipe, with the columns that were found in its table, and the data."""
     read = _from_recipe if request.recipe else _from_texts if request.texts else _from_files
     recipe, survey = read(request)
@@ -252,16 +254,13 @@ def _from_texts(request: Request) -> tuple[Recipe, Survey]:
 
 def _from_files(request: Request) -> tuple[Recipe, Survey]:
     """No recipe: count the pairs first, then choose by their number."""
-    assert request.source is not None
+    source, changes = request.source, request.assignments
+    assert source is not None
 
     def recipe_for(pairs: int) -> Recipe:
-        assert request.source is not None
-        tables = chosen_tables(
-            request.source, request.target, pairs, request.minutes, request.assignments
-        )
-        tables |= tables_of_start(request.assignments)
-        tables = with_sets(override(tables, request.assignments), "train")
-        return make_recipe(_rooted(tables), "train")
+        tables = chosen_tables(source, request.target, pairs, request.minutes, changes)
+        tables |= tables_of_start(changes)
+        return make_recipe(_rooted(with_sets(override(tables, changes), "train")), "train")
 
     uncounted = recipe_for(pairs=0)  # its data section is the one of every size
     corpus = survey_pairs(uncounted.data, uncounted.train.seed)
@@ -341,13 +340,11 @@ def describe(spec: Spec, recipe: Recipe) -> str:
     own = OBJECTIVES[recipe.objective].model == "encoder-decoder"
     start = None if own else recipe.train.start_from
     name = recipe.model.get("preset", "base") if start is None else start.name
-    layers = (
-        f"{spec.encoder_layers}+{spec.decoder_layers} layers"
-        if spec.decoder_layers
-        else f"{spec.encoder_layers} layer{'s' * (spec.encoder_layers != 1)}"
-    )
+    layers = counted(spec.encoder_layers, "layer")
+    if spec.decoder_layers:
+        layers = f"{spec.encoder_layers}+{spec.decoder_layers} layers"
     return (
-        f"{name}: {layers}, d_model {spec.d_model}, {spec.heads} head{'s' * (spec.heads != 1)}, "
+        f"{name}: {layers}, d_model {spec.d_model}, {counted(spec.heads, 'head')}, "
         f"FFN {spec.ffn_size}, {parameter_count(spec) / 1e6:.2f} million parameters"
     )
 

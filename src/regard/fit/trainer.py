@@ -13,10 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from regard import atomic
-from regard.answer.weights import load_into
 from regard.checkpoint import native
-from regard.checkpoint.native import Checkpoint
-from regard.checkpoint.whole import newest_whole
+from regard.checkpoint.guard import load_into
+from regard.checkpoint.native import Checkpoint, newest_whole
 from regard.config import build, to_tables
 from regard.data.batch import Batch
 from regard.draw.terminal.progress import TrainingProgress
@@ -50,6 +49,7 @@ from regard.training.state import Progress
 from regard.training.watch import go_on_from, objection
 from regard.version import __version__
 
+Rate = Callable[[int], float]  # of each step, counted from 1
 Show = Callable[[int], AbstractContextManager[TrainingProgress]]  # from the step it begins at
 
 
@@ -106,8 +106,8 @@ class Fit:
     def adapt(self, new: Sequence[str] | None = None) -> None:
         """If the recipe asks for LoRA: train small matrices beside the weights of this moment, and
         `new`, those from chance, as they are; without it, the names that the run has kept."""
-        asked = self.recipe.lora
-        if not asked.rank:
+        section = self.recipe.lora
+        if not section.rank:
             return
         if new is None:
             new = self.run.read_info()["new_weights"]
@@ -115,7 +115,7 @@ class Fit:
             self.run.update_info(new_weights=list(new))
         seed = self.recipe.train.seed
         self.learned = self.lora = lora = Lora(
-            self.model, asked.rank, asked.alpha, asked.maps, new, seed
+            self.model, section.rank, section.alpha, section.maps, new, seed
         )
         self.optimizer = make_adam(lora)
         self.optimizer.register_step_post_hook(lambda *_: lora.put())
@@ -167,13 +167,13 @@ class Fit:
         newest = newest_whole(self.run.checkpoints, steps, self._weights(), say)
         if newest is None:
             return False
-        step, found = newest
-        load_into(self.model, found.weights)
-        tensors = self.ema.restore(found.optimizer)
+        step, checkpoint = newest
+        load_into(self.model, checkpoint.weights)
+        tensors = self.ema.restore(checkpoint.optimizer)
         if self.lora is not None:
             tensors = self.lora.restore(tensors)
         restore_optimizer(self.optimizer, self.learned, tensors)
-        self.progress = build(Progress, found.state, f"step {step}: state.json")
+        self.progress = build(Progress, checkpoint.state, f"step {step}: state.json")
         return True
 
     def train(self, stop: StopRequest, show: Show) -> Outcome:
@@ -182,7 +182,7 @@ class Fit:
             return self._train(crew, stop, show)
 
     def _train(self, crew: DataParallel, stop: StopRequest, show: Show) -> Outcome:
-        begun, steps = self.progress, self._steps(crew)
+        begun, steps = self.progress, self.steps(crew)
         with (
             Log(self.run.log, self.run.tensorboard, begun.step, begun.logged) as log,
             show(begun.step) as bar,
@@ -207,17 +207,17 @@ class Fit:
                 self._reporter.tell(step, self.progress.epoch, log, bar)
                 self._short_of_memory.tell(crew, step.number, log, bar)
                 if self._went_back(step, log, bar):
-                    steps = self._steps(crew)
+                    steps = self.steps(crew)
                     continue
                 reason = ended(self.recipe.train, self.progress)
                 due = rates.validation_due(self.recipe.train, self.progress)
                 if due or reason:
                     self._validate(log, bar, stop, at_the_end=reason is not None)
                     reason = reason or over(self.recipe.train, self.progress)
-                asked = stop.signal is not None
-                if due or reason or asked:
+                stopping = stop.signal is not None
+                if due or reason or stopping:
                     self._save(log, bar)
-                if asked and reason is None:
+                if stopping and reason is None:
                     break
         outcome = Outcome(
             self.progress.step,
@@ -235,23 +235,18 @@ class Fit:
     def _look_at_the_clock(self) -> None:
         self.progress.seconds = monotonic() - self._started
 
-    def _steps(self, crew: DataParallel) -> Iterator[Step]:
-        """The steps from where the run stands."""
+    def steps(self, crew: DataParallel, rate_at: Rate | None = None) -> Iterator[Step]:
+        """The steps from where the run stands, at the recipe's rates unless others are given."""
         return training_steps(
             self.learned,
             self.optimizer,
             self._groups(),
             crew.gradients,
-            self._rate,
+            rate_at or self._rate,
             self.recipe.train.clip,
             self.progress.step + 1,
             lambda loss, norm: objection(loss, norm, self.progress.recent),
         )
-
-    def trial(self, crew: DataParallel, rate_at: Callable[[int], float]) -> Iterator[Step]:
-        """Steps at other rates than the recipe's, which nobody logs or saves."""
-        groups, clip = self._groups(), self.recipe.train.clip
-        return training_steps(self.learned, self.optimizer, groups, crew.gradients, rate_at, clip)
 
     def crew(self) -> DataParallel:
         """The workers for this model, computing as was chosen."""
@@ -264,13 +259,13 @@ class Fit:
 
     def speed(self) -> float:
         """Tokens per second, as the self-test measured it, or measured now."""
-        known = self.speeds.get(str(self.compute))
-        if known is None:
+        speed = self.speeds.get(str(self.compute))
+        if speed is None:
             train = self.recipe.train
-            known = measured(self.model, self.job.loss_of, self._groups, self.compute, train)
-            self.speeds[str(self.compute)] = known
+            speed = measured(self.model, self.job.loss_of, self._groups, self.compute, train)
+            self.speeds[str(self.compute)] = speed
             self.progress.epoch = self.progress.batch = 0  # it took batches
-        return known
+        return speed
 
     def _went_back(self, step: Step, log: Log, bar: TrainingProgress) -> bool:
         """Note how the step went; after several bad ones return to a checkpoint's weights.
@@ -336,7 +331,7 @@ class Fit:
         quick = not at_the_end and rates.validation_is_dear(self.recipe.train, progress)
         try:
             with stop.at_once():
-                found = self._validation(quick)
+                validated = self._validation(quick)
         except Stopped:
             return
         progress.validate_first = False
@@ -345,9 +340,9 @@ class Fit:
         progress.validated = progress.seconds
         if not quick:
             progress.validation_seconds = progress.seconds - begun
-        log.write("validation", progress.step, loss=found.loss, **found.numbers)
-        better = progress.note_validation(lower_is_better(found, self.recipe.train))
-        bar.say(f"step {progress.step:,}: {found.sentence()}")
+        log.write("validation", progress.step, loss=validated.loss, **validated.numbers)
+        better = progress.note_validation(lower_is_better(validated, self.recipe.train))
+        bar.say(f"step {progress.step:,}: {validated.sentence()}")
         if cut := rates.count_validation(self.recipe.train, progress, better):
             bar.say(f"step {progress.step:,}: {cut}")
 

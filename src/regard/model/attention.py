@@ -16,7 +16,6 @@ from torch.nn import functional as F
 
 from regard.model.cache import KeyValues
 from regard.model.dropout import dropout
-from regard.model.kernels import fast_kernels
 from regard.model.masks import Mask
 from regard.model.rotary import Rotation, rotated
 from regard.model.short_attention import short_attention
@@ -121,15 +120,14 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, spec: Spec) -> None:
         super().__init__()
         self.heads, self.groups, self.size = spec.heads, spec.groups, spec.k
-        bias = spec.attention_bias and spec.qkv_bias
-        self.query = nn.Linear(spec.d_model, self.heads * self.size, bias=bias)  # W_Q
+        width, bias = self.heads * self.size, spec.attention_bias and spec.qkv_bias
+        self.query = nn.Linear(spec.d_model, width, bias=bias)  # W_Q
         self.key = nn.Linear(spec.d_model, self.groups * self.size, bias=bias)  # W_K
         self.value = nn.Linear(spec.d_model, self.groups * self.size, bias=bias)  # W_V
-        self.output = nn.Linear(
-            self.heads * self.size, spec.d_model, bias=spec.attention_bias
-        )  # W_O
+        self.output = nn.Linear(width, spec.d_model, bias=spec.attention_bias)  # W_O
         self.scale = spec.score_scale
         self.dropout = spec.attention_dropout
+        self.fast = True  # model/kernels.py
 
     def forward(
         self,
@@ -140,7 +138,7 @@ class MultiHeadAttention(nn.Module):
         trace: Trace | None = None,
         rotation: Rotation | None = None,
     ) -> Float[Tensor, "B L D"]:
-        learning = torch.is_grad_enabled() and cache is None and trace is None and fast_kernels()
+        learning = torch.is_grad_enabled() and cache is None and trace is None and self.fast
         if learning:
             q, k, v = self._projected_at_once(x, memory, rotation)
         else:
@@ -168,11 +166,7 @@ class MultiHeadAttention(nn.Module):
         return projected
 
     def _keys_and_values(
-        self,
-        x: Tensor,
-        memory: Tensor | None,
-        cache: KeyValues | None,
-        rotation: Rotation | None,
+        self, x: Tensor, memory: Tensor | None, cache: KeyValues | None, rotation: Rotation | None
     ) -> tuple[Tensor, Tensor]:
         if memory is not None and cache is not None and cache.length:
             return cache.all()  # the memory does not change: projected once

@@ -1,11 +1,11 @@
 """The key–value cache: what attention has projected before is kept, not computed again.
 
 `Cache` is handed to the decoder as an argument and holds, for each layer, the keys and values of
-the output so far (growing by one position a step) and those of the memory (projected once). Rows
-can be reordered or dropped. (The torch engine has a cache of its own: decode/slots.py.)
+the output so far (growing by one position a step) and those of the memory (projected once). (The
+torch engine, whose rows change places, has a cache of its own: decode/slots.py.)
 """
 
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 
@@ -37,11 +37,6 @@ class KeyValues:
         assert self._keys is not None and self._values is not None
         return self._keys[:, :, : self.length], self._values[:, :, : self.length]
 
-    def select(self, rows: Int[Tensor, " R"]) -> None:
-        if self._keys is not None and self._values is not None:
-            self._keys = self._keys.index_select(0, rows)
-            self._values = self._values.index_select(0, rows)
-
 
 def _grown(buffer: Tensor, used: int, capacity: int) -> Tensor:
     batch, groups, _, size = buffer.shape
@@ -67,10 +62,3 @@ class Cache:
     @property
     def length(self) -> int:
         return self.layers[0].past.length
-
-    def select(self, rows: Int[Tensor, " R"], memory: bool = True) -> None:
-        """Keep these rows, in this order; `memory=False` when each row keeps its own sentence."""
-        for layer in self.layers:
-            layer.past.select(rows)
-            if memory:
-                layer.memory.select(rows)

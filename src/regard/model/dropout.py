@@ -5,6 +5,9 @@ random bits for four elements is many times cheaper on a CPU and gives rates exa
 (docs/decisions/0006-training-speed.md). The bits come from torch's default generator, or from the
 one that `drawing_from` names: training seeds one for each part of each step, so that masks depend
 on the step alone, not on who computes it or what was drawn before.
+
+A context variable, not an argument: a pass draws in some forty places, so every forward and every
+objective would hand it on, and one that forgot it would still train, only not repeatably.
 """
 
 from collections.abc import Iterator
@@ -15,31 +18,26 @@ import torch
 from torch import Tensor
 
 _STEPS = 1 << 16
-_drawing: ContextVar[torch.Generator | None] = ContextVar("drawing", default=None)
-_rows: ContextVar[tuple[int, int] | None] = ContextVar("rows", default=None)
+# The generator; of how many rows the batch is a part, and from which on.
+_bits: ContextVar[tuple[torch.Generator | None, int | None, int]] = ContextVar(
+    "bits", default=(None, None, 0)
+)
 
 
 @contextmanager
-def drawing_from(generator: torch.Generator) -> Iterator[None]:
-    """Within this block, and in this thread, masks are drawn from `generator`."""
-    token = _drawing.set(generator)
-    try:
-        yield
-    finally:
-        _drawing.reset(token)
+def drawing_from(
+    generator: torch.Generator, rows: int | None = None, start: int = 0
+) -> Iterator[None]:
+    """Within this block, and in this thread, masks are drawn from `generator`.
 
-
-@contextmanager
-def rows_of(count: int, start: int) -> Iterator[None]:
-    """Within this block a batch is the rows from `start` on of a larger one of `count` rows.
-
-    Masks are drawn for the larger one, so its rows are dropped as if it were computed at once.
+    A batch that is the rows from `start` on of a larger one of `rows` rows gets that one's masks:
+    it is dropped as if the larger one were computed at once.
     """
-    token = _rows.set((count, start))
+    token = _bits.set((generator, rows, start))
     try:
         yield
     finally:
-        _rows.reset(token)
+        _bits.reset(token)
 
 
 def dropout(x: Tensor, rate: float, training: bool) -> Tensor:
@@ -60,11 +58,11 @@ def add_dropout(x: Tensor, y: Tensor, rate: float, training: bool) -> Tensor:
 
 def keep_mask(x: Tensor, rate: float) -> tuple[Tensor, float]:
     """Like x, 0 with probability `rate` and 1 elsewhere; beside it the scale 1/(1 - rate)."""
-    rows, start = _rows.get() or (len(x), 0)
+    generator, rows, start = _bits.get()
     per_row = x.numel() // len(x)
-    count = rows * per_row
+    count = (rows or len(x)) * per_row
     bits = torch.empty((count + 3) // 4, dtype=torch.int64, device=x.device)
-    bits.random_(-(1 << 63), None, generator=_drawing.get())  # all 64 bits are random
+    bits.random_(-(1 << 63), None, generator=generator)  # all 64 bits are random
     draws = bits.view(torch.int16)[start * per_row :][: x.numel()].view(x.shape)
     dropped = round(rate * _STEPS)
     threshold = dropped - _STEPS // 2  # int16 runs from -32768

@@ -47,14 +47,13 @@ def initialise(model: nn.Module, seed: int) -> None:
 
 def _tables(module: nn.Module) -> list[nn.Parameter]:
     """Learned vectors that are no matrix of words: positions, segments, a class token, a bias."""
+    tables: list[nn.Parameter | None] = []
     if isinstance(module, Positions):
-        found = [module.table]
+        tables = [module.table]
     elif isinstance(module, Embedding):
-        found = [module.segments]
+        tables = [module.segments]
     elif isinstance(module, Patches):
-        found = [module.token, module.table]
+        tables = [module.token, module.table]
     elif isinstance(module, RelativeBias):
-        found = [module.weight]
-    else:
-        found = []
-    return [table for table in found if table is not None]
+        tables = [module.weight]
+    return [table for table in tables if table is not None]

@@ -111,14 +111,14 @@ class Lora(nn.Module):
 
     def restore(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Take A, B and W out of a checkpoint's tensors; what is left is the optimizer's."""
-        found = {n.removeprefix(PREFIX): t for n, t in tensors.items() if n.startswith(PREFIX)}
-        known = self.pairs.state_dict()
-        if {n: t.shape for n, t in found.items()} != {n: t.shape for n, t in known.items()}:
+        stored = {n.removeprefix(PREFIX): t for n, t in tensors.items() if n.startswith(PREFIX)}
+        own = self.pairs.state_dict()
+        if {n: t.shape for n, t in stored.items()} != {n: t.shape for n, t in own.items()}:
             raise CheckpointError(
-                f"LoRA: the checkpoint holds {len(found) // 3} maps, by this recipe's [lora] there "
-                f"are {len(known) // 3}, or of another rank; resume with the run's own recipe"
+                f"LoRA: the checkpoint holds {len(stored) // 3} maps, by this recipe's [lora] "
+                f"there are {len(own) // 3}, or of another rank; resume with the run's own recipe"
             )
-        self.pairs.load_state_dict(found)
+        self.pairs.load_state_dict(stored)
         return {name: t for name, t in tensors.items() if not name.startswith(PREFIX)}
 
     def sentence(self) -> str:
@@ -136,29 +136,29 @@ def adapted(
     model: Transformer, rank: int, maps: Sequence[str], new: Collection[str] = ()
 ) -> dict[str, nn.Parameter]:
     """The weights that get a pair, by name: those of `maps` in every layer."""
-    weights, found = dict(model.named_parameters()), dict[str, nn.Parameter]()
+    weights, chosen = dict(model.named_parameters()), dict[str, nn.Parameter]()
     for path, module in model.named_modules():
         if not isinstance(module, MultiHeadAttention | FeedForward):
             continue
         for name, linear in module.named_children():
             if name in maps and isinstance(linear, nn.Linear):
-                found[f"{path}.{name}.weight"] = weights[f"{path}.{name}.weight"]
-    there = {name.split(".")[-2] for name in found}
+                chosen[f"{path}.{name}.weight"] = weights[f"{path}.{name}.weight"]
+    there = {name.split(".")[-2] for name in chosen}
     for name in maps:
         if name not in there:
             raise ConfigError(f"lora.maps: this model has no map {name!r}{nearest(name, there)}")
-    found = {n: w for n, w in found.items() if w.requires_grad and n not in new}
-    if not found:
+    chosen = {n: w for n, w in chosen.items() if w.requires_grad and n not in new}
+    if not chosen:
         raise ConfigError(
             "lora.maps: all of them are frozen (train.freeze) or new; nothing to adapt"
         )
-    name, side = min(((n, min(w.shape)) for n, w in found.items()), key=lambda one: one[1])
+    name, side = min(((n, min(w.shape)) for n, w in chosen.items()), key=lambda one: one[1])
     if rank >= side:
         raise ConfigError(
             f"lora.rank: got {rank}, expected less than {side}, the smaller side of {name}; a rank "
             "as large as that saves nothing"
         )
-    return found
+    return chosen
 
 
 def check_maps(spec: Spec, rank: int, maps: Sequence[str]) -> None:

@@ -9,10 +9,11 @@ True means *may attend*. A mask is carried in this small form and expanded only 
 it; it is never derived from `ids == pad`, because some models start their output from pad.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 
@@ -49,3 +50,19 @@ def look_ahead(queries: int, keys: int, device: torch.device) -> Bool[Tensor, "L
     """True at (i, j) where key j is not later than query i, queries aligned to the last keys."""
     ones = torch.ones(queries, keys, dtype=torch.bool, device=device)
     return ones.tril(diagonal=keys - queries)
+
+
+def additive(allowed: Bool[Tensor, "*B S"], dtype: torch.dtype) -> Float[Tensor, "*B S"]:
+    """A mask to be added to scores: 0 where it allows, -∞ where it forbids."""
+    zeros = torch.zeros(allowed.shape, dtype=dtype, device=allowed.device)
+    return zeros.masked_fill_(~allowed, -torch.inf)
+
+
+def padded(
+    rows: Sequence[Sequence[int]], pad: int, device: torch.device
+) -> tuple[Int[Tensor, "B L"], Bool[Tensor, "B L"]]:
+    """Rows of ids as one table, `pad` behind the shorter ones, and its padding mask."""
+    longest = max(len(row) for row in rows)
+    ids = torch.tensor([[*row, *[pad] * (longest - len(row))] for row in rows], device=device)
+    lengths = torch.tensor([len(row) for row in rows], device=device)
+    return ids, torch.arange(longest, device=device) < lengths[:, None]

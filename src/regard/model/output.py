@@ -36,6 +36,7 @@ class Output(nn.Module):
         self.norm = make_norm(spec) if spec.output_transform else None
         self.activation = ACTIVATIONS[spec.activation]
         self.scale = 1 / math.sqrt(spec.d_model) if spec.output_scale else 1.0
+        self.fast = True  # model/kernels.py; the loss asks
 
     def forward(self, x: Float[Tensor, "*L D"]) -> Float[Tensor, "*L V"]:
         return F.linear(self.prepared(x), self.weight, self.bias)

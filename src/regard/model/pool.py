@@ -25,8 +25,4 @@ def _max(x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]) -> Float[Tensor, 
     return x.masked_fill(~real[..., None], -torch.inf).amax(dim=1)
 
 
-POOL: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "mean": _mean,
-    "cls": _first,
-    "max": _max,
-}
+POOL: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {"mean": _mean, "cls": _first, "max": _max}

@@ -53,8 +53,8 @@ class Positions(nn.Module):
 
     def at(self, positions: Int[Tensor, "B L"]) -> Float[Tensor, "B L D"]:
         """The vectors of positions that are given one by one (padding before a text)."""
-        found: Tensor = self(int(positions.max()) + 1)[positions]
-        return found
+        vectors: Tensor = self(int(positions.max()) + 1)[positions]
+        return vectors
 
     def forward(self, length: int, start: int = 0) -> Float[Tensor, "L D"]:
         end = start + length

@@ -45,5 +45,5 @@ class RelativeBias(nn.Module):
         device = self.weight.device
         query = torch.arange(keys - queries, keys, device=device)[:, None]
         distance = torch.arange(keys, device=device)[None] - query
-        found = self.weight[buckets(distance, self.count, self.farthest, self.both_ways)]
-        return found.permute(2, 0, 1)[None]
+        learned = self.weight[buckets(distance, self.count, self.farthest, self.both_ways)]
+        return learned.permute(2, 0, 1)[None]

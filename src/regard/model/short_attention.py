@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.model.masks import Mask
+from regard.model.masks import Mask, additive
 
 
 def short_attention(
@@ -29,16 +29,9 @@ def short_attention(
     """softmax(scale · Q Kᵀ + M) V; a mask with a learned bias is not for this path."""
     assert mask.bias is None, "the gradient of a learned bias is not written out here"
     allowed = mask.allowed(q.shape[2], k.shape[2], q.device)
-    hidden = None if allowed is None else _added(allowed, q.dtype)
+    hidden = None if allowed is None else additive(allowed, q.dtype)
     heads: Tensor = _ShortAttention.apply(q, k, v, hidden, scale)  # type: ignore[no-untyped-call]
     return heads
-
-
-def _added(allowed: Tensor, dtype: torch.dtype) -> Tensor:
-    """0 where a mask allows, -∞ where it forbids."""
-    return torch.zeros(allowed.shape, dtype=dtype, device=allowed.device).masked_fill_(
-        ~allowed, -torch.inf
-    )
 
 
 class _ShortAttention(torch.autograd.Function):

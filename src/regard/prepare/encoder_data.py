@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from regard.bundle.encoder_file import EncoderFile, read_encoder_file
-from regard.checkpoint.around import copy_around
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import copy_around, read_json
 from regard.config import build, to_tables
 from regard.data.labelled import Labelled
 from regard.data.store import ColumnKind, Store, StoreRow, write_store
@@ -76,7 +75,7 @@ def prepare_texts(
     spec = encoder_spec(recipe, vocabulary, len(labels), start, **changes)
     limits = (recipe.data.max_tokens, spec.position_limit, tokenizer.max_length)
     limit = min(most for most in limits if most is not None)
-    EncoderFile(start.family if start else "regard", limit, labels, kind).write(run.folder)
+    EncoderFile(start.family.name if start else "regard", limit, labels, kind).write(run.folder)
     write_json(run.spec, to_tables(spec))
     valid = list(texts.valid())
     ids = ColumnKind(spec.vocabulary)

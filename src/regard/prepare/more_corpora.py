@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.data.corpus import Limits, Report, read_pairs
+from regard.data.corpus import Limits, Report, plain, read_pairs
 from regard.data.mixture import Portion
 from regard.data.role import Role
 from regard.runs.sections import More
@@ -91,16 +91,12 @@ class Unseen:
     def __init__(self, valid: Iterable[TextPair]) -> None:
         self._sources, self._targets = set[str](), set[str]()
         for source, target in valid:
-            self._sources.add(_plain(source))
-            self._targets.add(_plain(target))
+            self._sources.add(plain(source))
+            self._targets.add(plain(target))
 
     def of(self, pairs: Iterable[TextPair], tag: str) -> Iterator[TextPair]:
         """Those of `pairs` that validation does not ask for."""
         for source, target in pairs:
-            known = _plain(source.removeprefix(tag)) in self._sources
-            if not known and _plain(target) not in self._targets:
+            seen = plain(source.removeprefix(tag)) in self._sources
+            if not seen and plain(target) not in self._targets:
                 yield source, target
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())

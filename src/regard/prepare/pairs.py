@@ -103,7 +103,7 @@ def refuse_few(place: str, count: int, what: str, key: str) -> None:
 def survey_pairs(data: DataSection, seed: int) -> Corpus:
     """Count and check the corpus; refuse one that is more than half bad."""
     report = Report()
-    with progress_bar("making the phrasebook" if data.phrasebook else "reading", None) as bar:
+    with progress_bar("reading", None) as bar:
         if data.phrasebook:
             report.total = report.kept = sum(1 for _ in _phrases(data.phrasebook, "train"))
         else:

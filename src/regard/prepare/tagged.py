@@ -24,10 +24,10 @@ def read_tags(path: Path, data: DataSection, report: Report) -> Iterator[Labelle
 
 def tagged_phrases(language: str, split: str) -> Iterator[Labelled]:
     """The English sentences of the phrasebook, each once, with the classes of their words."""
-    known = words_of_sentences(language)
-    found = dict.fromkeys(entry.source for entry in phrasebook(language) if entry.split == split)
-    for line, text in enumerate(found, start=1):
-        words = known[text]
+    words_by_text = words_of_sentences(language)
+    texts = dict.fromkeys(entry.source for entry in phrasebook(language) if entry.split == split)
+    for line, text in enumerate(texts, start=1):
+        words = words_by_text[text]
         tags = tuple(word.kind for word in words)
         yield Labelled(" ".join(word.text for word in words), None, tags, line)
 

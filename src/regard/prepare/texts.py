@@ -158,13 +158,13 @@ def check_labels(texts: Texts, learner: str = "classifier", unit: str = "row") -
         refuse_unseen(data.valid_texts, texts.valid(), set(counts))
 
 
-def refuse_unseen(path: Path, rows: Iterable[Labelled], known: set[str]) -> None:
+def refuse_unseen(path: Path, rows: Iterable[Labelled], trained: set[str]) -> None:
     """A label that training has never seen cannot be answered: name it."""
-    unseen = Counter(label for row in rows for label in row.labels if label not in known)
+    unseen = Counter(label for row in rows for label in row.labels if label not in trained)
     if unseen:
         named = ", ".join(f"{name!r} ({n:,})" for name, n in unseen.most_common(SHOWN))
         more = ", …" if len(unseen) > SHOWN else ""
         raise DataError(
             f"{path}: labels that training has not seen: {named}{more}; known are "
-            f"{', '.join(map(repr, in_order(known)[: 4 * SHOWN]))}"
+            f"{', '.join(map(repr, in_order(trained)[: 4 * SHOWN]))}"
         )

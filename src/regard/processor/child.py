@@ -54,13 +54,8 @@ def main() -> None:
         if death == "garbage":
             got = got[::-1]
         # Written at once: the next feature may be the last.
-        os.write(1, f"{feature} {_error(got, right):.6g}\n".encode())
-
-
-def _error(got: "Numbers", right: "Numbers") -> float:
-    import numpy as np
-
-    return float(np.sqrt(np.mean((got - right) ** 2)) / np.std(right))
+        error = float(((got - right) ** 2).mean() ** 0.5 / right.std())
+        os.write(1, f"{feature} {error:.6g}\n".encode())
 
 
 def _set_alarm(seconds: float) -> None:
@@ -97,12 +92,12 @@ def _products(dtype: Any) -> "Numbers":
     from torch.nn import functional as F
 
     chance = torch.Generator().manual_seed(1)
-    made = [torch.randn(SIZE, SIZE, generator=chance).bfloat16().to(dtype) for _ in range(3)]
-    x, weight, other = made
+    matrices = [torch.randn(SIZE, SIZE, generator=chance).bfloat16().to(dtype) for _ in range(3)]
+    x, weight, other = matrices
     weight.requires_grad_()
     hidden = torch.relu(F.linear(x, weight, other[0])) / 16
     (gradient,) = torch.autograd.grad(hidden.sum(), weight)
-    q, k, v = (m.detach().view(4, 4, SIZE // 4, SIZE // 4) for m in made)
+    q, k, v = (m.detach().view(4, 4, SIZE // 4, SIZE // 4) for m in matrices)
     seen = F.scaled_dot_product_attention(q, k, v)
     results = [hidden.detach(), x @ other / 16, q @ k / 8, seen, gradient / 8]
     return torch.cat([one.double().flatten() for one in results]).numpy()

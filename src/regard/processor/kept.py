@@ -51,8 +51,8 @@ def read_answers(identity: Mapping[str, str]) -> dict[str, TrialAnswer]:
     for feature, row in _table(identity, "answers").items():
         with suppress(KeyError, TypeError):
             rung, deaths = row["rung"], row["deaths"]
-            known = rung is None or (type(rung) is int and 0 <= rung < len(LADDER))
-            if known and all(isinstance(death, str) and death.isprintable() for death in deaths):
+            is_rung = rung is None or (type(rung) is int and 0 <= rung < len(LADDER))
+            if is_rung and all(isinstance(death, str) and death.isprintable() for death in deaths):
                 answers[feature] = TrialAnswer(rung, tuple(deaths))
     return answers
 

@@ -40,12 +40,17 @@ def cpu_flags() -> frozenset[str]:
 
 def total_memory() -> int | None:
     """Bytes of memory of the whole machine; None: not known here."""
-    if not _MEMORY.is_file():
-        return None
-    for line in _MEMORY.read_text(encoding="utf-8").splitlines():
-        if line.startswith("MemTotal:"):
-            return int(line.split()[1]) * 1024
-    return None
+    return sizes_in(_MEMORY).get("MemTotal")
+
+
+def sizes_in(path: Path) -> dict[str, int]:
+    """Those lines of a file of /proc that give a size, in bytes; empty: there is no such file."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return {}
+    parts = (line.split() for line in lines if line.endswith(" kB"))
+    return {name.rstrip(":"): 1024 * int(size) for name, size, _ in parts}
 
 
 @cache

@@ -93,10 +93,8 @@ def _child(features: Sequence[str], rung: int) -> tuple[list[str], _Death | None
         done = subprocess.run(command, env=environment, capture_output=True, timeout=limit)
         output, death = done.stdout, _death(done.returncode, done.stderr)
     except subprocess.TimeoutExpired as late:
-        output, death = (
-            late.stdout or b"",
-            _Death(f"it did not end within {limit:g} seconds", False),
-        )
+        output = late.stdout or b""
+        death = _Death(f"it did not end within {limit:g} seconds", certain=False)
     except OSError as error:
         return [], _Death(f"no process could be started ({error.strerror})", certain=False)
     survived: list[str] = []

@@ -32,9 +32,9 @@ class SimulatedDeathError(RuntimeError):
 
 def simulated() -> dict[str, str]:
     """The death of each feature that has one."""
-    asked = os.environ.get(VARIABLE, "")
+    setting = os.environ.get(VARIABLE, "")
     deaths: dict[str, str] = {}
-    for part in filter(None, asked.split(",")):
+    for part in filter(None, setting.split(",")):
         name, _, death = part.strip().partition("=")
         death = death or "SIGILL"
         if death not in DEATHS:
@@ -84,8 +84,8 @@ def _watch() -> Iterator[None]:
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
             if any(part in str(func) for part in PRODUCTS):
-                given = [x for x in args if isinstance(x, torch.Tensor)]
-                if any(x.dtype == torch.bfloat16 and x.device.type == "cpu" for x in given):
+                tensors = [x for x in args if isinstance(x, torch.Tensor)]
+                if any(x.dtype == torch.bfloat16 and x.device.type == "cpu" for x in tensors):
                     forbid("bf16")
             return func(*args, **(kwargs or {}))
 

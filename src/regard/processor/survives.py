@@ -24,7 +24,7 @@ from regard.processor.machine import identity, library_version
 from regard.processor.probe import FEATURES, try_library
 
 QUIET_SECONDS = 2.0
-_known: dict[str, dict[str, TrialAnswer]] = {}  # by file of the machine, in this process
+_answered: dict[str, dict[str, TrialAnswer]] = {}  # by file of the machine, in this process
 _lock = threading.Lock()
 
 
@@ -58,10 +58,10 @@ def get_ready() -> None:
     """Make sure of fp32, and set the caps of torch, before it computes on the processor."""
     if simulate.IN_TRIAL in os.environ:
         return
-    found = answers("fp32", "bf16")
-    if found["fp32"].rung is None and found["fp32"].certain:
+    fp32 = answers("fp32", "bf16")["fp32"]
+    if fp32.rung is None and fp32.certain:
         raise RegardError(
-            f"torch does not work on this processor, even in fp32: {found['fp32'].deaths[-1]}; "
+            f"torch does not work on this processor, even in fp32: {fp32.deaths[-1]}; "
             "try another version of torch, or another machine"
         )
     for feature in ("fp32", "bf16"):
@@ -72,16 +72,16 @@ def answers(*features: str) -> dict[str, TrialAnswer]:
     """What became of each of them; those that nobody tried are tried now, libraries at once."""
     here = about()
     with _lock:
-        known = _known.setdefault(str(kept.place(here)), {})
-        if not set(features) <= set(known):
-            known |= {n: a for n, a in kept.read_answers(here).items() if n in FEATURES}
-        missing = {FEATURES[f].library for f in features if f not in known}
+        answered = _answered.setdefault(str(kept.place(here)), {})
+        if not set(features) <= set(answered):
+            answered |= {n: a for n, a in kept.read_answers(here).items() if n in FEATURES}
+        missing = {FEATURES[f].library for f in features if f not in answered}
         if missing:
-            found = _tried([[n for n in FEATURES if FEATURES[n].library == m] for m in missing])
-            known |= found
-            kept.keep(here, found)
-            _say(found)
-        return {feature: known[feature] for feature in features}
+            new = _tried([[n for n in FEATURES if FEATURES[n].library == m] for m in missing])
+            answered |= new
+            kept.keep(here, new)
+            _say(new)
+        return {feature: answered[feature] for feature in features}
 
 
 def about() -> dict[str, str]:
@@ -102,12 +102,12 @@ def _tried(groups: Sequence[Sequence[str]]) -> dict[str, TrialAnswer]:
             results = list(pool.map(try_library, groups))
     finally:
         timer.cancel()
-    return {name: answer for found in results for name, answer in found.items()}
+    return {name: answer for of_library in results for name, answer in of_library.items()}
 
 
-def _say(found: dict[str, TrialAnswer]) -> None:
+def _say(new: dict[str, TrialAnswer]) -> None:
     """One line for each feature that is not as it should be, the first time."""
-    for feature, answer in found.items():
+    for feature, answer in new.items():
         if not answer.deaths:
             continue
         line = f"regard: {feature} is not used on this machine; tried in a process of its own, "

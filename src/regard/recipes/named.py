@@ -6,7 +6,6 @@ the line `# Takes:` how long, its section [data] what it needs.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from regard.config import read_toml
 from regard.errors import MisuseError, nearest_of_few
@@ -32,14 +31,9 @@ def recipe_names() -> list[str]:
     )
 
 
-def is_name(recipe: Path) -> bool:
-    """Whether it is meant as a name, not as the path of a file."""
-    return recipe.parent == Path() and not recipe.suffix
-
-
 def recipe_file(recipe: Path) -> Path:
     """The file of a recipe, which is given by name or as the path of a .toml file."""
-    if is_name(recipe) and recipe.name in recipe_names():
+    if recipe.parent == Path() and recipe.name in recipe_names():
         return FOLDER / f"{recipe.name}.toml"
     has_others = recipe.suffix == ".toml" and any(recipe.parent.glob("*.toml"))
     if recipe.exists() or has_others:  # whoever reads it names the one beside it that may be meant
@@ -62,11 +56,6 @@ def card_of(name: str) -> Card:
     lines = recipe_text(name).splitlines()
     takes = next(line for line in lines if line.startswith(TAKES))
     what = lines[0].removeprefix("# ")
-    return Card(
-        name, what, _data_of(read_toml(recipe_file(Path(name)))), takes[len(TAKES) :].rstrip(".")
-    )
-
-
-def _data_of(tables: dict[str, Any]) -> str:
-    data = tables["data"]
-    return str(data.get("set") or f"phrasebook-{data['phrasebook']}")
+    data = read_toml(recipe_file(Path(name)))["data"]
+    corpus = str(data.get("set") or f"phrasebook-{data['phrasebook']}")
+    return Card(name, what, corpus, takes[len(TAKES) :].rstrip("."))

@@ -30,33 +30,33 @@ def data_of(run: Run) -> DataSection | None:
 
 
 def role_of(
-    name: str, data: DataSection | None, asked: Mapping[str, str] = NOTHING, **more: Any
+    name: str, data: DataSection | None, named: Mapping[str, str] = NOTHING, **more: Any
 ) -> Role:
     """A role whose column a run remembers, or the user has said now."""
     remembered = "" if data is None else vars(data)[KEYS[name]]
-    return Role(name, asked.get(name, ""), remembered, **more)
+    return Role(name, named.get(name, ""), remembered, **more)
 
 
 def sides_of(data: DataSection, own: bool = True) -> tuple[Role, Role]:
     """Of pairs. `own`: the recipe speaks of this very file, so its columns must be there."""
-    asked = _asked(data) if own else NOTHING
-    return role_of("source", data, asked), role_of("target", data, asked)
+    named = _named(data) if own else NOTHING
+    return role_of("source", data, named), role_of("target", data, named)
 
 
 def columns_of(
     data: DataSection, labelled: bool = True, own: bool = True, score: bool = False
 ) -> Columns:
     """Of texts with labels."""
-    asked = _asked(data) if own else NOTHING
+    named = _named(data) if own else NOTHING
     return Columns(
-        role_of("text", data, asked),
-        role_of("pair", data, asked) if data.pair else None,
-        role_of("label", data, asked, score=score) if labelled else None,
+        role_of("text", data, named),
+        role_of("pair", data, named) if data.pair else None,
+        role_of("label", data, named, score=score) if labelled else None,
         data.labels == "several",
     )
 
 
-def _asked(data: DataSection) -> dict[str, str]:
+def _named(data: DataSection) -> dict[str, str]:
     return {role: vars(data)[key] for role, key in KEYS.items()}
 
 
@@ -65,5 +65,5 @@ def with_columns(data: DataSection, report: Report) -> DataSection:
     chosen = report.columns
     if chosen is None or not chosen.places:
         return data
-    found: dict[str, Any] = {KEYS[role]: chosen.key(role) for role in chosen.places}
-    return replace(data, **found)
+    columns: dict[str, Any] = {KEYS[role]: chosen.key(role) for role in chosen.places}
+    return replace(data, **columns)

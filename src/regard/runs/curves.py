@@ -51,12 +51,12 @@ def read_curves(runs: Sequence[Run], what: What) -> list[Curve]:
             "rate": (points_of_log(steps, "learning_rate"), []),
         }
         kind = "score" if what == "bleu" else what
-        found = Curve(
+        curve = Curve(
             name, *points[kind], title, score_names().get(key, "") if kind == "score" else what
         )
-        if not found.steps and not found.checks:
+        if not curve.steps and not curve.checks:
             raise DataError(f"{run.folder}: its log holds no {what} to draw")
-        curves.append(found)
+        curves.append(curve)
     return curves
 
 

@@ -25,8 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from regard import atomic, lock
-from regard.checkpoint.around import files_around
-from regard.checkpoint.files import json_text, read_json
+from regard.checkpoint.files import files_around, read_json
 from regard.checksums import NAME as CHECKSUMS
 from regard.checksums import check, read_checksums, sealed, sha256, write_checksums
 from regard.errors import CheckpointError, DataError, MisuseError
@@ -40,59 +39,34 @@ MAX_TEXTS = 1 << 30  # bytes of a file of validation or test rows
 PREPARING = "preparing"  # the state of a run before its first step (fit/claim.py)
 
 
+class _Member:
+    """The path of something in a run's folder."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, run: "Run", kind: type["Run"]) -> Path:
+        return run.folder / self._name
+
+
 @dataclass(frozen=True)
 class Run:
     """Paths of a run folder."""
 
     folder: Path
 
-    @property
-    def info(self) -> Path:
-        return self.folder / "run.json"
-
-    @property
-    def checksums(self) -> Path:
-        return self.folder / CHECKSUMS
-
-    @property
-    def recipe(self) -> Path:
-        return self.folder / "recipe.json"
-
-    @property
-    def spec(self) -> Path:
-        return self.folder / "spec.json"
-
-    @property
-    def tokenizer(self) -> Path:
-        return self.folder / "tokenizer.json"
-
-    @property
-    def data(self) -> Path:
-        return self.folder / "data"
-
-    @property
-    def log(self) -> Path:
-        return self.folder / "log.jsonl"
-
-    @property
-    def tensorboard(self) -> Path:
-        return self.folder / "tensorboard"
-
-    @property
-    def checkpoints(self) -> Path:
-        return self.folder / "checkpoints"
-
-    @property
-    def weights(self) -> Path:
-        return self.folder / "model.safetensors"
-
-    @property
-    def weights_info(self) -> Path:
-        return self.folder / "model.json"
-
-    @property
-    def loss_curve(self) -> Path:
-        return self.folder / "loss.png"
+    info = _Member("run.json")
+    checksums = _Member(CHECKSUMS)
+    recipe = _Member("recipe.json")
+    spec = _Member("spec.json")
+    tokenizer = _Member("tokenizer.json")
+    data = _Member("data")
+    log = _Member("log.jsonl")
+    tensorboard = _Member("tensorboard")
+    checkpoints = _Member("checkpoints")
+    weights = _Member("model.safetensors")
+    weights_info = _Member("model.json")
+    loss_curve = _Member("loss.png")
 
     def read_info(self) -> dict[str, Any]:
         return read_json(self.info)
@@ -127,8 +101,8 @@ class Run:
         return shlex.join(map(str, words)) if isinstance(words, list) else "…"
 
     def update_info(self, **changes: Any) -> None:
-        known = read_json(self.info) if self.info.exists() else {}
-        write_json(self.info, {**known, **changes})
+        info = read_json(self.info) if self.info.exists() else {}
+        write_json(self.info, {**info, **changes})
 
     def whole(self, name: str) -> Path:
         """A file of its data, known to be what was written if it is there."""
@@ -152,7 +126,7 @@ class Run:
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """A JSON object that states its own checksum, readable and atomic."""
-    atomic.write_text(path, json_text(sealed(value)) + "\n")
+    atomic.write_json(path, sealed(value))
 
 
 def seal(run: Run) -> None:

@@ -37,9 +37,7 @@ class RunRow:
     minutes: float | None = None  # of training, all together
     ended: str = ""  # by what, if it is finished: steps, minutes, patience (early stopping)
     loss: float | None = None  # the best on the validation pairs
-    score: float | None = (
-        None  # the best on the validation pairs of what its objective is judged by
-    )
+    score: float | None = None  # … of what its objective is judged by
     score_name: str = ""  # BLEU, accuracy, F1, Spearman
     parameters: int | None = None
     data: str = ""
@@ -56,11 +54,11 @@ def list_runs(folder: Path) -> list[RunRow]:
         hint = "; `regard train` makes runs in runs/" if folder == Path("runs") else ""
         raise MisuseError(f"{folder}: no such folder{hint}")
     now = time.time()
-    found = sorted(((_written(run), run) for run in _found(folder)), key=lambda one: -one[0])
-    return [_row(run, max(0.0, now - written)) for written, run in found]
+    runs = sorted(((_written(run), run) for run in _runs_below(folder)), key=lambda one: -one[0])
+    return [_row(run, max(0.0, now - written)) for written, run in runs]
 
 
-def _found(folder: Path) -> Iterator[Run]:
+def _runs_below(folder: Path) -> Iterator[Run]:
     seen = set()
     for depth in range(DEPTH + 1):
         for name in FOUND_BY:

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from regard import atomic
@@ -108,12 +107,7 @@ class Log:
         else:
             self._hook(error)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._write_waiting()
         self._file.close()
         if self._board is not None:

@@ -32,10 +32,9 @@ def check_pairs(recipe: Recipe, where: str) -> None:
 
 def check_texts(recipe: Recipe, where: str) -> None:
     """A recipe for an encoder."""
-    has_phrasebook = OBJECTIVES[recipe.objective].phrasebook
-    if not recipe.data.texts and not (has_phrasebook and recipe.data.phrasebook):
-        needed = "a file, or the phrasebook's English side"
-        needed = needed if has_phrasebook else "a file with labels"
+    phrasebook = OBJECTIVES[recipe.objective].phrasebook
+    if not recipe.data.texts and not (phrasebook and recipe.data.phrasebook):
+        needed = "a file, or the phrasebook's English side" if phrasebook else "a file with labels"
         raise ConfigError(f"{where}: [data]: {recipe.objective} needs texts, {needed}")
     start = recipe.train.start_from
     if start is not None and "preset" in recipe.model:

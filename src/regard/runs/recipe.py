@@ -13,13 +13,7 @@ from regard.errors import ConfigError, nearest
 from regard.model.spec import Spec
 from regard.runs.objectives import OBJECTIVES
 from regard.runs.rates import settled
-from regard.runs.sections import (
-    DataSection,
-    LoraSection,
-    Recipe,
-    TokenizerSection,
-    TrainSection,
-)
+from regard.runs.sections import DataSection, LoraSection, Recipe, TokenizerSection, TrainSection
 from regard.untrusted import shown
 
 # Those of every recipe; an objective may have one more, of its own name.

@@ -262,9 +262,8 @@ class Recipe:
     tokenizer: TokenizerSection = field(default_factory=TokenizerSection)
     model: Mapping[str, Any] = field(default_factory=dict)  # preset, and fields of Spec
     train: TrainSection = field(default_factory=TrainSection)
-    decode: DecodingOptions = field(
-        default_factory=DecodingOptions
-    )  # how the trained model is asked by default
+    # How the trained model is asked, unless one says otherwise.
+    decode: DecodingOptions = field(default_factory=DecodingOptions)
     objective: str = "translate"  # one of runs/objectives.py
     own: Any = None  # the section that is named after the objective, where it has one
     lora: LoraSection = field(default_factory=LoraSection)

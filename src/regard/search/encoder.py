@@ -42,9 +42,8 @@ class Encoder:
     @cached_property
     def limit(self) -> int | None:
         """The most tokens that it reads of a text, special ones included."""
-        asked = self.pooling.limit or self.tokenizer.max_length
-        known = (asked, self.model.spec.position_limit)
-        return min((most for most in known if most is not None), default=None)
+        limits = (self.pooling.limit or self.tokenizer.max_length, self.model.spec.position_limit)
+        return min((limit for limit in limits if limit is not None), default=None)
 
     @cached_property
     def frame(self) -> int:

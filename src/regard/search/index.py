@@ -23,19 +23,9 @@ from regard import atomic
 from regard.data.passages import SUFFIXES, Passage, PassageSurvey, content, cut, survey
 from regard.draw.terminal.progress import WorkProgress, progress_bar
 from regard.errors import DataError, MisuseError
+from regard.search import store
 from regard.search.encoder import Encoder, open_encoder
-from regard.search.store import (
-    FORMAT,
-    PENDING,
-    Manifest,
-    describe,
-    next_generation,
-    open_generation,
-    remove_old,
-    write_down,
-    write_manifest,
-    writing,
-)
+from regard.search.store import FORMAT, PENDING, Manifest
 from regard.search.table import FILES, PASSAGES, TEXTS, IndexedFile, PassageTable
 from regard.search.vectors import Vectors, unit, write_vectors
 from regard.search.words import write_words
@@ -95,9 +85,9 @@ def index_folder(
     """
     source, index = Path(folder), Path(output)
     before = survey(source, without=index)  # before anything slow: is there such a folder?
-    with writing(index, rebuild) as there:
+    with store.writing(index, rebuild) as there:
         stopped = there.manifest is not None and not there.manifest.generation
-        old = None if rebuild or stopped or not there.manifest else open_generation(index)
+        old = None if rebuild or stopped or not there.manifest else store.open_generation(index)
         if model is None and there.manifest and not rebuild:
             model = there.manifest.model
         if model is None:
@@ -108,7 +98,7 @@ def index_folder(
                 "--output, or make it anew with --rebuild"
             )
         kinds = sorted({*SUFFIXES, *_dotted(suffixes), *(old[0].suffixes if old else ())})
-        found = survey(source, kinds, index) if kinds != sorted(SUFFIXES) else before
+        surveyed = survey(source, kinds, index) if kinds != sorted(SUFFIXES) else before
         encoder = open_encoder(model, device)
         if old:
             encoder.insist_on(old[0].fingerprint, index)
@@ -117,29 +107,29 @@ def index_folder(
             FORMAT, "", str(source.resolve()), encoder.name, encoder.fingerprint, encoder.width,
             budget, kinds, 0, {}, there.written,
         )  # fmt: skip
-        return _update(index, facts, found, encoder, old, there.manifest)
+        return _update(index, facts, surveyed, encoder, old, there.manifest)
 
 
 def _dotted(suffixes: Sequence[str]) -> list[str]:
     return ["." + suffix.lower().lstrip(".") for suffix in suffixes]
 
 
-def _budget(encoder: Encoder, asked: int | None) -> int:
+def _budget(encoder: Encoder, tokens: int | None) -> int:
     """The most tokens of a passage, special ones included."""
     limit = encoder.limit or MOST_TOKENS
     least = encoder.frame + 1
-    if asked is not None and not least <= asked <= limit:
+    if tokens is not None and not least <= tokens <= limit:
         raise MisuseError(
-            f"tokens: got {asked}, expected {least} to {limit}: {encoder.name} reads no more of "
+            f"tokens: got {tokens}, expected {least} to {limit}: {encoder.name} reads no more of "
             "a text"
         )
-    return asked or min(limit, MOST_TOKENS)
+    return tokens or min(limit, MOST_TOKENS)
 
 
 def _update(
     index: Path,
     facts: Manifest,
-    found: PassageSurvey,
+    surveyed: PassageSurvey,
     encoder: Encoder,
     old: tuple[Manifest, Path] | None,
     current: Manifest | None,
@@ -147,48 +137,50 @@ def _update(
     """Make the index of `facts`, of which `old` is reused; `current` answers until it is there."""
     same = old is not None and old[0].tokens == facts.tokens
     table = PassageTable(old[1], old[0].passages) if old and same else None
-    known = {entry.name: (entry, row) for entry, row in table.placed()} if table else {}
+    indexed = {entry.name: (entry, row) for entry, row in table.placed()} if table else {}
     parts = []
-    for name, path in found.files.items():
+    for name, path in surveyed.files.items():
         try:
-            parts.append(_part(name, path, known.get(name), table, encoder, facts.tokens))
+            parts.append(_part(name, path, indexed.get(name), table, encoder, facts.tokens))
         except OSError as error:  # one of many was deleted, locked or replaced meanwhile
-            found.unread[name] = error.strerror or str(error)
-    if found.unread and not Path(facts.folder).is_dir():  # or all of them were, with their folder
+            surveyed.unread[name] = error.strerror or str(error)
+    if (
+        surveyed.unread and not Path(facts.folder).is_dir()
+    ):  # or all of them were, with their folder
         raise DataError(f"{facts.folder}: cannot be read: no such folder any more")
-    done = _counted(parts, known, found, table is None and old is not None)
+    done = _counted(parts, indexed, surveyed, table is None and old is not None)
     if not done.passages:
-        raise _nothing(facts, found)
+        raise _nothing(facts, surveyed)
     if table and not done.did_something and old and old[0].suffixes == facts.suffixes:
-        remove_old(index, old[0])  # what a kill just after the switch has left
+        store.remove_old(index, old[0])  # what a kill just after the switch has left
         return done
     texts = [passage.text for part in parts for passage in part.passages]
     fresh = [p.text for part in parts if part.old_row is None for p in part.passages]
-    name = next_generation(index)
+    name = store.next_generation(index)
     answers = current if current and current.generation else facts
-    written = write_down(index, answers, name, PENDING)
+    written = store.write_down(index, answers, name, PENDING)
     with progress_bar("embed", len(fresh)) as bar, atomic.new_folder(index / name) as folder:
         vectors = Vectors(old[1], old[0].passages, facts.width) if old and table else None
-        made = _embedded(encoder, fresh, index / PENDING, bar)
-        write_vectors(folder, len(texts), facts.width, _rows(parts, vectors, made))
+        embedded = _embedded(encoder, fresh, index / PENDING, bar)
+        write_vectors(folder, len(texts), facts.width, _rows(parts, vectors, embedded))
         write_words(folder, texts)
         _write_table(folder, parts)
     manifest = replace(
         facts,
         generation=name,
         passages=len(texts),
-        files=describe(index / name),
+        files=store.describe(index / name),
         written=written,
     )
-    write_manifest(index, manifest)
-    remove_old(index, manifest)
+    store.write_manifest(index, manifest)
+    store.remove_old(index, manifest)
     return done
 
 
 def _part(
     name: str,
     path: Path,
-    known: tuple[IndexedFile, int] | None,
+    indexed: tuple[IndexedFile, int] | None,
     table: PassageTable | None,
     encoder: Encoder,
     tokens: int,
@@ -196,8 +188,8 @@ def _part(
     """A file, cut anew unless its content is the one that the index knows."""
     data = content(path)
     digest = sha256(data).hexdigest()
-    if known and table and known[0].sha256 == digest:
-        entry, row = known
+    if indexed and table and indexed[0].sha256 == digest:
+        entry, row = indexed
         return _Part(entry, [table.passage(row + n)[1] for n in range(entry.passages)], row)
     pieces = cut(data, encoder.count, tokens - encoder.frame)
     bad = [len(pieces.bad_lines), *pieces.bad_lines[:SHOWN]]
@@ -208,34 +200,34 @@ def _part(
 
 def _counted(
     parts: Sequence[_Part],
-    known: dict[str, tuple[IndexedFile, int]],
-    found: PassageSurvey,
+    indexed: dict[str, tuple[IndexedFile, int]],
+    surveyed: PassageSurvey,
     recut: bool,
 ) -> Indexed:
     fresh = [part for part in parts if part.old_row is None]
-    changed = sum(part.entry.name in known or recut for part in fresh)
+    changed = sum(part.entry.name in indexed or recut for part in fresh)
     bad = [(part.entry.name, part.entry.bad_lines) for part in parts]
     return Indexed(
         files=len(parts),
         passages=sum(part.entry.passages for part in parts),
         new=len(fresh) - changed,
         changed=changed,
-        removed=len(set(known) - {part.entry.name for part in parts}),
+        removed=len(set(indexed) - {part.entry.name for part in parts}),
         embedded=sum(part.entry.passages for part in fresh),
         bad_lines=sum(lines[0] for _, lines in bad),
         first_bad=[f"{name}:{line}" for name, lines in bad for line in lines[1:]][:SHOWN],
-        other=dict(found.other.most_common()),
-        too_long=found.too_long,
-        unread=found.unread,
+        other=dict(surveyed.other.most_common()),
+        too_long=surveyed.too_long,
+        unread=surveyed.unread,
     )
 
 
-def _nothing(facts: Manifest, found: PassageSurvey) -> DataError:
-    other = ", ".join(f"{suffix} {n}" for suffix, n in found.other.most_common(5))
+def _nothing(facts: Manifest, surveyed: PassageSurvey) -> DataError:
+    other = ", ".join(f"{suffix} {n}" for suffix, n in surveyed.other.most_common(5))
     there = f"; there are files of other kinds ({other}): add one with --suffix" if other else ""
-    what = "text files, but no text in them" if found.files else "no text file"
-    if found.unread:
-        name, reason = next(iter(found.unread.items()))
+    what = "text files, but no text in them" if surveyed.files else "no text file"
+    if surveyed.unread:
+        name, reason = next(iter(surveyed.unread.items()))
         what += f" that can be read ({name}: {reason})"
     return DataError(
         f"{facts.folder}: {what}; expected files that end in {', '.join(facts.suffixes)}{there}"
@@ -283,7 +275,7 @@ def _kept(pending: Path, key: str, shape: tuple[int, int]) -> NDArray[np.float32
 
 
 def _rows(
-    parts: Sequence[_Part], old: Vectors | None, made: Iterator[NDArray[np.float32]]
+    parts: Sequence[_Part], old: Vectors | None, embedded: Iterator[NDArray[np.float32]]
 ) -> Iterator[NDArray[Any]]:
     """The vectors of all passages in order: from the old index, or just made."""
     rest = np.zeros((0, 0), dtype=np.float32)
@@ -293,7 +285,7 @@ def _rows(
             yield old.matrix[part.old_row : part.old_row + left]
             continue
         while left:
-            rest = rest if len(rest) else next(made)
+            rest = rest if len(rest) else next(embedded)
             yield rest[:left]
             left, rest = max(0, left - len(rest)), rest[left:]
 

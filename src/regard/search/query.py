@@ -107,12 +107,12 @@ class SearchIndex:
         if mode != "hybrid":
             ((rows, scores),) = lists.values()
             pairs = zip(rows.tolist(), scores.tolist(), strict=True)
-            found: list[RankedPassage] = [(row, score, {}) for row, score in pairs]
+            ranked: list[RankedPassage] = [(row, score, {}) for row, score in pairs]
         else:
-            found = fuse(lists)[:k]
+            ranked = fuse(lists)[:k]
         return [
             self._match(row, score, ranks, query, vector if highlight else None, highlight)
-            for row, score, ranks in found
+            for row, score, ranks in ranked
         ]
 
     def vector(self, query: str) -> NDArray[np.float32]:
@@ -162,7 +162,7 @@ def fuse(lists: dict[str, RankedRows]) -> list[RankedPassage]:
         (row, sum(1 / (FUSED + rank) for rank in each.values()), each)
         for row, each in ranks.items()
     ]
-    return sorted(scored, key=lambda found: (-found[1], found[0]))
+    return sorted(scored, key=lambda passage: (-passage[1], passage[0]))
 
 
 def open_index(

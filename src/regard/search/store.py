@@ -194,10 +194,10 @@ def writing(index: Path, rebuild: bool = False) -> Iterator[StoredIndex]:
             stack.enter_context(lock.held(index / LOCK))
         except lock.Taken:
             raise MisuseError(f"{index}: another process is writing this index") from None
-        found = _look(index, rebuild)
-        atomic.sweep(index, [MANIFEST, *found.written])
+        stored = _look(index, rebuild)
+        atomic.sweep(index, [MANIFEST, *stored.written])
         try:
-            yield found
+            yield stored
         except BaseException:
             if is_new and {path.name for path in index.iterdir()} == {LOCK}:
                 # Nothing came of it. Windows keeps the lock's file, which is open.
@@ -207,11 +207,11 @@ def writing(index: Path, rebuild: bool = False) -> Iterator[StoredIndex]:
 
 def _look(index: Path, rebuild: bool) -> StoredIndex:
     """What is there, if all of it is an index; else an error that names the first stranger."""
-    found = StoredIndex(None, [])
+    stored = StoredIndex(None, [])
     if (index / MANIFEST).exists():
         try:
             manifest = read_manifest(index)
-            found = StoredIndex(manifest, manifest.written)
+            stored = StoredIndex(manifest, manifest.written)
         except CheckpointError:
             if not rebuild or not (index / MANIFEST).is_file():
                 raise
@@ -220,15 +220,15 @@ def _look(index: Path, rebuild: bool) -> StoredIndex:
                 content = file.read(MAX_MANIFEST).decode("utf-8", "replace")
             if KIND not in content:
                 raise
-            found = StoredIndex(None, re.findall(f'"({OURS.pattern})"', content))
-    ours = [MANIFEST, *found.written]
+            stored = StoredIndex(None, re.findall(f'"({OURS.pattern})"', content))
+    ours = [MANIFEST, *stored.written]
     for path in sorted(index.glob("*")):
         if path.name not in (LOCK, *ours) and not is_left_of(path.name, ours):
             raise MisuseError(
                 f"{index}: holds {path.name}, which is no part of an index; "
                 "choose an empty or a new folder with --output"
             )
-    return found
+    return stored
 
 
 def next_generation(index: Path) -> str:

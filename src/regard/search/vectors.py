@@ -102,8 +102,8 @@ class Vectors:
             scores = np.concatenate([block.astype(np.float32) @ query for block in blocks])
             return best(scores, k)
         stay = min(count, max(FEWEST, 4 * k, int(SHARE * count)))
-        _, found = self._codes.search(query[None], stay)
-        rows = np.sort(found[0][found[0] >= 0])  # in the order in which they lie on disk
+        _, candidates = self._codes.search(query[None], stay)
+        rows = np.sort(candidates[0][candidates[0] >= 0])  # in the order in which they lie on disk
         places, scores = best(self.matrix[rows].astype(np.float32) @ query, k)
         return rows[places], scores
 

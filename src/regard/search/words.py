@@ -42,8 +42,8 @@ def plain(word: str) -> str:
 
 def words_in(text: str) -> Iterator[tuple[int, int, str]]:
     """Start, end and plain form of each word of a text."""
-    for found in _pattern().finditer(text):
-        yield found.start(), found.end(), plain(found[0])
+    for match in _pattern().finditer(text):
+        yield match.start(), match.end(), plain(match[0])
 
 
 def bm25s() -> Any:
@@ -96,9 +96,11 @@ class Words:
         nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
         if self._index is None:
             return nothing
-        known = self._index.vocab_dict
+        vocabulary = self._index.vocab_dict
         ids = [
-            known[word] for word in dict.fromkeys(w for *_, w in words_in(query)) if word in known
+            vocabulary[word]
+            for word in dict.fromkeys(w for *_, w in words_in(query))
+            if word in vocabulary
         ]
         if not ids:
             return nothing

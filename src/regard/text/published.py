@@ -39,10 +39,6 @@ AnyCodec = BackendCodec | PieceCodec
 IdSequence = Iterable[int] | NDArray[np.integer[Any]]
 
 MAX_TEXT = 1_000_000  # characters; cutting is not linear for every pattern
-EXPECTED_FILES = (
-    "tokenizer.json, or vocab.txt, or vocab.json with merges.txt, or spiece.model, or "
-    "tokenizer.model, or source.spm with target.spm and vocab.json"
-)
 # What a role is called where no file says it, if the token is there and marked as special.
 CUSTOMARY = {
     "pad": ("[PAD]", "<pad>"),
@@ -194,12 +190,12 @@ def _roles(codec: AnyCodec, settings: TokenizerSettings) -> dict[str, int]:
     roles: dict[str, int] = {}
     for role in ROLES:
         named = settings.texts.get(role)
-        given = settings.ids.get(role)
+        stated = settings.ids.get(role)
         usual = next((text for text in CUSTOMARY[role] if text in codec.special), None)
         if named is not None and named in by_text:
             roles[role] = by_text[named]
-        elif given is not None and given < len(codec.tokens):
-            roles[role] = given
+        elif stated is not None and stated < len(codec.tokens):
+            roles[role] = stated
         elif usual is not None:
             roles[role] = codec.special[usual]
     return roles

@@ -109,7 +109,7 @@ class BackendCodec:
     def encode_batch(self, texts: Sequence[str], limit: int | None) -> list[list[int]]:
         """The ids of many texts, cut by all cores; too long ones once more by `encode`."""
         with _refusing(self._path, "cannot be run by the library"):
-            rows = [found.ids for found in self._backend.encode_batch_fast(list(texts))]
+            rows = [encoding.ids for encoding in self._backend.encode_batch_fast(list(texts))]
         if limit is None:
             return rows
         return [

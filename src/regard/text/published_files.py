@@ -107,11 +107,11 @@ def text_of(value: object) -> str | None:
 
 def _added(folder: Path, options: Mapping[str, Any]) -> tuple[Added, ...]:
     """Tokens outside the vocabulary; where two files name an id, the newer file counts."""
-    found: dict[int, Added] = {}
+    tokens: dict[int, Added] = {}
     for text, i in _object(folder, "added_tokens.json").items():
         if not isinstance(i, int) or not 0 <= i < MAX_VOCABULARY or text_of(text) is None:
             raise broken(folder / "added_tokens.json", f"the entry {text[:40]!r} is no token: {i}")
-        found[i] = Added(text, i)
+        tokens[i] = Added(text, i)
     table = options.get("added_tokens_decoder") or {}
     path = folder / "tokenizer_config.json"
     if not isinstance(table, dict):
@@ -123,8 +123,8 @@ def _added(folder: Path, options: Mapping[str, Any]) -> tuple[Added, ...]:
         if content is None:
             raise broken(path, f"added_tokens_decoder: {key} has no text of 1 to {MAX_TOKEN}")
         special = entry.get("special") is True if isinstance(entry, dict) else True
-        found[int(key)] = Added(content, int(key), special)
-    return tuple(found[i] for i in sorted(found))
+        tokens[int(key)] = Added(content, int(key), special)
+    return tuple(tokens[i] for i in sorted(tokens))
 
 
 def file_in(folder: Path, name: str) -> Path | None:

@@ -80,10 +80,10 @@ class PieceCodec:
 def read_spiece(path: Path, settings: TokenizerSettings) -> PieceCodec:
     """A spiece.model, with its sentinels: <extra_id_0> has the highest id."""
     model = _load(path)
-    asked = settings.options.get("extra_ids")
-    count = SENTINELS if asked is None else asked
+    stated = settings.options.get("extra_ids")
+    count = SENTINELS if stated is None else stated
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MAX_SENTINELS:
-        raise broken(path, f"goes with extra_ids={asked!r}, expected 0 to {MAX_SENTINELS}")
+        raise broken(path, f"goes with extra_ids={stated!r}, expected 0 to {MAX_SENTINELS}")
     size = model.get_piece_size()
     sentinels = {f"<extra_id_{count - 1 - n}>": size + n for n in range(count)}
     special = sentinels | _special(model, settings)
@@ -161,9 +161,9 @@ def _load(path: Path) -> SentencePieceProcessor:
 def _special(model: SentencePieceProcessor, settings: TokenizerSettings) -> dict[str, int]:
     """Control tokens of the model, the roles, and what other files add."""
     pieces = {model.id_to_piece(i): i for i in range(model.get_piece_size())}
-    found = {p: i for p, i in pieces.items() if model.is_control(i) or model.is_unknown(i)}
-    found |= {text: pieces[text] for text in settings.texts.values() if text in pieces}
-    return found | {token.text: token.id for token in settings.added if token.special}
+    special = {p: i for p, i in pieces.items() if model.is_control(i) or model.is_unknown(i)}
+    special |= {text: pieces[text] for text in settings.texts.values() if text in pieces}
+    return special | {token.text: token.id for token in settings.added if token.special}
 
 
 def _id_of(role: str, special: Mapping[str, int], settings: TokenizerSettings, path: Path) -> int:

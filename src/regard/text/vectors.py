@@ -93,7 +93,7 @@ def _read_text(file: VectorFile, path: Path, wanted: Collection[str]) -> dict[st
     first = _first_line(file)
     header = _header(first, path)
     dimensions = header[1] if header else _dimensions_of(first, path)
-    found: dict[str, Vector] = {}
+    vectors: dict[str, Vector] = {}
     rest = iter(lambda: file.readline(LONGEST_LINE), b"")
     lines = rest if header else chain([first], rest)
     read = 0
@@ -102,11 +102,11 @@ def _read_text(file: VectorFile, path: Path, wanted: Collection[str]) -> dict[st
             read += 1
             where = f"line {number:,}"
             word, numbers = _fields(line, dimensions, where, path)
-            if word in wanted and word not in found:
-                found[word] = _checked(_numbers(numbers), word, where, path)
+            if word in wanted and word not in vectors:
+                vectors[word] = _checked(_numbers(numbers), word, where, path)
     if header is not None and read != header[0]:
         raise _broken(path, f"its first line says {header[0]:,} words, it holds {read:,}")
-    return found
+    return vectors
 
 
 def _fields(line: bytes, dimensions: int, where: str, path: Path) -> tuple[str, list[bytes]]:
@@ -129,7 +129,7 @@ def _read_binary(file: VectorFile, path: Path, wanted: Collection[str]) -> dict[
     if header is None:
         raise _no_header(path)
     words, dimensions = header
-    found: dict[str, Vector] = {}
+    vectors: dict[str, Vector] = {}
     width = 4 * dimensions
     buffer, start = b"", 0
     for number in range(1, words + 1):
@@ -145,10 +145,10 @@ def _read_binary(file: VectorFile, path: Path, wanted: Collection[str]) -> dict[
             space = buffer.find(b" ", start)
         word = _decoded(buffer[start:space].lstrip(b"\n"), where, path)
         start = space + 1 + width
-        if word in wanted and word not in found:
+        if word in wanted and word not in vectors:
             vector = np.frombuffer(buffer[space + 1 : start], dtype="<f4").astype(np.float32)
-            found[word] = _checked(vector, word, where, path)
-    return found
+            vectors[word] = _checked(vector, word, where, path)
+    return vectors
 
 
 def _decoded(word: bytes, where: str, path: Path) -> str:

@@ -86,14 +86,15 @@ class DataParallel:
         parts = [half for part in parts_of(group, workers) for half in part.within(self.most)]
         shares = [Share(step, targets, parts[i::workers]) for i in range(workers)]
         hired = 1 + len(self._colleagues)  # all of them, or only we
-        asked = [(c, s) for c, s in zip(self._colleagues, shares[1:hired], strict=True) if s.parts]
-        for colleague, share in asked:
+        pairs = zip(self._colleagues, shares[1:hired], strict=True)
+        assigned = [(colleague, share) for colleague, share in pairs if share.parts]
+        for colleague, share in assigned:
             colleague.ask(share)
         try:
             done = self._own.gradients(shares[0])
         finally:  # even if ours failed: no answer may be left for the next step
-            said = [colleague.listen() for colleague, _ in asked]
-        for (colleague, share), answer in zip(asked, said, strict=True):
+            said = [colleague.listen() for colleague, _ in assigned]
+        for (colleague, share), answer in zip(assigned, said, strict=True):
             done.add(colleague.done(answer, share))
         for share in shares[hired:]:
             done.add(self._own.gradients(share))

@@ -38,15 +38,14 @@ class MovingAverage:
 
     def restore(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         """Take the averages out of a checkpoint's tensors; what is left is the optimizer's."""
-        found = {n.removesuffix(SUFFIX): t for n, t in tensors.items() if n.endswith(SUFFIX)}
-        if set(found) != set(self._weights):
+        averages = {n.removesuffix(SUFFIX): t for n, t in tensors.items() if n.endswith(SUFFIX)}
+        if set(averages) != set(self._weights):
             raise CheckpointError(
-                f"moving average: the checkpoint holds {len(found)} weights, with train.ema "
+                f"moving average: the checkpoint holds {len(averages)} weights, with train.ema "
                 f"{self.decay:g} there are {len(self._weights)}; resume with the run's own recipe"
             )
-        self._average = {
-            name: found[name].to(weight.device, copy=True) for name, weight in self._weights.items()
-        }
+        places = {name: weight.device for name, weight in self._weights.items()}
+        self._average = {n: averages[n].to(place, copy=True) for n, place in places.items()}
         return {name: t for name, t in tensors.items() if not name.endswith(SUFFIX)}
 
     def candidate(self, weights: dict[str, Tensor]) -> dict[str, dict[str, Tensor]]:

@@ -20,14 +20,14 @@ def freeze(model: nn.Module, beginnings: Sequence[str]) -> None:
     """
     weights = dict(model.named_parameters(remove_duplicate=False))
     for beginning in beginnings:
-        found = [w for name, w in weights.items() if f"{name}.".startswith(f"{beginning}.")]
-        if not found:
+        matching = [w for name, w in weights.items() if f"{name}.".startswith(f"{beginning}.")]
+        if not matching:
             parts = {name.rsplit(".", n)[0] for name in weights for n in range(name.count(".") + 1)}
             hint = nearest(beginning, sorted(parts))
             if "known" in hint:  # hundreds of names; the first part of each is enough
                 hint = nearest(beginning, list(dict.fromkeys(n.split(".")[0] for n in weights)))
             raise ConfigError(f"train.freeze: no weight's name begins with {beginning!r}{hint}")
-        for weight in found:
+        for weight in matching:
             weight.requires_grad_(False)
     if not any(weight.requires_grad for weight in weights.values()):
         raise ConfigError("train.freeze: every weight is frozen; leave one to train")

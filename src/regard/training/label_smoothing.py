@@ -28,11 +28,16 @@ class Loss:
     plain: Float[Tensor, ""]
 
 
+def widened(x: Tensor) -> Tensor:
+    """bf16 as fp32, all else as it is: what is summed up is not kept in half precision."""
+    return x.float() if x.dtype == torch.bfloat16 else x
+
+
 def smoothed_cross_entropy(
     logits: Float[Tensor, "T V"], truth: Int[Tensor, " T"], epsilon: float
 ) -> Loss:
     """Both losses, summed over the T tokens, in nats."""
-    log_p = torch.log_softmax(logits.float() if logits.dtype == torch.bfloat16 else logits, dim=-1)
+    log_p = torch.log_softmax(widened(logits), dim=-1)
     right = -log_p.gather(-1, truth[:, None]).sum()
     spread = -log_p.mean(dim=-1).sum()
     return Loss((1 - epsilon) * right + epsilon * spread, right.detach())

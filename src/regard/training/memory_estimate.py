@@ -10,7 +10,7 @@
 P is the number of weights. With LoRA (model/lora.py) gradients are those of the adapted maps and of
 the head, Adam's moments those of A, B and the head, and the maps are there twice. A step and the
 writing of a checkpoint do not come together, so the larger of the two counts. How near this comes
-to what a process really takes is measured in tests/train/test_need.py.
+to what a process really takes is measured in tests/training/test_memory_estimate.py.
 """
 
 from collections.abc import Sequence
@@ -90,7 +90,7 @@ def memory_need(
     size = HALF if half else SINGLE
     count = parameter_count(spec)
     learned = learned or learned_by(spec)
-    found = learned.gradients
+    with_gradient = learned.gradients
     matrix = 0 if learned.copies else spec.vocabulary * spec.d_model
     pieces = min(PIECE, SINGLE * shape.rows * shape.target * spec.vocabulary)
     workers = compute.workers
@@ -99,12 +99,12 @@ def memory_need(
     own = workers * (SINGLE + size) * matrix
     return Need(
         weights=count * (SINGLE + (HALF * workers if half else 0))
-        + SINGLE * (learned.copies + (found if averaged else 0)),
+        + SINGLE * (learned.copies + (with_gradient if averaged else 0)),
         adam=2 * SINGLE * learned.moments,
-        gradients=workers * (2 if accumulate > 1 else 1) * size * found
-        + (workers - 1) * SINGLE * found  # where colleagues hand them over
+        gradients=workers * (2 if accumulate > 1 else 1) * size * with_gradient
+        + (workers - 1) * SINGLE * with_gradient  # where colleagues hand them over
         + own
-        + (SINGLE * found if half else 0),
+        + (SINGLE * with_gradient if half else 0),
         activations=int(LOOSE * size * activations(spec, shape, compute.kernels == "plain"))
         + workers * (size * joined_weights(spec) + 3 * pieces),
         checkpoint=SINGLE * (count + learned.copies + 3 * learned.moments),
@@ -134,7 +134,7 @@ def activations(spec: Spec, shape: BatchShape, plain: bool = False) -> int:
     source, target = shape.rows * shape.source, shape.rows * shape.target
     around = 2 * d + d * (spec.dropout > 0)  # input, norm, kept
     hidden = _hidden(spec)
-    own = around + 4 * inner + _rotated(spec)
+    own = around + (6 if spec.positions == "rotary" else 4) * inner  # Q and K turned, too
     encoder = source * (own + _table(spec, shape.source, plain) + around + hidden)
     decoder = target * (own + _table(spec, shape.target, plain) + around + hidden)
     cross = target * (around + 2 * inner + _table(spec, shape.source, plain)) + source * 2 * inner
@@ -159,10 +159,6 @@ def _table(spec: Spec, keys: int, plain: bool) -> int:
         # torch's kernel keeps a sum for each head, and the bias that it was given
         return spec.heads * (keys if spec.positions == "relative" else 1)
     return spec.heads * keys * (1 + 2 * (spec.attention_dropout > 0) + written)
-
-
-def _rotated(spec: Spec) -> int:
-    return 2 * spec.heads * spec.k * (spec.positions == "rotary")
 
 
 def _passing(spec: Spec, shape: BatchShape) -> int:

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from regard.processor.machine import sizes_in
+
 Result = TypeVar("Result")
 
 MEGABYTE = 1_000_000
@@ -48,24 +50,24 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 def free_memory() -> int | None:
     """Bytes that can still be had on this machine or in this container; None: not known here."""
-    kept = _fields(_FREE)
-    found = [kept["MemAvailable"]] if "MemAvailable" in kept else []
+    kept = sizes_in(_FREE)
+    free = [kept["MemAvailable"]] if "MemAvailable" in kept else []
     for limit, used in _GROUPS:
         try:
-            found.append(int(limit.read_text()) - int(used.read_text()))
+            free.append(int(limit.read_text()) - int(used.read_text()))
         except (OSError, ValueError):  # no container, or one without a limit ("max")
             continue
-    return max(0, min(found)) if found else None
+    return max(0, min(free)) if free else None
 
 
 def used_memory() -> int | None:
     """Bytes that this process holds now; None: not known here."""
-    return _fields(_STATUS).get("VmRSS")
+    return sizes_in(_STATUS).get("VmRSS")
 
 
 def peak_memory() -> int | None:
     """The most bytes that it has held."""
-    return _fields(_STATUS).get("VmHWM")
+    return sizes_in(_STATUS).get("VmHWM")
 
 
 def peak_of_children() -> int:
@@ -97,7 +99,7 @@ def memory_limit(megabytes: int | None, spare: int = 0, processes: int = 1) -> I
     Each of several processes may take its share of it. What this one was promised and does not use
     counts as taken, but `spare` bytes it can always have. An existing stricter limit stays.
     """
-    more, status = room(megabytes, processes), _fields(_STATUS)
+    more, status = room(megabytes, processes), sizes_in(_STATUS)
     data, anonymous = status.get("VmData"), status.get("RssAnon")
     if os.name != "posix" or more is None or data is None or anonymous is None:
         yield False
@@ -105,9 +107,9 @@ def memory_limit(megabytes: int | None, spare: int = 0, processes: int = 1) -> I
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
-    known = [limit for limit in before if limit != resource.RLIM_INFINITY]
+    limits = [limit for limit in before if limit != resource.RLIM_INFINITY]
     limit = data + max(spare, more // processes - (data - anonymous))
-    resource.setrlimit(resource.RLIMIT_DATA, (min([limit, *known]), before[1]))
+    resource.setrlimit(resource.RLIMIT_DATA, (min([limit, *limits]), before[1]))
     try:
         yield True
     finally:
@@ -123,13 +125,3 @@ def in_less_memory(compute: Callable[[int], Result], token_budget: int) -> Resul
             if token_budget < LEAST or not is_out_of_memory(error):
                 raise
         token_budget //= 2
-
-
-def _fields(path: Path) -> dict[str, int]:
-    """Those lines of a file of /proc that give a size, in bytes."""
-    try:
-        lines = path.read_text().splitlines()
-    except OSError:
-        return {}
-    parts = (line.split() for line in lines if line.endswith(" kB"))
-    return {name.rstrip(":"): 1024 * int(size) for name, size, _ in parts}

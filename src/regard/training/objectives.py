@@ -19,10 +19,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.data.batch import IGNORED, Batch
-from regard.model.kernels import fast_kernels
 from regard.model.pool import POOL
 from regard.model.transformer import Transformer
-from regard.training.label_smoothing import Loss, projected_cross_entropy, smoothed_cross_entropy
+from regard.training.label_smoothing import (
+    Loss,
+    projected_cross_entropy,
+    smoothed_cross_entropy,
+    widened,
+)
 from regard.training.teacher import load_teacher
 
 
@@ -58,9 +62,9 @@ class Filling:
     smoothing: float = 0.0
 
     def __call__(self, model: Transformer, batch: Batch) -> Loss:
-        asked = batch["text_labels"] != IGNORED
-        x = encoded(model, batch)[asked]
-        return _words_loss(model, x, batch["text_labels"][asked], self.smoothing)
+        has_label = batch["text_labels"] != IGNORED
+        x = encoded(model, batch)[has_label]
+        return _words_loss(model, x, batch["text_labels"][has_label], self.smoothing)
 
 
 @dataclass(frozen=True)
@@ -70,9 +74,9 @@ class Tagging:
     smoothing: float = 0.0
 
     def __call__(self, model: Transformer, batch: Batch) -> Loss:
-        asked = batch["text_labels"] != IGNORED
-        logits = model.answer(encoded(model, batch)[asked][None])[0]
-        return smoothed_cross_entropy(logits, batch["text_labels"][asked], self.smoothing)
+        has_label = batch["text_labels"] != IGNORED
+        logits = model.answer(encoded(model, batch)[has_label][None])[0]
+        return smoothed_cross_entropy(logits, batch["text_labels"][has_label], self.smoothing)
 
 
 @dataclass(frozen=True)
@@ -102,8 +106,7 @@ class Similarity:
             POOL[self.pool](model.encode(batch[text], real), real)
             for text, real in (("text", batch["text_real"]), ("second", batch["second_real"]))
         )
-        wide = torch.float32 if first.dtype == torch.bfloat16 else first.dtype
-        u, v = (F.normalize(vectors.to(wide), dim=-1) for vectors in (first, second))
+        u, v = (F.normalize(widened(vectors), dim=-1) for vectors in (first, second))
         return u @ v.T
 
 
@@ -140,9 +143,8 @@ def soft_loss(
     logits: Float[Tensor, "B C"], wanted: Float[Tensor, "B C"], temperature: float
 ) -> Float[Tensor, ""]:
     """T² · KL(teacher ‖ student) at temperature T, summed over the texts."""
-    wide = torch.float32 if logits.dtype == torch.bfloat16 else logits.dtype
-    mine = (logits.to(wide) / temperature).log_softmax(dim=-1)
-    theirs = (wanted.to(wide) / temperature).log_softmax(dim=-1)
+    mine = (widened(logits) / temperature).log_softmax(dim=-1)
+    theirs = (widened(wanted) / temperature).log_softmax(dim=-1)
     return temperature**2 * (theirs.exp() * (theirs - mine)).sum()
 
 
@@ -150,8 +152,7 @@ def hidden_loss(
     mine: Float[Tensor, "B S D"], theirs: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"]
 ) -> Float[Tensor, ""]:
     """1 - cos of the vectors, mean over the real tokens of a text, summed over the texts."""
-    wide = torch.float32 if mine.dtype == torch.bfloat16 else mine.dtype
-    apart = 1 - F.cosine_similarity(mine.to(wide), theirs.to(wide), dim=-1)
+    apart = 1 - F.cosine_similarity(widened(mine), widened(theirs), dim=-1)
     return ((apart * real).sum(dim=1) / real.sum(dim=1)).sum()
 
 
@@ -167,9 +168,9 @@ def classification_loss(
     """The loss of logits, summed over the texts."""
     if not labels.is_floating_point():
         return smoothed_cross_entropy(logits, labels, epsilon)
-    wide = logits.float() if logits.dtype == torch.bfloat16 else logits
-    labels = labels.to(wide.dtype)
-    plain = F.binary_cross_entropy_with_logits(wide, labels, reduction="sum") / wide.shape[1]
+    logits = widened(logits)
+    labels = labels.to(logits.dtype)
+    plain = F.binary_cross_entropy_with_logits(logits, labels, reduction="sum") / logits.shape[1]
     return Loss(plain, plain.detach())
 
 
@@ -186,7 +187,7 @@ def translation_loss(model: Transformer, batch: Batch, epsilon: float) -> Loss:
 
 def _words_loss(model: Transformer, x: Tensor, truth: Tensor, epsilon: float) -> Loss:
     output = model.output
-    if output is not None and fast_kernels():
+    if output is not None and output.fast:
         x = output.prepared(x)
         return projected_cross_entropy(x, output.weight, output.bias, truth, epsilon)
     return smoothed_cross_entropy(model.token_logits(x), truth, epsilon)

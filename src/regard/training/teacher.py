@@ -18,9 +18,9 @@ SPEC, WEIGHTS = "spec.json", "weights.safetensors"
 def save_teacher(model: Transformer, folder: Path) -> None:
     """Write the copy, whole or not at all."""
     weights = {n: p.detach().cpu().contiguous() for n, p in model.named_parameters()}
-    with atomic.new_folder(folder) as made:
-        (made / SPEC).write_text(json.dumps(to_tables(model.spec), indent=1), encoding="utf-8")
-        (made / WEIGHTS).write_bytes(save(weights))
+    with atomic.new_folder(folder) as copy:
+        (copy / SPEC).write_text(json.dumps(to_tables(model.spec), indent=1), encoding="utf-8")
+        (copy / WEIGHTS).write_bytes(save(weights))
 
 
 @cache

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from regard.data.batch import Batch
-from regard.model.dropout import drawing_from, rows_of
+from regard.model.dropout import drawing_from
 from regard.model.kernels import plain_kernels
 from regard.model.transformer import Transformer
 from regard.processor.simulate import watched
@@ -95,10 +95,10 @@ class Worker:
     def _one(self, share: Share, part: BatchPart) -> Done:
         loss = self._loss(share.step, part)
         mean = loss.smoothed / share.targets
-        found = torch.autograd.grad(mean, self._used, allow_unused=True)
+        gradients = torch.autograd.grad(mean, self._used, allow_unused=True)
         wide: list[Tensor | None] = [
             None if one is None else one.to(weight.dtype)  # sums of bf16 are kept in fp32
-            for one, weight in zip(found, self._weights, strict=True)
+            for one, weight in zip(gradients, self._weights, strict=True)
         ]
         return Done(wide, Sums(float(mean.detach()), float(loss.plain) / share.targets), [])
 
@@ -107,10 +107,10 @@ class Worker:
         words = np.random.SeedSequence((self._seed, step, part.number)).generate_state(1)
         generator.manual_seed(int(words[0]))
         batch = part.batch.to(self._device)
-        with drawing_from(generator), rows_of(part.rows, part.start):
+        with drawing_from(generator, part.rows, part.start):
             if not self._plain:
                 return self._loss_of(self._model, batch)
-            with plain_kernels():
+            with plain_kernels(self._model):
                 return self._loss_of(self._model, batch)
 
 

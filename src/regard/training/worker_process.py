@@ -4,21 +4,22 @@
     we    ◂── losses, or what went wrong (JSON) ──            colleague
 
 Weights and gradients are in memory that both see. Threads of one process would be simpler, but take
-turns at Python's lock (docs/decisions/0006-training-speed.md). A colleague ignores signals, which
-are for us to answer, and ends when we do.
+turns at Python's lock (docs/decisions/0006-training-speed.md); `multiprocessing` would run a user's
+script once more in each colleague (docs/decisions/0013-workers.md). A colleague ignores signals,
+which are for us to answer, and ends when we do.
 """
 
 import ctypes
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import traceback
 from collections.abc import Sequence
 from dataclasses import asdict, is_dataclass
 from importlib import import_module
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -52,7 +53,7 @@ class WorkerProcess:
         weights: SharedTensors,
     ) -> None:
         self._gradients = SharedTensors(trained(model))
-        ours, theirs = socket.socketpair()
+        self._line, theirs = Pipe()
         files = (weights.descriptor, self._gradients.descriptor, theirs.fileno())
         code = f"from regard.training.worker_process import serve; serve{files}"
         self._process = subprocess.Popen(
@@ -61,7 +62,6 @@ class WorkerProcess:
             env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
         )
         theirs.close()
-        self._line = Connection(ours.detach())
         about = {
             "spec": to_tables(model.spec),
             "frozen": [not weight.requires_grad for weight in model.parameters()],
@@ -141,10 +141,10 @@ def serve(weights: int, gradients: int, line: int) -> None:
         use_shared(model, SharedTensors(list(model.parameters()), weights).tensors)
         for weight, frozen in zip(model.parameters(), about["frozen"], strict=True):
             weight.requires_grad_(not frozen)
-        found = SharedTensors(trained(model), gradients).tensors
+        shared_gradients = SharedTensors(trained(model), gradients).tensors
         worker = Worker(model, unpacked(about["loss"]), compute, about["seed"])
         while True:
-            talk.send_bytes(_answered(worker, talk.recv_bytes(), found))
+            talk.send_bytes(_answered(worker, talk.recv_bytes(), shared_gradients))
     except (EOFError, ConnectionResetError, BrokenPipeError):
         return
 

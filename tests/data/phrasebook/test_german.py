@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-
-from regard.data.phrasebook.fillers import NounPhrase
-from regard.data.phrasebook.german import nominal, verbal
-from regard.data.phrasebook.german.grammar import expand, finish, german
-from regard.data.phrasebook.tables import Lexeme
+from grammar.fillers import NounPhrase
+from grammar.german import nominal, verbal
+from grammar.german.grammar import expand, finish, german
+from grammar.tables import Lexeme
 
 GERMAN = german()
 LEXICON = GERMAN.lexicon

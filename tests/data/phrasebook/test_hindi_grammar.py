@@ -6,12 +6,11 @@ import random
 from dataclasses import replace
 
 import pytest
-
-from regard.data.phrasebook.fillers import Filler, NounPhrase
-from regard.data.phrasebook.hindi.grammar import expand, finish, hindi
-from regard.data.phrasebook.notation import Hole, read_template
-from regard.data.phrasebook.sampling import Sampler
-from regard.data.phrasebook.tables import Lexeme
+from grammar.fillers import Filler, NounPhrase
+from grammar.hindi.grammar import expand, finish, hindi
+from grammar.notation import Hole, read_template
+from grammar.sampling import Sampler
+from grammar.tables import Lexeme
 
 
 def test_brackets() -> None:

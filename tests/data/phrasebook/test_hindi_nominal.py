@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from grammar.fillers import NounPhrase
+from grammar.hindi.declension import Features, decline, inflect
+from grammar.hindi.nominal import features, governed, noun_phrase, takes_ko
+from grammar.tables import Lexeme
 
-from regard.data.phrasebook.fillers import NounPhrase
-from regard.data.phrasebook.hindi.declension import Features, decline, inflect
-from regard.data.phrasebook.hindi.nominal import features, governed, noun_phrase, takes_ko
-from regard.data.phrasebook.tables import Lexeme, PhrasebookError
+from regard.data.phrasebook.corpus import PhrasebookError
 
 
 def noun(hi: str, gender: str, hi_flags: str = "", flags: str = "", classes: str = "x") -> Lexeme:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from grammar.fillers import NounPhrase
+from grammar.hindi.declension import INNER, Features
+from grammar.hindi.verbal import finite, perfective, realise, subjunctive
+from grammar.tables import Lexeme
 
-from regard.data.phrasebook.fillers import NounPhrase
-from regard.data.phrasebook.hindi.declension import INNER, Features
-from regard.data.phrasebook.hindi.verbal import finite, perfective, realise, subjunctive
-from regard.data.phrasebook.tables import Lexeme, PhrasebookError
+from regard.data.phrasebook.corpus import PhrasebookError
 
 
 def verb(hi: str, hi_flags: str = "", governs: str = "", inner: str = "") -> Lexeme:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from grammar import english
+from grammar.fillers import NounPhrase
+from grammar.german.grammar import german
+from grammar.notation import Hole, read_patterns, read_template
+from grammar.tables import Lexeme, read_table, require
 
-from regard.data.phrasebook import english
-from regard.data.phrasebook.fillers import NounPhrase
-from regard.data.phrasebook.german.grammar import german
-from regard.data.phrasebook.notation import Hole, read_patterns, read_template
-from regard.data.phrasebook.tables import Lexeme, PhrasebookError, read_table, require
+from regard.data.phrasebook.corpus import PhrasebookError
 
 
 def table(folder: Path, text: str) -> Path:

@@ -1,9 +1,9 @@
 """Each word of the phrasebook has a class, and those that agree are known; checked by hand."""
 
 import pytest
+from grammar.word_classes import CLASSES
 
-from regard.data.phrasebook.corpus import forms_of, phrasebook, words_of_sentences
-from regard.data.phrasebook.word_classes import CLASSES, Word
+from regard.data.phrasebook.corpus import Word, forms_of, phrasebook, words_of_sentences
 from regard.text.words import split_words
 
 # Words with classes; a star: its form follows from another word.

@@ -5,8 +5,14 @@ from typing import Any
 
 from regard.checkpoint.families.config import Config
 from regard.checkpoint.families.family import Family, ReadFields
-from regard.checkpoint.families.fields import ACTIVATIONS, Field
-from regard.checkpoint.families.heads import encoder_head, label_names, named_by
+from regard.checkpoint.families.fields import (
+    ACTIVATIONS,
+    WORDS,
+    Field,
+    encoder_head,
+    label_names,
+    named_by,
+)
 from regard.checkpoint.names import RenameRow, paired, stacked
 from regard.model.spec import Spec
 
@@ -87,6 +93,7 @@ def _rows(spec: Spec) -> Iterator[RenameRow]:
 BERT = Family(
     "bert",
     architectures=ARCHITECTURES,
+    sign=r"encoder\.layer\.\d+\.attention\.self\.query\.weight",
     fields=FIELDS,
     fixed=FIXED,
     computed=_computed,
@@ -94,6 +101,7 @@ BERT = Family(
     rows=_rows,
     prefix="bert.",
     heads=("cls.", "classifier.", "qa_outputs."),
+    new_heads={"classes": {"pool": "tanh"}, "tokens": WORDS},
     expected={"position_embedding_type": "absolute"},
     harmless=(
         "directionality",

@@ -1,90 +1,48 @@
 """Reading a config.json key by key: what is not asked for, and is not harmless, is refused."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from regard.errors import CheckpointError
 from regard.untrusted import shown
 
 # Keys that change nothing of the numbers: who wrote the file, how it was trained, how text is made.
-HARMLESS = frozenset(
-    [
-        "_name_or_path",
-        "_num_labels",
-        "temperature",
-        "top_k",
-        "top_p",
-        "repetition_penalty",
-        "num_return_sequences",
-        "architectures",
-        "transformers_version",
-        "torch_dtype",
-        "dtype",
-        "use_cache",
-        "id2label",
-        "label2id",
-        "num_labels",
-        "problem_type",
-        "initializer_range",
-        "initializer_factor",
-        "gradient_checkpointing",
-        "output_past",
-        "bos_token_id",
-        "eos_token_id",
-        "pad_token_id",
-        "sep_token_id",
-        "cls_token_id",
-        "mask_token_id",
-        "unk_token_id",
-        "decoder_start_token_id",
-        "forced_bos_token_id",
-        "forced_eos_token_id",
-        "bad_words_ids",
-        "prefix",
-        "max_length",
-        "min_length",
-        "num_beams",
-        "do_sample",
-        "early_stopping",
-        "length_penalty",
-        "no_repeat_ngram_size",
-        "task_specific_params",
-        "finetuning_task",
-        "language",
-        "return_dict",
-        "output_attentions",
-        "output_hidden_states",
-        "is_encoder_decoder",
-        "chunk_size_feed_forward",
-        "model_type",
-        "tokenizer_class",
-        "attention_dropout",
-        "hidden_dropout",
-        "dropout",
-        "classifier_dropout",
-        "_attn_implementation_autoset",
-    ]
-)
+HARMLESS = {
+    "_name_or_path", "_num_labels", "temperature", "top_k", "top_p", "repetition_penalty",
+    "num_return_sequences", "architectures", "transformers_version", "torch_dtype", "dtype",
+    "use_cache", "id2label", "label2id", "num_labels", "problem_type", "initializer_range",
+    "initializer_factor", "gradient_checkpointing", "output_past", "bos_token_id",
+    "eos_token_id", "pad_token_id", "sep_token_id", "cls_token_id", "mask_token_id",
+    "unk_token_id", "decoder_start_token_id", "forced_bos_token_id", "forced_eos_token_id",
+    "bad_words_ids", "prefix", "max_length", "min_length", "num_beams", "do_sample",
+    "early_stopping", "length_penalty", "no_repeat_ngram_size", "task_specific_params",
+    "finetuning_task", "language", "return_dict", "output_attentions", "output_hidden_states",
+    "is_encoder_decoder", "chunk_size_feed_forward", "model_type", "tokenizer_class",
+    "attention_dropout", "hidden_dropout", "dropout", "classifier_dropout",
+    "_attn_implementation_autoset",
+}  # fmt: skip
 
 # Keys by which a config would choose code; anywhere in it, with any value, they are refused.
-CODE = frozenset(
-    [
-        "auto_map",
-        "trust_remote_code",
-        "custom_pipelines",
-        "custom_generate",
-        "code_revision",
-        "_attn_implementation_internal",
-        "_experts_implementation_internal",
-    ]
-)
+CODE = {
+    "auto_map", "trust_remote_code", "custom_pipelines", "custom_generate", "code_revision",
+    "_attn_implementation_internal", "_experts_implementation_internal",
+}  # fmt: skip
 # Keys that name a way to compute the same numbers; those of transformers itself are passed over.
-KERNELS = frozenset(["_attn_implementation", "attn_implementation"])
+KERNELS = {"_attn_implementation", "attn_implementation"}
 OWN_KERNELS = ("eager", "sdpa", "flash_attention_2", "flex_attention", None)
 
 
 def refuse_code(values: Mapping[str, Any], where: str) -> None:
-    """Refuse a config that asks for code, at any depth; regard imports nothing a file names."""
+    """Refuse a config that asks for code; regard imports nothing that a file names."""
+    for request in requests_for_code(values):
+        raise CheckpointError(
+            f"{where}: {request}; regard runs none that comes with a checkpoint, so it cannot know "
+            "what this model computes"
+        )
+
+
+def requests_for_code(values: Mapping[str, Any]) -> Iterator[str]:
+    """What in a config, at any depth, asks for code."""
     waiting: list[Any] = [values]
     while waiting:
         value = waiting.pop()
@@ -94,12 +52,9 @@ def refuse_code(values: Mapping[str, Any], where: str) -> None:
             waiting += value.values()
             for key, inner in value.items():
                 if key in CODE and inner not in (None, False, {}, []):
-                    raise CheckpointError(
-                        f"{where}: {key} asks for code; regard runs none that comes with a "
-                        "checkpoint, so it cannot know what this model computes"
-                    )
+                    yield f"{key} asks for code"
                 if key in KERNELS and inner not in OWN_KERNELS:
-                    raise CheckpointError(f"{where}: {key} asks for a kernel from elsewhere")
+                    yield f"{key} asks for a kernel from elsewhere"
 
 
 class Config:
@@ -107,62 +62,50 @@ class Config:
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
         self._values, self.where = values, where
-        self._asked: set[str] = set()
+        self._read: set[str] = set()
 
-    def _get(self, key: str, default: Any) -> Any:
-        self._asked.add(key)
+    def _get(self, key: str, default: Any, kind: Any = object, words: str = "") -> Any:
+        """What the key holds, of this kind; a flag is no number."""
+        self._read.add(key)
         value = self._values.get(key)
-        if value is None and default is None:
+        value = default if value is None else value
+        if value is None:
             raise CheckpointError(f"{self.where}: key {key!r} is missing")
-        return default if value is None else value
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind in (int, int | float)):
+            raise CheckpointError(f"{self.where}: {key}: got {shown(value)}, expected {words}")
+        return value
 
     def has(self, key: str) -> bool:
         """Whether the key is there and not null."""
         return self._values.get(key) is not None
 
-    def number(self, key: str, default: int | None = None) -> int:
-        value = self._get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise CheckpointError(
-                f"{self.where}: {key}: got {shown(value)}, expected a whole number"
-            )
+    def number(self, key: str, default: int | None = None, within: range | None = None) -> int:
+        words = f"a whole number from {within[0]} to {within[-1]}" if within else "a whole number"
+        value = int(self._get(key, default, int, words))
+        if within is not None and value not in within:
+            raise CheckpointError(f"{self.where}: {key}: got {value}, expected {words}")
         return value
 
     def real(self, key: str, default: float | None = None) -> float:
-        value = self._get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise CheckpointError(f"{self.where}: {key}: got {shown(value)}, expected a number")
-        return float(value)
+        return float(self._get(key, default, int | float, "a number"))
 
     def flag(self, key: str, default: bool | None = None) -> bool:
-        value = self._get(key, default)
-        if not isinstance(value, bool):
-            raise CheckpointError(
-                f"{self.where}: {key}: got {shown(value)}, expected true or false"
-            )
-        return value
+        return bool(self._get(key, default, bool, "true or false"))
+
+    def text(self, key: str, default: str | None = None) -> str:
+        return str(self._get(key, default, str, "a text"))
 
     def choice(self, key: str, choices: Mapping[str, str], default: str | None = None) -> str:
         """The value that `choices` gives for what the key holds."""
-        value = self._get(key, default)
-        if not isinstance(value, str) or value not in choices:
-            listed = ", ".join(choices)
-            raise CheckpointError(
-                f"{self.where}: {key}: got {shown(value)}, expected one of {listed}"
-            )
+        words = f"one of {', '.join(choices)}"
+        value = self._get(key, default, str, words)
+        if value not in choices:
+            raise CheckpointError(f"{self.where}: {key}: got {shown(value)}, expected {words}")
         return choices[value]
-
-    def text(self, key: str, default: str | None = None) -> str:
-        value = self._get(key, default)
-        if not isinstance(value, str):
-            raise CheckpointError(f"{self.where}: {key}: got {shown(value)}, expected a text")
-        return value
 
     def table(self, key: str) -> Mapping[str, Any]:
         """A nested object; empty where the key is missing."""
-        value = self._get(key, {})
-        if not isinstance(value, Mapping):
-            raise CheckpointError(f"{self.where}: {key}: got {shown(value)}, expected an object")
+        value: Mapping[str, Any] = self._get(key, {}, Mapping, "an object")
         return value
 
     def expect(self, key: str, value: Any) -> None:
@@ -198,11 +141,11 @@ class Config:
 
     def refuse_the_rest(self, harmless: Iterable[str] = ()) -> None:
         """Name the keys that nobody read and that say something."""
-        known = self._asked | HARMLESS | KERNELS | set(harmless)
+        understood = self._read | HARMLESS | KERNELS | set(harmless)
         rest = sorted(
             key
             for key, value in self._values.items()
-            if key not in known and value not in (None, False, "", 0, [], {})
+            if key not in understood and value not in (None, False, "", 0, [], {})
         )
         if rest:
             listed = ", ".join(

@@ -5,8 +5,14 @@ from typing import Any
 
 from regard.checkpoint.families.config import Config
 from regard.checkpoint.families.family import Family, ReadFields
-from regard.checkpoint.families.fields import ACTIVATIONS, Field
-from regard.checkpoint.families.heads import encoder_head, label_names, named_by
+from regard.checkpoint.families.fields import (
+    ACTIVATIONS,
+    WORDS,
+    Field,
+    encoder_head,
+    label_names,
+    named_by,
+)
 from regard.checkpoint.names import RenameRow, paired, stacked
 from regard.model.spec import Spec
 
@@ -96,6 +102,7 @@ def _rows(spec: Spec) -> Iterator[RenameRow]:
 DISTILBERT = Family(
     "distilbert",
     architectures=ARCHITECTURES,
+    sign=r"transformer\.layer\.\d+\.attention\.q_lin\.weight",
     fields=FIELDS,
     fixed=FIXED,
     computed=_computed,
@@ -103,6 +110,7 @@ DISTILBERT = Family(
     rows=_rows,
     prefix="distilbert.",
     heads=("vocab_", "pre_classifier.", "classifier.", "qa_outputs."),
+    new_heads={"classes": {"pool": "relu"}, "tokens": WORDS},
     harmless=("qa_dropout", "seq_classif_dropout", "tie_weights_"),
     dropped={r"embeddings\.position_ids": "0, 1, 2, …"},
 )

@@ -1,15 +1,16 @@
 """What a family of published checkpoints is: a config ↔ a spec, names ↔ names, quirks; as data."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from torch import Tensor
 
 from regard.checkpoint.families.config import Config
 from regard.checkpoint.families.fields import Field, read_fields, write_fields
 from regard.checkpoint.names import RenameRow
-from regard.errors import CheckpointError
+from regard.errors import CheckpointError, MisuseError
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 
@@ -24,6 +25,7 @@ class Family:
 
     name: str
     architectures: Mapping[str, str]  # head → the class that has it; the first for any other
+    sign: str  # pattern of a name that only its tensors have, as `rows` write it
     fields: Mapping[str, Field]  # config key ↔ field of the spec
     fixed: Mapping[str, Any]  # fields that are alike in all of its models
     # the fields that take a thought, from the config, the names of the tensors, and `fields` read
@@ -41,6 +43,8 @@ class Family:
     # dropped tensor → whether it holds what regard computes instead
     formulas: Mapping[str, Callable[[Tensor, Spec], bool]] = field(default_factory=dict)
     makes: str = "generate"  # what one with an encoder and a decoder is asked to do
+    # head → fields of the spec, where training gives a model that head anew
+    new_heads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     # the same function in the form that the family's files have
     exported: Callable[[Transformer], Transformer] = lambda model: model
 
@@ -87,7 +91,37 @@ class Family:
         by_head = {"tokens": ("fill",), "classes": ("classify",), "labels": ("tag", "classify")}
         return (*by_head.get(spec.head, ()), "embed")
 
+    @property
+    def reads_images(self) -> bool:
+        """Whether its models take pixels, and no text."""
+        return any(entry.ours == "image_size" for entry in self.fields.values())
+
+    def table_name(self, name: str) -> str:
+        """A tensor's name as `rows` write it: no prefix, γ and β as weight and bias."""
+        plain = re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name))
+        return plain.removeprefix(self.prefix)
+
     def published_name(self, name: str, spec: Spec) -> str:
         """The name with the prefix that the trunk has under a head."""
         alone = spec.head == "none" or name.startswith(self.heads)
         return name if not self.prefix or alone else self.prefix + name
+
+
+def _refused(*_: object) -> NoReturn:
+    raise MisuseError(
+        "this encoder has a shape of regard's own, which no published family has; train one that "
+        "starts from a BERT or DistilBERT folder (train.start_from), or keep the run"
+    )
+
+
+# Encoders of regard's own shape, which no published family has: kept in runs, not written out.
+OWN = Family(
+    "regard",
+    architectures={"none": "regard"},
+    sign=r"(encoder|decoder)\.layers\.\d+\.attention\.query\.weight",
+    fields={},
+    fixed={},
+    computed=_refused,
+    written=_refused,
+    rows=_refused,
+)

@@ -5,8 +5,7 @@ from typing import Any
 
 from regard.checkpoint.families.config import Config
 from regard.checkpoint.families.family import Family, ReadFields
-from regard.checkpoint.families.fields import ACTIVATIONS, Field
-from regard.checkpoint.families.heads import decoder_head
+from regard.checkpoint.families.fields import ACTIVATIONS, Field, decoder_head
 from regard.checkpoint.names import RenameRow, paired
 from regard.model.spec import Spec
 
@@ -69,6 +68,7 @@ def _rows(spec: Spec) -> Iterator[RenameRow]:
 GPT2 = Family(
     "gpt2",
     architectures=ARCHITECTURES,
+    sign=r"h\.\d+\.attn\.c_attn\.weight",
     fields=FIELDS,
     fixed=FIXED,
     computed=_computed,

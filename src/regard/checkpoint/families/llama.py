@@ -5,8 +5,13 @@ from typing import Any
 
 from regard.checkpoint.families.config import Config
 from regard.checkpoint.families.family import Family, ReadFields
-from regard.checkpoint.families.fields import ACTIVATIONS, Field, read_fields, write_fields
-from regard.checkpoint.families.heads import decoder_head
+from regard.checkpoint.families.fields import (
+    ACTIVATIONS,
+    Field,
+    decoder_head,
+    read_fields,
+    write_fields,
+)
 from regard.checkpoint.names import RenameRow, paired
 from regard.errors import CheckpointError
 from regard.model.spec import Spec
@@ -107,6 +112,7 @@ def _rows(spec: Spec) -> Iterator[RenameRow]:
 LLAMA = Family(
     "llama",
     architectures=ARCHITECTURES,
+    sign=r"layers\.\d+\.mlp\.gate_proj\.weight",
     fields=FIELDS,
     fixed=FIXED,
     computed=_computed,

@@ -95,6 +95,7 @@ MARIAN = Family(
     "marian",
     makes="translate",
     architectures={"tokens": "MarianMTModel"},
+    sign=r"(encoder|decoder)\.layers\.\d+\.self_attn\.q_proj\.weight",
     fields=FIELDS,
     fixed=dict(positions="halves"),
     computed=_computed,

@@ -40,9 +40,8 @@ FIXED = dict(
 ATTENTION = {"q": "query", "k": "key", "v": "value", "o": "output"}
 RELATIVE = "block.0.layer.0.SelfAttention.relative_attention_bias.weight"
 HEAD = "lm_head.weight"
-BlockPart = tuple[
-    str, str, Mapping[str, str]
-]  # a sub-layer: their name, ours, the names of its maps
+# a sub-layer: their name, ours, the names of its maps
+BlockPart = tuple[str, str, Mapping[str, str]]
 
 
 def _computed(config: Config, names: frozenset[str], read: ReadFields) -> dict[str, Any]:
@@ -101,6 +100,7 @@ def _stack(stack: str, layers: int, parts: tuple[BlockPart, ...]) -> Iterator[Re
 T5 = Family(
     "t5",
     architectures={"tokens": "T5ForConditionalGeneration"},
+    sign=r"(encoder|decoder)\.block\.0\..*relative_attention_bias\.weight",
     fields=FIELDS,
     fixed=FIXED,
     computed=_computed,

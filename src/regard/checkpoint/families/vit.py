@@ -5,8 +5,7 @@ from typing import Any
 
 from regard.checkpoint.families.config import Config
 from regard.checkpoint.families.family import Family, ReadFields
-from regard.checkpoint.families.fields import ACTIVATIONS, Field
-from regard.checkpoint.families.heads import label_names
+from regard.checkpoint.families.fields import ACTIVATIONS, Field, label_names
 from regard.checkpoint.names import RenameRow, paired
 from regard.model.spec import Spec
 
@@ -82,6 +81,7 @@ def _rows(spec: Spec) -> Iterator[RenameRow]:
 VIT = Family(
     "vit",
     architectures={"classes": "ViTForImageClassification", "none": "ViTModel"},
+    sign=r"embeddings\.patch_embeddings\.projection\.weight",
     fields=FIELDS,
     fixed=FIXED,
     computed=_computed,

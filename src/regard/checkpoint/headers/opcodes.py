@@ -63,9 +63,8 @@ class Call:
 
     what: Any
     arguments: Any
-    put: ObjectPairs = field(
-        default_factory=ObjectPairs
-    )  # what is put into the result (an OrderedDict)
+    # what is put into the result (an OrderedDict)
+    put: ObjectPairs = field(default_factory=ObjectPairs)
 
 
 class _Lost(Exception):
@@ -143,10 +142,8 @@ class _Machine:
     def state(self) -> None:
         """A state dict carries the versions of modules along, which change no number."""
         state, target = self.pop(), self.stack[-1]
-        versions = isinstance(state, ObjectPairs) and [key for key, _ in state.items] == [
-            "_metadata"
-        ]
-        if not versions or not isinstance(target, Call | ObjectPairs):
+        keys = [key for key, _ in state.items] if isinstance(state, ObjectPairs) else []
+        if keys != ["_metadata"] or not isinstance(target, Call | ObjectPairs):
             self.contents.find("note", f"its pickle sets attributes; {ONLY}", stops=True)
 
 

@@ -1,31 +1,39 @@
-"""The phrasebook's interface: a language in, pairs with their splits, slices and answers out."""
+"""The phrasebook's interface: a language in, pairs with their splits, slices and answers out.
+
+A grammar makes the pairs (tools/grammar; `make phrasebook`), and the package holds what it made:
+
+    de.pairs.jsonl.gz   a line of counts and forms, then an `Entry` a line
+    de.words.jsonl.gz   of the same pairs the words of both sides, and which belong together:
+                        ["pronoun||S| verb|singular|V|S …", "||S| |…", "0-0 1-2 …"]
+    checksums.json      of all files
+"""
 
 from __future__ import annotations
 
+import gzip
+import json
 import random
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from regard.data.phrasebook.german.grammar import german
-from regard.data.phrasebook.hindi.grammar import hindi
-from regard.data.phrasebook.kept import KeptRows, kept_rows
-from regard.data.phrasebook.notation import SLICES, Pattern
-from regard.data.phrasebook.notes import notes_sentences
-from regard.data.phrasebook.sampling import Draft, Language, Sampler
-from regard.data.phrasebook.splits import WORD, plain, split_key, split_of
-from regard.data.phrasebook.tables import PhrasebookError
-from regard.data.phrasebook.word_classes import Word, forms, words_of
-from regard.draw.terminal.progress import progress_bar
+from regard.checksums import check
+from regard.errors import DataError
+from regard.text.words import LETTERS, split_words
 
-LANGUAGES: dict[str, Callable[[], Language]] = {"de": german, "hi": hindi}
+FOLDER = Path(__file__).parent
+LANGUAGES = ("de", "hi")
 SPLITS = ("train", "dev", "test")
+SLICES = ("everyday", "bank", "apple", "it", "order", "idiom", "long")
 NOTES = "notes"  # the slice of the notes' own sentences: trained on, and asked for word by word
-Lemmas = tuple[tuple[str, str], ...]  # English lemmas with their word class
-_TOKEN = re.compile(WORD + r"|[^\w\s]")
+_TOKEN = re.compile(LETTERS + r"|[^\w\s]")
+
+
+class PhrasebookError(DataError):
+    """A language that there is not; of the grammar: a table or pattern that cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -59,144 +67,97 @@ class Statistics:
     slices: dict[tuple[str, str], int]
 
 
-def _check_language(name: str) -> None:
-    if name not in LANGUAGES:
-        known = ", ".join(sorted(LANGUAGES))
-        raise PhrasebookError(f"phrasebook: no language {name!r}; there is {known}")
+@dataclass(frozen=True)
+class Word:
+    """A word of a sentence, and what the grammar knows of it.
 
-
-def _language(name: str) -> Language:
-    _check_language(name)
-    return LANGUAGES[name]()
-
-
-@cache
-def _build(language: str, seed: int) -> tuple[tuple[Entry, Draft], ...]:
-    """All pairs with the drafts they came from, one target per source."""
-    grammar = _language(language)
-    sampler = Sampler(grammar, random.Random(seed))
-    drafts: dict[str, Draft] = {}
-    fixed: set[str] = set()  # targets of patterns without slots to combine: always train
-    batches = [_notes(language)]
-    with progress_bar("making the phrasebook", len(grammar.patterns)) as bar:
-        for pattern in sorted(grammar.patterns, key=lambda one: not one.always_train):
-            batches.append(sampler.drafts(pattern))
-            bar.advance()
-    for batch in batches:
-        for draft in batch:
-            known = drafts.setdefault(draft.source, draft)
-            if known.target != draft.target:
-                raise PhrasebookError(
-                    f"one source, two targets: {draft.source!r} → {known.target!r} "
-                    f"({known.pattern.name}) and {draft.target!r} ({draft.pattern.name})"
-                )
-            if draft.pattern.always_train:
-                fixed.add(plain(draft.target))
-    split = [(draft, _split(draft, fixed)) for draft in drafts.values()]
-    return tuple((_entry(draft, part), draft) for draft, part in _covered(split))
-
-
-def _notes(language: str) -> list[Draft]:
-    """The notes' sentences, in the form of drafts."""
-    pattern = Pattern(NOTES, 0, (NOTES,), (), (), (), (), (), always_train=True)
-    return [
-        Draft(pattern, source, target, key=f"{NOTES}\n{source}", lemmas=())
-        for source, target in notes_sentences(language)
-    ]
-
-
-def _split(draft: Draft, fixed: set[str]) -> str:
-    if plain(draft.target) in fixed:
-        return "train"
-    slices = draft.pattern.slices
-    return split_of(split_key(slices, draft.key, draft.target), slices)
-
-
-def _covered(split: list[tuple[Draft, str]]) -> list[tuple[Draft, str]]:
-    """Without the dev and test combinations that use a word form train does not have.
-
-    A second guard drops a combination one of whose sentences is spelled like a sentence of an
-    earlier split (two patterns may meet in the same words).
+    `slot` is what the word stands for in its pattern: S is the noun of slot S, S.determiner and
+    S.adjective what goes with it, S.pronoun what refers to it, V the verb of slot V and V.rest
+    what hangs on it. The same slot is the same in the other language; fixed text has none.
     """
-    words = {word for draft, part in split if part == "train" for word in _forms(draft)}
-    taken = {part: set[str]() for part in SPLITS}
-    for draft, part in split:
-        taken[part].update((plain(draft.source), plain(draft.target)))
-    earlier = {"train": set[str](), "dev": taken["train"], "test": taken["train"] | taken["dev"]}
-    dropped = {
-        draft.key
-        for draft, part in split
-        if part != "train"
-        and (
-            not words.issuperset(_forms(draft))
-            or plain(draft.source) in earlier[part]
-            or plain(draft.target) in earlier[part]
+
+    text: str
+    kind: str  # its class: noun, verb …; "" of a target sentence's
+    agrees: str = ""  # in what: I, singular, other (of a subject); number; sound; person
+    slot: str = ""
+    agrees_with: tuple[str, ...] = ()  # the slots that its form follows from
+
+
+@dataclass(frozen=True)
+class AlignedPair:
+    """The words of both sentences, and which are translations of each other, by their places."""
+
+    source: tuple[Word, ...]
+    target: tuple[Word, ...]
+    links: tuple[tuple[int, int], ...]
+
+
+@cache
+def _rows(language: str, what: str) -> list[Any]:
+    """The lines of a file, each from JSON."""
+    if language not in LANGUAGES:
+        raise PhrasebookError(
+            f"phrasebook: no language {language!r}; there is {', '.join(LANGUAGES)}"
         )
-    }
-    return [(draft, part) for draft, part in split if part == "train" or draft.key not in dropped]
-
-
-def _forms(draft: Draft) -> set[str]:
-    return {f"s:{word}" for word in draft.source.split()} | {
-        f"t:{word}" for word in draft.target.split()
-    }
-
-
-def _entry(draft: Draft, split: str) -> Entry:
-    return Entry(
-        source=draft.source,
-        target=draft.target,
-        pattern=draft.pattern.name,
-        split=split,
-        slices=draft.pattern.slices,
-        frame=draft.frame,
-        answer=draft.answer,
-        rivals=draft.rivals,
-    )
-
-
-@cache
-def _book(language: str, seed: int) -> tuple[tuple[Entry, Lemmas], ...]:
-    """All pairs with their English lemmas: as they were kept, or built now."""
-    _check_language(language)
-
-    def rows() -> KeptRows:
-        return [[*vars(entry).values(), draft.lemmas] for entry, draft in _build(language, seed)]
-
-    book: list[tuple[Entry, Lemmas]] = []
-    for *fields, lemmas in kept_rows(f"{language}-{seed}-pairs", rows):
-        values: list[Any] = [tuple(one) if isinstance(one, list) else one for one in fields]
-        book.append((Entry(*values), tuple((word, kind) for word, kind in lemmas)))
-    return tuple(book)
-
-
-def phrasebook(language: str = "de", seed: int = 1) -> tuple[Entry, ...]:
-    """All pairs of all splits; the same seed gives the same pairs everywhere."""
-    return tuple(entry for entry, _ in _book(language, seed))
-
-
-@cache
-def words_of_sentences(language: str = "de", seed: int = 1) -> dict[str, list[Word]]:
-    """Each English sentence with its words, their classes and what they agree with."""
-    _check_language(language)
-    kept = kept_rows(f"{language}-{seed}-words", lambda: _words(language, seed))
-    return {source: [Word(*word) for word in words] for source, words in kept}
-
-
-def _words(language: str, seed: int) -> KeptRows:
-    lexicon, built = _language(language).lexicon, _build(language, seed)
-    rows: KeptRows = []
-    with progress_bar("finding the classes of its words", len(built)) as bar:
-        for entry, draft in built:
-            words = words_of(draft, lexicon)
-            rows.append([entry.source, [[one.text, one.kind, one.agrees] for one in words]])
-            bar.advance()
+    name = f"{language}.{what}.jsonl.gz"
+    check(FOLDER, [name])
+    lines = gzip.decompress((FOLDER / name).read_bytes()).rstrip(b"\n")
+    rows: list[Any] = json.loads(b"[" + lines.replace(b"\n", b",") + b"]")
     return rows
 
 
+@cache
+def phrasebook(language: str = "de") -> tuple[Entry, ...]:
+    """All pairs of all splits."""
+    entries = []
+    for row in _rows(language, "pairs")[1:]:
+        values: list[Any] = [tuple(cell) if isinstance(cell, list) else cell for cell in row]
+        entries.append(Entry(*values))
+    return tuple(entries)
+
+
+@cache
+def aligned_pairs(language: str = "de") -> tuple[AlignedPair, ...]:
+    """The words of each pair, in the order of the pairs."""
+    pairs = []
+    for entry, row in zip(phrasebook(language), _rows(language, "words"), strict=True):
+        source, target, links = (cell.split() for cell in row)
+        places = (link.partition("-") for link in links)
+        pairs.append(
+            AlignedPair(
+                tuple(map(_word, split_words(entry.source), source)),
+                tuple(map(_word, split_words(entry.target), target)),
+                tuple((int(one), int(other)) for one, _, other in places),
+            )
+        )
+    return tuple(pairs)
+
+
+@cache
+def _word(text: str, cell: str) -> Word:
+    """A word as the file has it: verb|singular|V|S; there are few that differ."""
+    kind, agrees, slot, agrees_with = cell.split("|")
+    return Word(text, kind, agrees, slot, tuple(agrees_with.split(",")) if agrees_with else ())
+
+
+@cache
+def words_of_sentences(language: str = "de") -> dict[str, list[Word]]:
+    """Each English sentence with its words, their classes and what they agree with."""
+    pairs = zip(phrasebook(language), aligned_pairs(language), strict=True)
+    return {entry.source: list(pair.source) for entry, pair in pairs}
+
+
 def forms_of(word: Word, language: str = "de") -> tuple[set[str], set[str]]:
-    """Of a word that agrees: the forms that agree too, and all that there are (word_classes.py)."""
-    return forms(word, _language(language).lexicon)
+    """Of a word that agrees, in small letters: the forms that agree too, and all that there are.
+
+    For a finite verb these are the forms of all verbs; for other words those of its own kind.
+    """
+    lower = word.text.lower()
+    head = _rows(language, "pairs")[0]
+    by_subject: dict[str, list[str]] = head["verb_forms"]
+    if word.agrees in by_subject:
+        return set(by_subject[word.agrees]), set().union(*by_subject.values())
+    return {lower}, next(set(group) for group in head["other_forms"] if lower in group)
 
 
 def sample(language: str = "de", per_pattern: int = 10, seed: int = 1) -> dict[str, list[Entry]]:
@@ -213,10 +174,9 @@ def sample(language: str = "de", per_pattern: int = 10, seed: int = 1) -> dict[s
 
 def statistics(language: str = "de") -> Statistics:
     """Sizes of everything the corpus promises, measured on the corpus itself."""
-    book = _book(language, 1)
-    entries = [entry for entry, _ in book]
+    entries = phrasebook(language)
     patterns = Counter(entry.pattern for entry in entries)
-    lemmas = Counter(lemma for entry, used in book if entry.split == "train" for lemma in used)
+    lemmas = _rows(language, "pairs")[0]["lemmas"]  # of train, the most frequent first
     lengths = [len(text.split()) for e in entries for text in (e.source, e.target)]
     biggest, size = patterns.most_common(1)[0]
     return Statistics(
@@ -224,7 +184,7 @@ def statistics(language: str = "de") -> Statistics:
         per_split=dict(Counter(entry.split for entry in entries)),
         patterns=len(patterns),
         lemmas=len(lemmas),
-        rarest=tuple((word, kind, n) for (word, kind), n in lemmas.most_common()[:-11:-1]),
+        rarest=tuple((word, kind, count) for word, kind, count in lemmas[:-11:-1]),
         biggest_pattern=biggest,
         biggest_share=size / len(entries),
         min_words=min(lengths),

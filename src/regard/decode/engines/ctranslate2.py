@@ -30,9 +30,8 @@ from regard.checkpoint.ctranslate2_info import (
     read_pieces,
 )
 from regard.checksums import check
-from regard.decode.engine import Frame, Layout, Pending, Row
-from regard.decode.hypothesis import DecodingOptions, Hypothesis
-from regard.decode.rules import NO_RULES, Rules
+from regard.decode.engine import Frame, Layout, Pending, Row, check_prefix
+from regard.decode.hypothesis import NO_RULES, DecodingOptions, Hypothesis, Rules, best_first
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.processor.simulate import forbid
 from regard.processor.survives import insist_on
@@ -46,7 +45,7 @@ INSTEAD = {"int8": "fp32 or engine torch", "ctranslate2": "engine torch"}
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _SearchJob:
     """What a submission asks for; `limits` has the most output tokens of each source."""
 
     sources: Sequence[Row]
@@ -110,32 +109,27 @@ class CTranslate2Engine:
         self._check("source", map(len, sources), self._positions)
         limits = [search.limit(len(source), self._room) for source in sources]
         if self._rules.first is not None:
-            given = prefixes or [()] * len(sources)
-            prefixes = [p or (self._rules.first,) for p in given]
+            prefixes = [p or (self._rules.first,) for p in prefixes or [()] * len(sources)]
         for prefix, limit in zip(prefixes, limits, strict=False):
-            if len(prefix) >= limit:
-                raise DataError(
-                    f"prefix: {len(prefix)} tokens, the output may have {limit}; "
-                    "shorten the prefix or raise max_length"
-                )
-        asked = _Asked(sources, prefixes, search, limits)
-        begun = [
-            self._begin(asked, rows, max(limits[i] for i in rows))
+            check_prefix(prefix, limit)
+        job = _SearchJob(sources, prefixes, search, limits)
+        batches = [
+            self._begin(job, rows, max(limits[i] for i in rows))
             for rows in self._batches(sources, range(len(sources)))
         ]
-        return cache(partial(self._answers, asked, begun))
+        return cache(partial(self._answers, job, batches))
 
     def score(self, sources: Sequence[Row], targets: Sequence[Row]) -> list[list[float]]:
         """log p of each token of the targets, the end token last."""
         self._check("source", map(len, sources), self._positions)
         self._check("target", (len(target) + 1 for target in targets), self._room)
-        found = self._library().score_batch(
+        scored = self._library().score_batch(
             [self._spelled(row) for row in sources],
             [self._spelled(row) for row in targets],
             max_batch_size=self.layout.batch,
             max_input_length=0,
         )
-        return [list(each.log_probs) for each in found]
+        return [list(each.log_probs) for each in scored]
 
     def close(self) -> None:
         """Give threads and memory back."""
@@ -172,16 +166,16 @@ class CTranslate2Engine:
         return [order[first : first + size] for first in range(0, len(order), size)]
 
     def _begin(
-        self, asked: _Asked, rows: Sequence[int], limit: int, everything: bool = False
+        self, job: _SearchJob, rows: Sequence[int], limit: int, everything: bool = False
     ) -> _Batch:
         """Start one batch; `everything` asks for all outputs that a cut-off search can have."""
-        search = asked.search
+        search = job.search
         times = 2 if everything and search.beam > 1 else 1
         # The best output is enough where only it is wanted and it keeps its own limit.
         wanted = 1 if search.n_best == 1 and not everything else times * search.beam
         running = self._library().translate_batch(
-            [self._spelled(asked.sources[i]) for i in rows],
-            [self._spelled(asked.prefixes[i]) for i in rows] if asked.prefixes else None,
+            [self._spelled(job.sources[i]) for i in rows],
+            [self._spelled(job.prefixes[i]) for i in rows] if job.prefixes else None,
             asynchronous=True,
             beam_size=search.beam,
             patience=times,
@@ -200,32 +194,29 @@ class CTranslate2Engine:
         )
         return _Batch(rows, limit, running)
 
-    def _answers(self, asked: _Asked, begun: Sequence[_Batch]) -> list[list[Hypothesis]]:
+    def _answers(self, job: _SearchJob, batches: Sequence[_Batch]) -> list[list[Hypothesis]]:
         """Wait; search those again that passed their own limit."""
-        found: dict[int, list[Hypothesis]] = {}
+        outputs_of: dict[int, list[Hypothesis]] = {}
         passed: dict[int, list[int]] = {}
-        for batch in begun:
-            for i, outputs in self._outputs(batch, asked.search):
-                found[i] = outputs
-                if not self._is_settled(outputs, asked.search, asked.limits[i], batch.limit):
-                    passed.setdefault(asked.limits[i], []).append(i)
+        for batch in batches:
+            for i, outputs in self._outputs(batch, job.search):
+                outputs_of[i] = outputs
+                if not self._is_settled(outputs, job.search, job.limits[i], batch.limit):
+                    passed.setdefault(job.limits[i], []).append(i)
         # The last place of an output that must end belongs to the end token.
         spared = int(self._rules.must_end)
         again = [
-            self._begin(asked, part, max(1, limit - spared), everything=True)
+            self._begin(job, part, max(1, limit - spared), everything=True)
             for limit, rows in passed.items()
-            for part in self._batches(asked.sources, rows)
+            for part in self._batches(job.sources, rows)
         ]
         for batch in again:
-            for i, outputs in self._outputs(batch, asked.search):
-                found[i] = self._ended(outputs, asked, i) if spared else outputs
-        answers = [found[i] for i in range(len(asked.sources))]
-        if any(asked.prefixes) and self._rules.first is None:
-            answers = self._with_prefixes(asked, answers)
-        return [
-            sorted(each, key=lambda h: (h.finished, h.score), reverse=True)[: asked.search.n_best]
-            for each in answers
-        ]
+            for i, outputs in self._outputs(batch, job.search):
+                outputs_of[i] = self._ended(outputs, job, i) if spared else outputs
+        answers = [outputs_of[i] for i in range(len(job.sources))]
+        if any(job.prefixes) and self._rules.first is None:
+            answers = self._with_prefixes(job, answers)
+        return [best_first(outputs)[: job.search.n_best] for outputs in answers]
 
     def _outputs(
         self, batch: _Batch, search: DecodingOptions
@@ -261,9 +252,9 @@ class CTranslate2Engine:
             return True
         return all(h.finished and len(h.ids) + 1 <= limit for h in outputs)
 
-    def _ended(self, outputs: Sequence[Hypothesis], asked: _Asked, i: int) -> list[Hypothesis]:
+    def _ended(self, outputs: Sequence[Hypothesis], job: _SearchJob, i: int) -> list[Hypothesis]:
         """Outputs that were cut off one token before their limit, with an end that is certain."""
-        limit, score = asked.limits[i], asked.search.score
+        limit, score = job.limits[i], job.search.score
         if limit == 1:
             return [Hypothesis((), 0.0, score(0.0, 1), True)]
         return [
@@ -274,13 +265,13 @@ class CTranslate2Engine:
         ]
 
     def _with_prefixes(
-        self, asked: _Asked, answers: Sequence[Sequence[Hypothesis]]
+        self, job: _SearchJob, answers: Sequence[Sequence[Hypothesis]]
     ) -> list[list[Hypothesis]]:
         """The library counts a prefix as certain; add its log p."""
-        log_ps = self.score(asked.sources, asked.prefixes)
+        log_ps = self.score(job.sources, job.prefixes)
         totals = [sum(each[:-1]) for each in log_ps]  # without the end token
         return [
-            [_shifted(h, total, asked.search) for h in outputs]
+            [_shifted(h, total, job.search) for h in outputs]
             for outputs, total in zip(answers, totals, strict=True)
         ]
 
@@ -288,7 +279,7 @@ class CTranslate2Engine:
 def refused(search: DecodingOptions, rules: Rules = NO_RULES, prefixed: bool = False) -> str | None:
     """What of a search the library does not have, or has with another meaning; None: it has all."""
     beam = search.beam > 1
-    asked = {
+    missing = {
         "sampling (its draws cannot be repeated)": search.draws,
         "a coverage penalty": search.coverage > 0,
         f'length_norm "{search.length_norm}" with a beam': beam and search.length_norm != "power",
@@ -296,7 +287,7 @@ def refused(search: DecodingOptions, rules: Rules = NO_RULES, prefixed: bool = F
         # It drops outputs that end right after what is forced, unless they are the likeliest.
         "a forced beginning with a beam": beam and (prefixed or rules.first is not None),
     }
-    return next((words for words, is_asked in asked.items() if is_asked), None)
+    return next((words for words, is_missing in missing.items() if is_missing), None)
 
 
 def _shifted(h: Hypothesis, log_p: float, search: DecodingOptions) -> Hypothesis:
@@ -309,15 +300,15 @@ def _open(folder: Path, layout: Layout) -> Any:
     kernels = KERNELS.get(layout.precision, "ctranslate2")
     insist_on(kernels, "precision", INSTEAD[kernels])
     forbid(kernels)
-    known = library()
-    offered = known.get_supported_compute_types("cpu")
+    ctranslate2 = library()
+    offered = ctranslate2.get_supported_compute_types("cpu")
     if PRECISIONS.get(layout.precision) not in offered:
         listed = ", ".join(ours for ours, theirs in PRECISIONS.items() if theirs in offered)
         raise MisuseError(
             f"precision: got {layout.precision}; ctranslate2 offers {listed} on this machine"
         )
     try:
-        return known.Translator(
+        return ctranslate2.Translator(
             str(folder),
             device="cpu",
             compute_type=PRECISIONS[layout.precision],

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.checkpoint.to_ctranslate2 import fill_ctranslate2
+from regard.checkpoint.to_ctranslate2 import write_ctranslate2
 from regard.decode.engine import Frame, Layout
 from regard.decode.engines.ctranslate2 import CTranslate2Engine
 from regard.decode.hypothesis import DecodingOptions
@@ -38,13 +38,8 @@ def _both(precision: str) -> tuple[Doubles, Doubles]:
     sources = [[*row, FRAME.end] for row in ROWS]
     with TemporaryDirectory(prefix="regard-trial-") as folder:
         pieces = ["<pad>", "<s>", "</s>", *(f"p{i}" for i in range(3, SPEC.vocabulary))]
-        fill_ctranslate2(
-            model,
-            Path(folder),
-            pieces,
-            start=FRAME.start,
-            end=FRAME.end,
-            precision=precision,
+        write_ctranslate2(
+            model, Path(folder), pieces, start=FRAME.start, end=FRAME.end, precision=precision
         )
         engine = CTranslate2Engine(Path(folder), FRAME, layout=Layout(precision))
         got = engine.score(sources, ROWS[::-1])

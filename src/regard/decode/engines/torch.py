@@ -14,12 +14,11 @@ import torch
 
 from regard.decode.active_requests import QueuedSentence
 from regard.decode.batching import decode_queue
-from regard.decode.engine import Frame, Layout, Pending, Row
+from regard.decode.engine import Frame, Layout, Pending, Row, check_prefix
 from regard.decode.fused import FusedModel
-from regard.decode.hypothesis import DecodingOptions, Hypothesis
-from regard.decode.rules import NO_RULES, Rules
+from regard.decode.hypothesis import NO_RULES, DecodingOptions, Hypothesis, Rules, best_first
 from regard.decode.score import score_pairs
-from regard.errors import DataError, MisuseError
+from regard.errors import MisuseError
 from regard.model.transformer import Transformer
 from regard.processor.simulate import watched
 from regard.processor.survives import insist_on
@@ -43,14 +42,14 @@ class DecodingJob:
         with self._lock:
             return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
 
-    def give(self, sentence: QueuedSentence, found: list[Hypothesis]) -> None:
-        self._answers[sentence.number] += found  # each has its own number: no lock is needed
+    def give(self, sentence: QueuedSentence, hypotheses: list[Hypothesis]) -> None:
+        self._answers[sentence.number] += hypotheses  # each has its own number: no lock is needed
 
     def result(self) -> list[list[Hypothesis]]:
         for worker in self.workers:
             worker.result()
         if self.search.draws:
-            return [_distinct(found) for found in self._answers]
+            return [_distinct(hypotheses) for hypotheses in self._answers]
         return self._answers
 
 
@@ -91,11 +90,7 @@ class TorchEngine:
         for number, source in enumerate(sources):
             prefix = tuple(prefixes[number]) if prefixes else ()
             limit = search.limit(len(source), self._model.spec.position_limit)
-            if len(prefix) >= limit:
-                raise DataError(
-                    f"prefix: {len(prefix)} tokens, the output may have {limit}; "
-                    "shorten the prefix or raise max_length"
-                )
+            check_prefix(prefix, limit)
             for draw in range(search.n_best if search.draws else 1):
                 sentences.append(QueuedSentence(number, tuple(source), limit, prefix, draw))
         job = DecodingJob(sentences, len(sources), search)
@@ -116,7 +111,6 @@ class TorchEngine:
         self._pool.shutdown()
 
 
-def _distinct(found: list[Hypothesis]) -> list[Hypothesis]:
+def _distinct(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
     """Each output once, best first."""
-    kept = {h.ids: h for h in found}
-    return sorted(kept.values(), key=lambda h: (h.finished, h.score), reverse=True)
+    return best_first({h.ids: h for h in hypotheses}.values())

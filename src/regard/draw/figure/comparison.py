@@ -11,18 +11,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from regard.draw import palette
-from regard.draw.figure.loss_curve import (
-    CURVE_INCHES,
-    WORDS,
-    caption,
-    draw_checks,
-    dress,
-    legend,
-    points_of,
-    set_limits,
-    smoothed,
-    write_words,
-)
+from regard.draw.counted import counted
+from regard.draw.figure import plot
 from regard.draw.figure.png import new_figure, save
 from regard.draw.labels import visible
 from regard.draw.terminal.line_chart import Point
@@ -45,24 +35,23 @@ def comparison(
     columns: int = 4,
 ) -> None:
     """Draw `name` over optimizer steps, a line for each run; the legend has so many columns."""
-    figure = new_figure(*CURVE_INCHES)
+    figure = new_figure(*plot.INCHES)
     rows = -(-len(series) // columns)  # of the legend
     axes = figure.add_axes((0.07, 0.12, 0.89, 0.71 - 0.05 * rows))
     for number, one in enumerate(series):
         _draw(axes, one, COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)])
-    values = [smoothed(points_of(steps)[:, 1]) for _, steps, _ in series if len(steps)]
-    values += [points_of(checks)[:, 1] for _, _, checks in series if len(checks)]
-    set_limits(axes, np.concatenate(values), SPIKES)
-    dress(axes)
-    caption(axes, name)
-    axes.set_xlabel("optimizer step", color=palette.LIGHT.muted, fontsize=WORDS)
+    values = [plot.smoothed(plot.points_of(steps)[:, 1]) for _, steps, _ in series if len(steps)]
+    values += [plot.points_of(checks)[:, 1] for _, _, checks in series if len(checks)]
+    plot.set_limits(axes, np.concatenate(values), SPIKES)
+    plot.dress(axes)
+    plot.caption(axes, name)
+    axes.set_xlabel("optimizer step", color=palette.LIGHT.muted, fontsize=plot.WORDS)
     both = any(len(steps) for _, steps, _ in series) and any(len(c) for _, _, c in series)
     said = "line: training (smoothed) · markers: validation" if both else ""
-    plural = "s" if len(series) != 1 else ""
-    write_words(figure, visible(title or f"{len(series)} run{plural}"), corner=said)
+    plot.write_words(figure, visible(title or counted(len(series), "run")), corner=said)
     handles = axes.get_legend_handles_labels()[0]
     shown = min(columns, len(series))
-    legend(figure, handles, shown, loc="upper left", bbox_to_anchor=(0.06, 0.915))
+    plot.legend(figure, handles, shown, loc="upper left", bbox_to_anchor=(0.06, 0.915))
     save(figure, path, kind)
 
 
@@ -70,10 +59,10 @@ def _draw(axes: "Axes", series: Series, colour: str, marker: str) -> None:
     """One run: training as a light line, validation as a line with markers."""
     name, steps, checks = series
     if len(steps):
-        points = points_of(steps)
+        points = plot.points_of(steps)
         width, alpha, label = (1.1, 0.55, "") if len(checks) else (2, 1.0, visible(name))
-        line = points[:, 0], smoothed(points[:, 1])
+        line = points[:, 0], plot.smoothed(points[:, 1])
         axes.plot(*line, color=colour, linewidth=width, alpha=alpha, label=label)
     if len(checks):
         look = {"marker": marker, "markersize": 5, "linewidth": 1.8}
-        draw_checks(axes, points_of(checks), visible(name), colour, **look)
+        plot.draw_checks(axes, plot.points_of(checks), visible(name), colour, **look)

@@ -49,8 +49,8 @@ def fonts_for(text: str) -> Fonts:
     families = [OWN]
     for script in sorted({script_of(letter) for letter in lacking}):
         letters = frozenset(letter for letter in lacking if script_of(letter) == script)
-        found, rest = _found(script, letters)
-        families += [family for family in found if family not in families]
+        substitutes, rest = _families_with(script, letters)
+        families += [family for family in substitutes if family not in families]
         lacking -= letters - rest
     return Fonts(tuple(families), "".join(sorted(lacking)))
 
@@ -112,7 +112,7 @@ def _has(font: "FT2Font", letter: str) -> bool:
 
 
 @cache
-def _found(script: str, letters: frozenset[str]) -> tuple[tuple[str, ...], frozenset[str]]:
+def _families_with(script: str, letters: frozenset[str]) -> tuple[tuple[str, ...], frozenset[str]]:
     """Families that have the letters of a script, and the letters that are left without."""
     from matplotlib.font_manager import fontManager
 

@@ -13,17 +13,7 @@ import numpy as np
 
 from regard import atomic
 from regard.draw.figure import canvas
-from regard.draw.figure.canvas import (
-    Circle,
-    Colour,
-    Drawn,
-    Picture,
-    Raster,
-    Rect,
-    Stroke,
-    Text,
-    Tip,
-)
+from regard.draw.figure.canvas import Circle, Drawn, Picture, Raster, Rect, Stroke, Text, Tip
 
 FONTS = (
     "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','Noto Sans',"
@@ -68,9 +58,9 @@ class _Looks:
     """Writes shapes, and remembers each look they have as a class of the style sheet."""
 
     def __init__(self) -> None:
-        self.names: dict[tuple[str, Colour, str], str] = {}
+        self.names: dict[tuple[str, canvas.Colour, str], str] = {}
 
-    def name(self, role: str, colour: Colour, more: str = "") -> str:
+    def name(self, role: str, colour: canvas.Colour, more: str = "") -> str:
         """The class for a fill or a stroke of this colour, and what else holds in both modes."""
         return self.names.setdefault((role, colour, more), f"c{len(self.names)}")
 

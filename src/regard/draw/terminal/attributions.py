@@ -19,10 +19,7 @@ AGAINST = "▒"
 
 
 def attribution_table(
-    words: Sequence[str],
-    signed: Sequence[float],
-    shares: Sequence[float],
-    titles: tuple[str, str],
+    words: Sequence[str], signed: Sequence[float], shares: Sequence[float], titles: tuple[str, str]
 ) -> Text:
     """One line a word; each column's longest bar is its largest number."""
     names = [shorten_cells(visible(word), LONGEST_WORD) for word in words]

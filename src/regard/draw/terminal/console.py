@@ -31,9 +31,7 @@ class Console(console.Console):
         self._file = stream
 
     def render(
-        self,
-        renderable: console.RenderableType,
-        options: console.ConsoleOptions | None = None,
+        self, renderable: console.RenderableType, options: console.ConsoleOptions | None = None
     ) -> Iterable[Segment]:
         """The parts of a picture, their texts printable."""
         for part in super().render(renderable, options):

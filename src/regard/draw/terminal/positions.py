@@ -68,14 +68,14 @@ class PositionFigures:
 
     def doubling(self) -> list[int]:
         """The sines whose waves are nearest to 1, 2, 4 and 8 times the first; fast ones first."""
-        found: list[int] = []
+        sines: list[int] = []
         for bit in range(BITS):
             wanted = self.wavelengths[0] * 2**bit
             ratios = [abs(math.log(length / wanted)) for length in self.wavelengths]
             nearest = 2 * min(range(len(ratios)), key=ratios.__getitem__)
-            if nearest not in found:
-                found.append(nearest)
-        return found
+            if nearest not in sines:
+                sines.append(nearest)
+        return sines
 
 
 @dataclass(frozen=True)

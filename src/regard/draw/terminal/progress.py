@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from types import TracebackType
 
 from rich.console import Console as RichConsole
 from rich.live import Live
@@ -125,12 +124,7 @@ class TrainingProgress:
         self._display.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Leave the last state visible, also after an error or Ctrl-C."""
         self._display.stop()
 

@@ -64,10 +64,10 @@ class NumberTable:
     def place(self, row: int, column: int) -> float:
         """Where a value stands between the ends, from 0 to 1."""
         value = float(self.values[row, column])
-        known = self.values[np.isfinite(self.values)]
-        if math.isnan(value) or not known.size:
+        finite = self.values[np.isfinite(self.values)]
+        if math.isnan(value) or not finite.size:
             return 0.0
-        low, high = self.ends or (float(known.min()), float(known.max()))
+        low, high = self.ends or (float(finite.min()), float(finite.max()))
         return (value - low) / (high - low) if high > low else 0.0
 
 

@@ -94,10 +94,10 @@ def _escape_run(run: str) -> str:
     """One ASCII character, or several others; those without a glyph stay together as one word."""
     written, foreign = "", ""
     for character in run:
-        known = character in ESCAPES or character in SAFE or character.isascii()
-        if known and foreign:
+        has_glyph = character in ESCAPES or character in SAFE or character.isascii()
+        if has_glyph and foreign:
             written, foreign = written + _foreign(foreign), ""
-        if known:
+        if has_glyph:
             written += ESCAPES.get(character, character)
         else:
             foreign += character
@@ -166,11 +166,7 @@ def _matrix(matrix: Matrix, rows: range, decimals: int, columns: int | None) -> 
     heads = [r"\cdots" if p is None else rf"\text{{{escape(matrix.heads[p])}}}" for p in shown]
     table = [" & ".join([name, *heads]) + r" \\ \hline"]
     table += [" & ".join([label, *row]) + r" \\" for label, row in zip(labels, cells, strict=True)]
-    return [
-        rf"{{\small\[ \begin{{array}}{{r|{'r' * len(shown)}}}",
-        *table,
-        r"\end{array} \]}",
-    ]
+    return [rf"{{\small\[ \begin{{array}}{{r|{'r' * len(shown)}}}", *table, r"\end{array} \]}"]
 
 
 def _label(matrix: Matrix, row: int) -> str:

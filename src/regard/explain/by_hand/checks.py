@@ -12,30 +12,30 @@ from regard.explain.by_hand.numbers import shape
 PROJECTIONS = {"Q": "W_Q", "K": "W_K", "V": "W_V"}
 
 
-def check_start(tables: Mapping[str, Any], given: Mapping[str, Tensor]) -> None:
+def check_start(tables: Mapping[str, Any], matrices: Mapping[str, Tensor]) -> None:
     """There is one start, and nothing beside it that would be ignored."""
-    if not given:
+    if not matrices:
         raise ConfigError(
             "nothing to calculate; give E (one row for each word), or Q, K and V, or scores, "
             "or weights"
         )
     for start in ("weights", "scores"):
-        if start in given:
+        if start in matrices:
             without = ["E", "P", "positions", "Q", "K", "W_Q", "W_K", "W_V"]
             without += ["scores", "d_k", "scale"] if start == "weights" else []
             _refuse(f"{start} are given", [key for key in without if key in tables])
             return
-    missing = [key for key in ("Q", "K") if key not in given]
-    if missing and "E" not in given:
+    missing = [key for key in ("Q", "K") if key not in matrices]
+    if missing and "E" not in matrices:
         raise ConfigError(
             f"{' and '.join(missing)} missing; give both Q and K, or E to make them from"
         )
     for key, projection in PROJECTIONS.items():
-        _refuse(f"{key} is given", [projection] if key in given and projection in tables else [])
-    if "E" not in given:
+        _refuse(f"{key} is given", [projection] if key in matrices and projection in tables else [])
+    if "E" not in matrices:
         unused = [key for key in ("P", "positions", "W_V") if key in tables]
         _refuse("E is not given", unused)
-    elif all(key in given for key in PROJECTIONS) and not tables.get("add"):
+    elif all(key in matrices for key in PROJECTIONS) and not tables.get("add"):
         _refuse("Q, K and V are given", ["E"])
 
 
@@ -54,16 +54,16 @@ def check_product(name: str, matrix: Tensor, embedding: Tensor) -> None:
         )
 
 
-def check_shapes(given: Mapping[str, Tensor]) -> None:
+def check_shapes(matrices: Mapping[str, Tensor]) -> None:
     """E + P, Q·Kᵀ and weights·V fit together."""
-    if "P" in given and given["P"].shape != given["E"].shape:
+    if "P" in matrices and matrices["P"].shape != matrices["E"].shape:
         raise ConfigError(
-            f"P is {shape(given['P'])} and E is {shape(given['E'])}; E + P needs equal shapes"
+            f"P is {shape(matrices['P'])} and E is {shape(matrices['E'])}; E + P needs equal shapes"
         )
-    sizes: dict[str, tuple[torch.Size, str]] = {k: (m.shape, shape(m)) for k, m in given.items()}
+    sizes: dict[str, tuple[torch.Size, str]] = {k: (m.shape, shape(m)) for k, m in matrices.items()}
     for key, projection in PROJECTIONS.items():
-        if key not in given and "E" in given:
-            product = given["E"] @ given[projection]
+        if key not in matrices and "E" in matrices:
+            product = matrices["E"] @ matrices[projection]
             sizes[key] = (product.shape, f"{shape(product)} (E·{projection})")
     if "Q" in sizes and sizes["Q"][0][1] != sizes["K"][0][1]:
         raise ConfigError(
@@ -78,34 +78,34 @@ def check_shapes(given: Mapping[str, Tensor]) -> None:
             )
 
 
-def check_flags(flags: frozenset[str], given: Mapping[str, Tensor], queries: int) -> None:
+def check_flags(flags: frozenset[str], matrices: Mapping[str, Tensor], queries: int) -> None:
     """What positions, add, norm and symmetric need."""
     if "positions" in flags:
-        check_positions(given)
+        check_positions(matrices)
     if "add" in flags:
-        check_add(given, queries)
-    if "norm" in flags and not {"E", "V"} & set(given):
+        check_add(matrices, queries)
+    if "norm" in flags and not {"E", "V"} & set(matrices):
         raise ConfigError("norm: there is no output to normalise without V; give V")
     if "symmetric" in flags:
-        check_symmetric(given)
+        check_symmetric(matrices)
 
 
-def check_positions(given: Mapping[str, Tensor]) -> None:
+def check_positions(matrices: Mapping[str, Tensor]) -> None:
     """Sines and cosines come in pairs, and only one set of positions is added."""
-    if "P" in given:
+    if "P" in matrices:
         raise ConfigError("positions = true and P are both given; remove one")
-    if given["E"].shape[1] % 2:
+    if matrices["E"].shape[1] % 2:
         raise ConfigError(
-            f"positions: E is {shape(given['E'])}; sines and cosines come in pairs, so E needs an "
-            "even number of columns"
+            f"positions: E is {shape(matrices['E'])}; sines and cosines come in pairs, so E needs "
+            "an even number of columns"
         )
 
 
-def check_add(given: Mapping[str, Tensor], queries: int) -> None:
+def check_add(matrices: Mapping[str, Tensor], queries: int) -> None:
     """x + output needs both, and equal."""
-    if "E" not in given:
+    if "E" not in matrices:
         raise ConfigError("add: x + output needs x; give E")
-    embedding, values = given["E"], given["V"] if "V" in given else given["W_V"]
+    embedding, values = matrices["E"], matrices["V"] if "V" in matrices else matrices["W_V"]
     if (queries, values.shape[1]) != embedding.shape:
         raise ConfigError(
             f"add: the output is {queries} × {values.shape[1]} and E is {shape(embedding)}; "
@@ -141,9 +141,9 @@ def check_remaining(weights: Tensor, allowed: Tensor) -> None:
             )
 
 
-def check_symmetric(given: Mapping[str, Tensor]) -> None:
+def check_symmetric(matrices: Mapping[str, Tensor]) -> None:
     """The claim is about a square of given weights."""
-    if "weights" not in given:
+    if "weights" not in matrices:
         raise ConfigError("symmetric: this is a claim about given weights; give weights")
-    if given["weights"].shape[0] != given["weights"].shape[1]:
-        raise ConfigError(f"symmetric: weights is {shape(given['weights'])}; expected a square")
+    if matrices["weights"].shape[0] != matrices["weights"].shape[1]:
+        raise ConfigError(f"symmetric: weights is {shape(matrices['weights'])}; expected a square")

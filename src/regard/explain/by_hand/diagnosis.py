@@ -50,11 +50,11 @@ def close(a: Tensor, b: Tensor, half: float) -> Tensor:
 
 def causes(case: Case, rows: Sequence[int]) -> list[str]:
     """The mistakes of method that give every number of `rows`; at most two."""
-    found: list[str] = []
+    matching: list[str] = []
     for cause, guess in (*METHODS[case.step](case), *_general(case)):
-        if case.gives(guess, rows) and not case.gives(case.right, rows) and cause not in found:
-            found.append(cause)
-    return found[:2]
+        if case.gives(guess, rows) and not case.gives(case.right, rows) and cause not in matching:
+            matching.append(cause)
+    return matching[:2]
 
 
 def _general(case: Case) -> Iterator[Guess]:
@@ -65,10 +65,6 @@ def _general(case: Case) -> Iterator[Guess]:
     yield "every sign is turned round", -right
     for other, word in enumerate(case.sheet.row_words(case.step)):
         yield f'this is the row of "{word}"', right[[other]].expand_as(right)
-
-
-def _none(case: Case) -> Iterator[Guess]:
-    return iter(())
 
 
 def _positions(case: Case) -> Iterator[Guess]:
@@ -97,14 +93,14 @@ def _positions(case: Case) -> Iterator[Guess]:
 def _projections(case: Case) -> Iterator[Guess]:
     """Q, K and V: the wrong matrix, or the wrong input."""
     sheet, values, own = case.sheet, case.values, f"W_{case.step}"
-    if own not in sheet.given:
+    if own not in sheet.matrices:
         return
-    weight, x = sheet.given[own], values["X"]
+    weight, x = sheet.matrices[own], values["X"]
     if "P" in values:
         yield f"the positions are missing: this is E·{own}, not (E + P)·{own}", values["E"] @ weight
     for name in ("W_Q", "W_K", "W_V"):
-        if name != own and name in sheet.given:
-            yield f"{name} was used, not {own}", x @ sheet.given[name]
+        if name != own and name in sheet.matrices:
+            yield f"{name} was used, not {own}", x @ sheet.matrices[name]
     if weight.shape[0] == weight.shape[1]:
         yield f"{own} was used with rows and columns exchanged", x @ weight.T
     yield f"this is the input itself: it was not multiplied by {own}", x
@@ -140,8 +136,8 @@ def divisors(sheet: Sheet) -> list[tuple[str, float]]:
         (f"{count}, the number of words", float(count)),
         (f"√{count}, the root of the number of words", math.sqrt(count)),
     ]
-    if "E" in sheet.given:
-        d_model = sheet.given["E"].shape[1]
+    if "E" in sheet.matrices:
+        d_model = sheet.matrices["E"].shape[1]
         names += [
             (f"d_model = {d_model}", float(d_model)),
             (f"√d_model = √{d_model}", math.sqrt(d_model)),
@@ -183,10 +179,10 @@ def _masked(case: Case) -> Iterator[Guess]:
 
 def _weights(case: Case) -> Iterator[Guess]:
     """softmax, and the mask before it."""
-    given = case.sheet.given.get("weights")
-    scaled = case.values["scaled"] if given is None else given.log()
+    given_weights = case.sheet.matrices.get("weights")
+    scaled = case.values["scaled"] if given_weights is None else given_weights.log()
     inside = masked_scores(scaled, case.sheet.allowed)
-    if given is None:
+    if given_weights is None:
         for cause, scores in _wrongly_scaled(case):
             yield cause, attention_weights(scores, case.sheet.allowed)
         for base in (2, 3, 10):
@@ -274,8 +270,8 @@ def _norm(case: Case) -> Iterator[Guess]:
     )
 
 
+# without E, which is copied, not calculated
 METHODS: dict[str, Callable[[Case], Iterator[Guess]]] = {
-    "E": _none,
     "P": _positions,
     "X": _positions,
     "Q": _projections,

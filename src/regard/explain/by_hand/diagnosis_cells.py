@@ -14,6 +14,7 @@ from torch import Tensor
 from regard.draw.worksheet.numbers import DECIMALS, LARGEST_WRITTEN_OUT, MINUS, number
 from regard.explain.by_hand.diagnosis import Case
 from regard.explain.by_hand.numbers import is_whole
+from regard.explain.by_hand.reader import BY_KEY
 
 MOST_PLACES = 64  # among more numbers, one is too often the same by chance
 TIMES = ("", "once", "twice", "three times", "four times", "five times", "six times")
@@ -95,8 +96,8 @@ def terms(case: Case, row: int, column: int) -> list[tuple[str, Tensor]]:
     values, step = case.values, case.step
     if step == "X" and "P" in values:
         return [(name, values[name][row, column]) for name in ("E", "P")]
-    if step in ("Q", "K", "V") and f"W_{step}" in case.sheet.given:
-        products = values["X"][row] * case.sheet.given[f"W_{step}"][:, column]
+    if step in ("Q", "K", "V") and f"W_{step}" in case.sheet.matrices:
+        products = values["X"][row] * case.sheet.matrices[f"W_{step}"][:, column]
         return [(f"the product of column {i}", p) for i, p in enumerate(products, start=1)]
     if step == "scores" and "Q" in values:
         products = values["Q"][row] * values["K"][column]
@@ -142,7 +143,7 @@ def _elsewhere(case: Case, row: int, column: int) -> Iterator[PenSlip]:
     if rows * columns > MOST_PLACES:
         return
     words = case.sheet.row_words(case.step)
-    heads = case.sheet.key_words if case.step in ("scores", "scaled", "masked", "weights") else None
+    heads = case.sheet.key_words if case.step in BY_KEY else None
     for other in range(columns):
         if other != column:
             name = f'"{heads[other]}"' if heads else f"column {other + 1}"

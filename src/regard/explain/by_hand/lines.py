@@ -86,21 +86,16 @@ def _latex(value: float) -> str:
 
 
 def renormalised(
-    given: Tensor, allowed: Tensor, weights: Tensor, word: str, key_words: Sequence[str]
+    given_weights: Tensor, allowed: Tensor, weights: Tensor, word: str, key_words: Sequence[str]
 ) -> Line:
     """Given weights under a mask: those that may be seen, divided by their sum."""
     if bool(allowed.all()):
         return Line(f"{word}: nothing is hidden")
-    shown = [(g, w, n) for g, a, w, n in _rows(given, allowed, weights, key_words) if a]
+    rows = zip(given_weights.tolist(), allowed.tolist(), weights.tolist(), key_words, strict=True)
+    shown = [(g, w, n) for g, a, w, n in rows if a]
     below = " + ".join(text(g) for g, _, _ in shown)
     parts = [f"{n} {text(g)} / ({below}) = {text(w)}" for g, w, n in shown]
     return Line(f"{word}: {', '.join(parts)}")
-
-
-def _rows(
-    given: Tensor, allowed: Tensor, weights: Tensor, key_words: Sequence[str]
-) -> Iterator[tuple[float, bool, float, str]]:
-    return zip(given.tolist(), allowed.tolist(), weights.tolist(), key_words, strict=True)
 
 
 def equations(weights: Tensor, words: Sequence[str], key_words: Sequence[str]) -> Iterator[Line]:

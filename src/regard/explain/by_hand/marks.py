@@ -18,7 +18,7 @@ from regard.errors import ConfigError
 from regard.explain.by_hand.diagnosis import Case, causes, close
 from regard.explain.by_hand.diagnosis_cells import cell_cause, show
 from regard.explain.by_hand.numbers import LONGEST_ROW, Written, half_a_unit, is_whole, shape
-from regard.explain.by_hand.reader import Sheet
+from regard.explain.by_hand.reader import BY_KEY, Sheet
 from regard.explain.by_hand.steps import SheetValues, calculate
 
 MOST_ROWS, MOST_CELLS = 3, 4  # that are told of one by one
@@ -108,18 +108,18 @@ def _findings(cases: Sequence[Case], wrong: Sequence[int], fits: Tensor) -> list
     if cases[0].step == "E":
         return [_copied(cases[0], row) for row in wrong]
     for case in cases:
-        found = causes(case, wrong)
-        if found:
-            return [_whole_row(cases[0], wrong[0], found, len(wrong))]
+        likely = causes(case, wrong)
+        if likely:
+            return [_whole_row(cases[0], wrong[0], likely, len(wrong))]
     return [finding for row in wrong[:MOST_ROWS] for finding in _row_findings(cases, row, fits)]
 
 
 def _row_findings(cases: Sequence[Case], row: int, fits: Tensor) -> list[Mistake]:
     """A mistake of method for the row, else the slips of its numbers, equal ones together."""
     for case in cases:
-        found = causes(case, [row])
-        if found:
-            return [_whole_row(cases[0], row, found, 1)]
+        likely = causes(case, [row])
+        if likely:
+            return [_whole_row(cases[0], row, likely, 1)]
     case = cases[0]
     places: dict[tuple[str, str], list[int]] = {}
     for column in range(case.right.shape[1]):
@@ -129,12 +129,12 @@ def _row_findings(cases: Sequence[Case], row: int, fits: Tensor) -> list[Mistake
     whys = {pair: _cell_cause(cases, row, columns[0]) for pair, columns in places.items()}
     if len(places) > 1 and not any(whys.values()):
         return [_whole_row(case, row, [NO_CAUSE + _row_sum(case, row)], 1)]
-    found_cells = [
+    mistakes = [
         Mistake(row, _word(case, row) + _where(case, columns), *pair, whys[pair] or NO_CAUSE)
         for pair, columns in places.items()
     ][:MOST_CELLS]
-    last = found_cells[-1]
-    return [*found_cells[:-1], replace(last, cause=last.cause + _row_sum(case, row))]
+    last = mistakes[-1]
+    return [*mistakes[:-1], replace(last, cause=last.cause + _row_sum(case, row))]
 
 
 def _cell_cause(cases: Sequence[Case], row: int, column: int) -> str:
@@ -149,11 +149,11 @@ def _cell_cause(cases: Sequence[Case], row: int, column: int) -> str:
     return ""
 
 
-def _whole_row(case: Case, row: int, found: Sequence[str], rows: int) -> Mistake:
+def _whole_row(case: Case, row: int, likely: Sequence[str], rows: int) -> Mistake:
     written = case.written
     right = _vector(case.right[row], written)
     also = f" (and so for {rows} rows)" if rows > 1 else ""
-    cause = ", or ".join(found) + also
+    cause = ", or ".join(likely) + also
     return Mistake(row, _word(case, row), written.row(row), right, cause)
 
 
@@ -201,7 +201,7 @@ def _word(case: Case, row: int) -> str:
 
 def _where(case: Case, columns: Sequence[int]) -> str:
     """Which numbers of a row: ", 1st and 3rd numbers" or " → cat"."""
-    if case.step in ("scores", "scaled", "masked", "weights"):
+    if case.step in BY_KEY:
         return " → " + " and ".join(case.sheet.key_words[c] for c in columns)
     names = [ORDINALS[c] if c < len(ORDINALS) else f"{c + 1}th" for c in columns]
     return f", {' and '.join(names)} number{'s' * (len(columns) > 1)}"

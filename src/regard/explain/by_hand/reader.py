@@ -39,6 +39,7 @@ OPTIONS = ("W_Q", "W_K", "W_V", "positions", "d_k", "scale", "mask", "add", "nor
 KEYS = ("title", "words", "key_words", *MATRICES, *OPTIONS, "yours")
 BEFORE, AFTER = ("E", "P", "X", "Q", "K", "V"), ("weights", "output", "add", "norm")
 WRITTEN = (*BEFORE, "scores", "scaled", "masked", *AFTER)  # what [yours] may hold
+BY_KEY = ("scores", "scaled", "masked", "weights")  # steps with a column for each key
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,12 @@ class Scale:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One head's calculation; `given` holds the sheet's matrices, float64, by their keys."""
+    """One head's calculation; `matrices` are the sheet's, float64, by their keys."""
 
     title: str
     words: tuple[str, ...]  # a name for each query
     key_words: tuple[str, ...]  # a name for each key
-    given: Mapping[str, Tensor]
+    matrices: Mapping[str, Tensor]
     scale: Scale
     allowed: Bool[Tensor, "L S"] | None  # True = may attend
     flags: frozenset[str]  # of positions, add, norm, symmetric
@@ -66,7 +67,7 @@ class Sheet:
 
     def row_words(self, step: str) -> tuple[str, ...]:
         """A name for each row of a step: keys and values have a row for each key."""
-        return _row_words(step, self.given, self.words, self.key_words)
+        return _row_words(step, self.matrices, self.words, self.key_words)
 
 
 def read_sheet(path: Path) -> Sheet:
@@ -90,21 +91,21 @@ def _sheet(tables: Mapping[str, Any], name: str) -> Sheet:
     for key in tables:
         if key not in KEYS:
             raise ConfigError(f"unknown key {key!r}{nearest(key, KEYS)}")
-    given = _given(tables)
-    rows = next(key for key in ("scores", "weights", "Q", "E") if key in given)
-    columns = next(key for key in ("scores", "weights", "K", "E") if key in given)
-    queries = given[rows].shape[0]
-    keys = given[columns].shape[0 if columns in ("K", "E") else 1]
+    matrices = _matrices(tables)
+    rows = next(key for key in ("scores", "weights", "Q", "E") if key in matrices)
+    columns = next(key for key in ("scores", "weights", "K", "E") if key in matrices)
+    queries = matrices[rows].shape[0]
+    keys = matrices[columns].shape[0 if columns in ("K", "E") else 1]
     words = _names("words", tables, queries, f"rows of {rows}")
     key_words = words
     if "key_words" in tables or queries != keys:
         unit = "rows" if columns in ("K", "E") else "columns"
         key_words = _names("key_words", tables, keys, f"{unit} of {columns}")
     flags = frozenset(f for f in ("positions", "add", "norm", "symmetric") if _flag(f, tables))
-    checks.check_flags(flags, given, queries)
+    checks.check_flags(flags, matrices, queries)
     allowed = _mask(tables, queries, keys)
-    if allowed is not None and "weights" in given:
-        checks.check_remaining(given["weights"], allowed)
+    if allowed is not None and "weights" in matrices:
+        checks.check_remaining(matrices["weights"], allowed)
     title = tables.get("title", name)
     if not isinstance(title, str):
         raise ConfigError(f"title: got {title!r}, expected a text")
@@ -112,27 +113,27 @@ def _sheet(tables: Mapping[str, Any], name: str) -> Sheet:
         title,
         words,
         key_words,
-        given,
-        _scale(tables, given),
+        matrices,
+        _scale(tables, matrices),
         allowed,
         flags,
-        _yours(tables.get("yours", {}), lambda step: _row_words(step, given, words, key_words)),
+        _yours(tables.get("yours", {}), lambda step: _row_words(step, matrices, words, key_words)),
         half_a_unit(decimals_of(tables.get("weights"))),
     )
 
 
-def _given(tables: Mapping[str, Any]) -> dict[str, Tensor]:
+def _matrices(tables: Mapping[str, Any]) -> dict[str, Tensor]:
     """Every matrix of the sheet, and W_Q, W_K, W_V where they are needed."""
-    given = {key: read_matrix(key, tables[key]) for key in MATRICES if key in tables}
-    checks.check_start(tables, given)
-    if "E" in given:
+    matrices = {key: read_matrix(key, tables[key]) for key in MATRICES if key in tables}
+    checks.check_start(tables, matrices)
+    if "E" in matrices:
         for key, projection in checks.PROJECTIONS.items():
-            if key not in given:
-                given[projection] = _projection(projection, tables, given["E"])
-    checks.check_shapes(given)
-    if "weights" in given:
-        check_weights(given["weights"], decimals_of(tables["weights"]))
-    return given
+            if key not in matrices:
+                matrices[projection] = _projection(projection, tables, matrices["E"])
+    checks.check_shapes(matrices)
+    if "weights" in matrices:
+        check_weights(matrices["weights"], decimals_of(tables["weights"]))
+    return matrices
 
 
 def _projection(name: str, tables: Mapping[str, Any], embedding: Tensor) -> Tensor:
@@ -169,17 +170,17 @@ def _flag(key: str, tables: Mapping[str, Any]) -> bool:
     return value
 
 
-def _scale(tables: Mapping[str, Any], given: Mapping[str, Tensor]) -> Scale:
+def _scale(tables: Mapping[str, Any], matrices: Mapping[str, Tensor]) -> Scale:
     """√d_k unless the sheet says otherwise."""
     size, scale = tables.get("d_k"), tables.get("scale", "sqrt(d_k)")
     if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
         raise ConfigError(f"d_k: got {size!r}, expected a whole number from 1")
-    if "Q" in given or "W_Q" in given:
-        columns = (given["Q"] if "Q" in given else given["W_Q"]).shape[1]
+    if "Q" in matrices or "W_Q" in matrices:
+        columns = (matrices["Q"] if "Q" in matrices else matrices["W_Q"]).shape[1]
         if size not in (None, columns):
             raise ConfigError(f"d_k is {size} and Q has {columns} columns; d_k is that number")
         size = columns
-    if "weights" in given or scale == "none":
+    if "weights" in matrices or scale == "none":
         return Scale(d_k=size)
     if scale == "sqrt(d_k)":
         if size is None:
@@ -231,12 +232,12 @@ def _mask(tables: Mapping[str, Any], queries: int, keys: int) -> Bool[Tensor, "L
 
 
 def _row_words(
-    step: str, given: Mapping[str, Tensor], words: tuple[str, ...], key_words: tuple[str, ...]
+    step: str, matrices: Mapping[str, Tensor], words: tuple[str, ...], key_words: tuple[str, ...]
 ) -> tuple[str, ...]:
     if step in ("K", "V"):
         return key_words
     # Where Q is given, E is there for the keys or the values.
-    for_keys = "W_Q" not in given and ("W_K" in given or "W_V" in given)
+    for_keys = "W_Q" not in matrices and ("W_K" in matrices or "W_V" in matrices)
     return key_words if step in ("E", "P", "X") and for_keys else words
 
 

@@ -5,11 +5,11 @@ under [yours], each step is marked, and the first wrong line is pointed to with 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from regard.draw.worksheet.worksheet import (
     Line,
@@ -24,7 +24,7 @@ from regard.errors import ConfigError, MisuseError, nearest
 from regard.explain.by_hand import lines
 from regard.explain.by_hand.claim import symmetric_step
 from regard.explain.by_hand.marks import Judgement, judge
-from regard.explain.by_hand.reader import Sheet, read_sheet
+from regard.explain.by_hand.reader import BY_KEY, Sheet, read_sheet
 from regard.explain.by_hand.steps import SheetValues, calculate
 
 SHEETS = Path(__file__).parent / "sheets"
@@ -67,7 +67,7 @@ def walk_sheet(path: Path) -> Worksheet:
             steps.append(_marked(step, judged.get(name)))
             numbers[name] = len(steps)
     if "symmetric" in sheet.flags:
-        steps.append(symmetric_step(sheet.given["weights"], sheet.half, sheet.words))
+        steps.append(symmetric_step(sheet.matrices["weights"], sheet.half, sheet.words))
     summary, closing = _summary(judged, numbers, steps)
     if closing is not None:
         steps.append(closing)
@@ -84,9 +84,7 @@ def _marked(step: WorksheetStep, judgement: Judgement | None) -> WorksheetStep:
     else:
         more = f" {judgement.more} more rows are wrong." if judgement.more else ""
         mark = Mark("wrong", ". ".join(f.sentence() for f in judgement.findings) + "." + more)
-    return WorksheetStep(
-        step.title, step.equation, step.equation_latex, step.note, step.parts, mark
-    )
+    return replace(step, mark=mark)
 
 
 def _summary(
@@ -109,19 +107,17 @@ def _summary(
     return summary, WorksheetStep("What to correct", parts=parts)
 
 
-def _matrix(
-    name: str, values: Tensor, rows: tuple[str, ...], columns: tuple[str, ...] | None = None
-) -> Matrix:
-    grid: np.ndarray = values.numpy()
-    latex = {"X": "X", "E + P": "E + P", "output": r"\text{output}"}.get(name, "")
-    return Matrix(name, grid, rows, columns, latex=latex or (name if len(name) == 1 else ""))
+def _matrix(name: str, sheet: Sheet, values: SheetValues) -> Matrix:
+    """A step's numbers, with a name for each row, and for each column that is a key."""
+    grid: np.ndarray = values[name].numpy()
+    columns = sheet.key_words if name in BY_KEY else None
+    latex = r"\text{output}" if name == "output" else name if len(name) == 1 else ""
+    return Matrix(name, grid, sheet.row_words(name), columns, latex=latex)
 
 
 def _embedding(sheet: Sheet, values: SheetValues) -> WorksheetStep:
     return WorksheetStep(
-        "Embeddings",
-        note="one row for each word",
-        parts=[_matrix("E", values["E"], sheet.row_words("E"))],
+        "Embeddings", note="one row for each word", parts=[_matrix("E", sheet, values)]
     )
 
 
@@ -134,7 +130,7 @@ def _positions(sheet: Sheet, values: SheetValues) -> WorksheetStep:
         if sinusoidal
         else "",
         "the first word stands at position 0" if sinusoidal else "as the sheet gives them",
-        [_matrix("P", values["P"], sheet.row_words("P"))],
+        [_matrix("P", sheet, values)],
     )
 
 
@@ -142,16 +138,13 @@ def _input(sheet: Sheet, values: SheetValues) -> WorksheetStep | None:
     if "P" not in values and "X" not in sheet.yours:
         return None  # X is E
     return WorksheetStep(
-        "Embeddings + positions",
-        "X = E + P",
-        "X = E + P",
-        parts=[_matrix("X", values["X"], sheet.row_words("X"))],
+        "Embeddings + positions", "X = E + P", "X = E + P", parts=[_matrix("X", sheet, values)]
     )
 
 
 def _identities(sheet: Sheet) -> bool:
     """Are Q, K and V all the input itself, and nothing to be said about one of them alone?"""
-    weights = [sheet.given.get(name) for name in ("W_Q", "W_K", "W_V")]
+    weights = [sheet.matrices.get(name) for name in ("W_Q", "W_K", "W_V")]
     same = all(w is not None and torch.equal(w, torch.eye(len(w)).to(w)) for w in weights)
     return same and not {"Q", "K", "V"} & set(sheet.yours)
 
@@ -160,14 +153,14 @@ def _projected(name: str, title: str) -> Callable[[Sheet, SheetValues], Workshee
     def build(sheet: Sheet, values: SheetValues) -> WorksheetStep | None:
         x = "X" if "P" in values else "E"
         equation = f"{name} = {x} W_{name}"
-        result = _matrix(name, values[name], sheet.row_words(name))
+        result = _matrix(name, sheet, values)
         if _identities(sheet):
             if name != "Q":
                 return None  # said with Q
             same = f"Q = K = V = {x}"
             note = "W_Q, W_K and W_V are the identity"
             return WorksheetStep("Queries, keys and values", same, same, note, [result])
-        weight = sheet.given.get(f"W_{name}")
+        weight = sheet.matrices.get(f"W_{name}")
         if weight is None:
             return WorksheetStep(title, note="as the sheet gives them", parts=[result])
         rows = tuple(str(row + 1) for row in range(len(weight)))
@@ -178,7 +171,7 @@ def _projected(name: str, title: str) -> Callable[[Sheet, SheetValues], Workshee
 
 
 def _scores(sheet: Sheet, values: SheetValues) -> WorksheetStep:
-    matrix = _matrix("scores", values["scores"], sheet.words, sheet.key_words)
+    matrix = _matrix("scores", sheet, values)
     if "Q" not in values:
         return WorksheetStep("Scores", note="as the sheet gives them", parts=[matrix])
     first = lines.dot_products(values["Q"][0], values["K"], sheet.words[0], sheet.key_words)
@@ -200,27 +193,27 @@ def _scaled(sheet: Sheet, values: SheetValues) -> WorksheetStep | None:
     root = "√d_k" if "d_k" in scale.text else scale.text.split(" ")[0]
     latex = root.replace("√d_k", r"\sqrt{d_k}")
     latex = rf"\sqrt{{{latex[1:]}}}" if latex.startswith("√") else latex
-    matrix = _matrix("scaled", values["scaled"], sheet.words, sheet.key_words)
+    matrix = _matrix("scaled", sheet, values)
     return WorksheetStep(f"Scores ÷ {root}", f"S / {root}", f"S / {latex}", note, [first, matrix])
 
 
 def _unscaled(sheet: Sheet, values: SheetValues) -> WorksheetStep:
-    matrix = _matrix("scaled", values["scaled"], sheet.words, sheet.key_words)
+    matrix = _matrix("scaled", sheet, values)
     return WorksheetStep("Scores, not divided", note='scale = "none"', parts=[matrix])
 
 
 def _masked(sheet: Sheet, values: SheetValues) -> WorksheetStep:
     note = "a hidden score is −∞, so that its weight is exactly 0"
-    matrix = _matrix("masked", values["masked"], sheet.words, sheet.key_words)
+    matrix = _matrix("masked", sheet, values)
     return WorksheetStep("Mask", note=note, parts=[matrix])
 
 
 def _weights(sheet: Sheet, values: SheetValues) -> WorksheetStep:
     weights, words, key_words = values["weights"], sheet.words, sheet.key_words
-    matrix = _matrix("weights", weights, words, key_words)
-    given = sheet.given.get("weights")
+    matrix = _matrix("weights", sheet, values)
+    given_weights = sheet.matrices.get("weights")
     parts: list[StepPart] = []
-    if given is None:
+    if given_weights is None:
         scores = values["masked" if "masked" in values else "scaled"]
         parts += lines.exponentials(scores[0], weights[0], words[0], key_words)
         note = f"each row sums to 1; {words[0]} written out"
@@ -228,12 +221,12 @@ def _weights(sheet: Sheet, values: SheetValues) -> WorksheetStep:
     elif sheet.allowed is None:
         note, equation, latex = "as the sheet gives them; each row sums to 1", "", ""
     else:
-        parts.append(_matrix("given", given, words, key_words))
-        rows = zip(given, sheet.allowed, weights, words, strict=True)
+        parts.append(Matrix("given", given_weights.numpy(), words, key_words))
+        rows = zip(given_weights, sheet.allowed, weights, words, strict=True)
         parts += [lines.renormalised(g, a, w, word, key_words) for g, a, w, word in rows]
         note = "a hidden weight is dropped, and the others are divided by what remains"
         equation, latex = "w / Σ w of what may be seen", ""
-    title = "Weights" if given is not None else "Softmax"
+    title = "Weights" if given_weights is not None else "Softmax"
     parts.append(matrix)
     if "V" not in values:
         parts += lines.equations(weights, words, key_words)
@@ -248,7 +241,7 @@ def _output(sheet: Sheet, values: SheetValues) -> WorksheetStep:
             sheet.words, values["weights"], values["output"], strict=True
         )
     ]
-    matrix = _matrix("output", values["output"], sheet.words)
+    matrix = _matrix("output", sheet, values)
     return WorksheetStep(
         "Output: Σ w·V", "O = w V", "O = w V", "each word's sum written out", [*sums, matrix]
     )
@@ -256,7 +249,7 @@ def _output(sheet: Sheet, values: SheetValues) -> WorksheetStep:
 
 def _add(sheet: Sheet, values: SheetValues) -> WorksheetStep:
     x = "X" if "P" in values else "E"
-    matrix = _matrix("add", values["add"], sheet.words)
+    matrix = _matrix("add", sheet, values)
     return WorksheetStep("Add", f"{x} + output", rf"{x} + O", "the residual connection", [matrix])
 
 
@@ -266,7 +259,7 @@ def _norm(sheet: Sheet, values: SheetValues) -> WorksheetStep:
         "(x − mean) / √(variance + ε)",
         r"\frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}}",
         "each row for itself; gain 1 and bias 0",
-        [_matrix("norm", values["norm"], sheet.words)],
+        [_matrix("norm", sheet, values)],
     )
 
 

@@ -26,13 +26,13 @@ SheetValues = dict[str, Tensor]
 
 
 def _embedding(sheet: Sheet, _: SheetValues) -> Tensor | None:
-    return sheet.given.get("E")
+    return sheet.matrices.get("E")
 
 
 def _positions(sheet: Sheet, so_far: SheetValues) -> Tensor | None:
     if "positions" in sheet.flags:
         return sinusoids(*so_far["E"].shape).double()
-    return sheet.given.get("P")
+    return sheet.matrices.get("P")
 
 
 def _input(sheet: Sheet, so_far: SheetValues) -> Tensor | None:
@@ -43,9 +43,9 @@ def _input(sheet: Sheet, so_far: SheetValues) -> Tensor | None:
 
 def _projected(name: str) -> Callable[[Sheet, SheetValues], Tensor | None]:
     def step(sheet: Sheet, so_far: SheetValues) -> Tensor | None:
-        if f"W_{name}" in sheet.given:
-            return so_far["X"] @ sheet.given[f"W_{name}"]
-        return sheet.given.get(name)
+        if f"W_{name}" in sheet.matrices:
+            return so_far["X"] @ sheet.matrices[f"W_{name}"]
+        return sheet.matrices.get(name)
 
     return step
 
@@ -53,7 +53,7 @@ def _projected(name: str) -> Callable[[Sheet, SheetValues], Tensor | None]:
 def _scores(sheet: Sheet, so_far: SheetValues) -> Tensor | None:
     if "Q" in so_far:
         return so_far["Q"] @ so_far["K"].T
-    return sheet.given.get("scores")
+    return sheet.matrices.get("scores")
 
 
 def _scaled(sheet: Sheet, so_far: SheetValues) -> Tensor | None:
@@ -69,13 +69,13 @@ def _masked(sheet: Sheet, so_far: SheetValues) -> Tensor | None:
 
 
 def _weights(sheet: Sheet, so_far: SheetValues) -> Tensor | None:
-    given = sheet.given.get("weights")
-    if given is None:
+    given_weights = sheet.matrices.get("weights")
+    if given_weights is None:
         return attention_weights(so_far["masked" if "masked" in so_far else "scaled"], None)
     if sheet.allowed is None:
-        return given
+        return given_weights
     # softmax(ln w) = w / Σ w: to mask weights is to drop some and divide by what remains.
-    return attention_weights(given.log(), sheet.allowed)
+    return attention_weights(given_weights.log(), sheet.allowed)
 
 
 def _output(sheet: Sheet, so_far: SheetValues) -> Tensor | None:

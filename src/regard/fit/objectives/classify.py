@@ -82,7 +82,7 @@ def _labels(rows: list[list[int]], data: EncoderData) -> Shaped[Tensor, "B *C"]:
 
 @dataclass(frozen=True)
 class Judged:
-    """`loss` in nats a text, or a word; shares from 0 to 1."""
+    """A `Validated` (fit/job.py): `loss` in nats a text, or a word; shares from 0 to 1."""
 
     loss: float
     accuracy: float
@@ -91,11 +91,9 @@ class Judged:
 
     @property
     def numbers(self) -> dict[str, float | None]:
-        """For the log, beside the loss."""
         return {"accuracy": self.accuracy, "f1": self.f1}
 
     def sentence(self) -> str:
-        """For a person."""
         shares = f"accuracy {self.accuracy:.2%} · F1 {self.f1:.2%}"
         return f"validation loss {self.loss:.4f} · {shares}"
 

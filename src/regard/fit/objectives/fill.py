@@ -67,7 +67,8 @@ def masking_of(tokenizer: PublishedTokenizer, data: DataSection) -> Masking:
 
 @dataclass(frozen=True)
 class Filled:
-    """`loss` in nats per hidden token; `accuracy`: the share whose likeliest candidate is right."""
+    """A `Validated` (fit/job.py): `loss` in nats per hidden token; `accuracy`: the share whose
+    likeliest candidate is right."""
 
     loss: float
     accuracy: float
@@ -75,16 +76,13 @@ class Filled:
 
     @property
     def numbers(self) -> dict[str, float | None]:
-        """For the log, beside the loss."""
         return {"accuracy": self.accuracy, "pseudo_perplexity": self.pseudo_perplexity}
 
     @property
     def score(self) -> float:
-        """What is judged by."""
         return self.accuracy
 
     def sentence(self) -> str:
-        """For a person."""
         surprise = self.pseudo_perplexity
         said = "" if surprise is None else f" · pseudo-perplexity {surprise:.2f}"
         return f"validation loss {self.loss:.4f} · {self.accuracy:.1%} of hidden words found{said}"

@@ -117,8 +117,9 @@ def pairs_of(store: Store, numbers: Numbers, pad: int) -> Batch:
 
 @dataclass(frozen=True)
 class Ranked:
-    """`spearman`: 1 where the cosines of the pairs rise as their scores do (None: no scores);
-    `partners`: the share of texts whose own second text is nearest among those of its batch."""
+    """A `Validated` (fit/job.py): `spearman` is 1 where the cosines of the pairs rise as their
+    scores do (None: no scores); `partners`: the share of texts whose own second text is nearest
+    among those of its batch."""
 
     loss: float
     spearman: float | None
@@ -126,16 +127,13 @@ class Ranked:
 
     @property
     def numbers(self) -> dict[str, float | None]:
-        """For the log, beside the loss."""
         return {"spearman": self.spearman, "partners": self.partners}
 
     @property
     def score(self) -> float:
-        """What is judged by."""
         return self.partners if self.spearman is None else self.spearman
 
     def sentence(self) -> str:
-        """For a person."""
         ranked = "" if self.spearman is None else f" · Spearman {self.spearman:.4f}"
         return f"validation loss {self.loss:.4f}{ranked} · {self.partners:.1%} of partners nearest"
 

@@ -57,7 +57,7 @@ def survey(recipe: Recipe) -> Corpus:
 
 @dataclass(frozen=True)
 class Validation:
-    """`loss` in nats per target token, without label smoothing."""
+    """A `Validated` (fit/job.py): `loss` in nats per target token, without label smoothing."""
 
     loss: float
     bleu: float | None
@@ -69,12 +69,10 @@ class Validation:
 
     @property
     def numbers(self) -> dict[str, float | None]:
-        """For the log, beside the loss."""
         return {"perplexity": self.perplexity, "bleu": self.bleu}
 
     @property
     def score(self) -> float | None:
-        """What translations are judged by."""
         return self.bleu
 
     def sentence(self) -> str:

@@ -100,8 +100,8 @@ def trial() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     x, weight, base = (
         torch.randn(96, 96, generator=torch.Generator().manual_seed(n)) for n in range(3)
     )
-    made = Int16Weight(weight)
-    got = torch.cat([made.product(x, base[0]), made.product(x[:5], None, base[:5])])
+    quantised = Int16Weight(weight)
+    got = torch.cat([quantised.product(x, base[0]), quantised.product(x[:5], None, base[:5])])
     x, weight, base = x.double(), weight.double(), base.double()
     right = torch.cat([x @ weight + base[0], x[:5] @ weight + base[:5]])
     return got.double().numpy(), right.numpy()
@@ -127,10 +127,10 @@ class _Loops:
 
     def _function(self, name: str, pointers: int, numbers: int) -> Callable[..., None]:
         kinds = [ctypes.c_void_p] * pointers + [ctypes.c_int64] * numbers
-        found: Callable[..., None] = ctypes.CFUNCTYPE(None, *kinds)(
+        function: Callable[..., None] = ctypes.CFUNCTYPE(None, *kinds)(
             self._engine.get_function_address(name)
         )
-        return found
+        return function
 
 
 @cache
@@ -255,10 +255,10 @@ def multiply(add: bool = False) -> str:
         for r in range(ROWS)
     ]
     text = {"ROWS": rows, "BEGIN": begin, "SUMS": sums, "STEPS": steps, "SCALES": scales}
-    made = MULTIPLY.replace("NAME", "multiply_and_add" if add else "multiply")
+    assembly = MULTIPLY.replace("NAME", "multiply_and_add" if add else "multiply")
     for name, lines in (text | {"END": end}).items():
-        made = made.replace(f"  {name}\n", "\n".join(lines) + "\n")
-    return made
+        assembly = assembly.replace(f"  {name}\n", "\n".join(lines) + "\n")
+    return assembly
 
 
 def _epilogue(r: int, c: int, add: bool) -> str:

@@ -1,0 +1,154 @@
+"""What commands declare alike: examples, paths, choices, columns of a table, engines, headings."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from regard.engines.engines import EngineRequest
+
+Decorator = Callable[..., Any]
+Option = Callable[..., Decorator]  # click.option, or one that knows a heading
+PATH = click.Path(path_type=Path)
+ENGINE = ("engine", "precision", "workers", "threads", "shortlist")
+COLUMNS = {
+    "source": "of the sentences to translate",
+    "target": "of their translations",
+    "text": "of the texts",
+    "pair": "of the second texts, where two are compared",
+    "label": "of the labels",
+}
+
+
+class SectionedOption(click.Option):
+    """An option that knows its heading: `regard translate --help` has too many for one list."""
+
+    def __init__(self, *args: Any, heading: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.heading = heading
+
+
+class SectionedCommand(click.Command):
+    """Its help lists options by heading, in the order of their first option; the others last."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                own = parameter.heading if isinstance(parameter, SectionedOption) else "Options"
+                sections.setdefault(own, []).append(record)
+        for heading in sorted(sections, key=lambda heading: heading == "Options"):
+            with formatter.section(heading):
+                formatter.write_dl(sections[heading])
+
+
+def command(examples: str) -> Callable[[Callable[..., None]], click.Command]:
+    """A command whose help ends with examples, as they are written."""
+    return click.command(cls=SectionedCommand, epilog=f"\b\nExamples:{examples}")
+
+
+def section(heading: str) -> Option:
+    """`click.option` for the options under one heading."""
+
+    def option(*names: str, **settings: Any) -> Decorator:
+        return click.option(*names, cls=SectionedOption, heading=heading, **settings)
+
+    return option
+
+
+def path(*names: str, **settings: Any) -> Decorator:
+    """The option of a file or folder."""
+    return click.option(*names, type=PATH, **settings)
+
+
+def flag(*names: str, help: str) -> Decorator:
+    """An option without a value."""
+    return click.option(*names, is_flag=True, help=help)
+
+
+def count(*names: str, **settings: Any) -> Decorator:
+    """The option of a whole number from 1."""
+    return click.option(*names, type=click.IntRange(min=1), **settings)
+
+
+def json(text: str) -> Decorator:
+    """`--json`; the text says what it prints."""
+    return flag("--json", "as_json", help=text)
+
+
+def choice(
+    *names: str, among: Iterable[str], option: Option = click.option, **settings: Any
+) -> Decorator:
+    """One of several words, of which the first is taken unless another is the default."""
+    words = list(among)
+    shown = {"default": words[0], "show_default": True, **settings}
+    return option(*names, type=click.Choice(words), **shown)
+
+
+def _device(option: Option = click.option) -> Decorator:
+    return option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+
+
+def _all_of(options: list[Decorator]) -> Decorator:
+    """Several options as one decorator, listed in this order."""
+
+    def add(function: Any) -> Any:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
+
+
+def columns(*roles: str, **other: str) -> Decorator:
+    """`--text-column` and the like; `other` has words for roles that mean something else here."""
+    options = []
+    for role in roles:
+        which = other.get(role, COLUMNS[role])
+        text = f"Of a table: the column {which}, by name or number; found if left out."
+        options.append(click.option(f"--{role}-column", default="", metavar="COLUMN", help=text))
+    return _all_of(options)
+
+
+def named_columns(options: dict[str, Any]) -> dict[str, str]:
+    """The columns that a user has named, by role; taken out of the command's options."""
+    named = {role: options.pop(f"{role}_column", "") for role in COLUMNS}
+    return {role: name for role, name in named.items() if name}
+
+
+def engines(default: str = "auto", shortlist: bool = True, heading: str = "Engine") -> Decorator:
+    """Which engine works and how it uses the machine; `default` is the engine that is taken."""
+    engine = section(heading)
+    precisions = ["auto", "fp32", "bf16", "int8"]
+    numbers = "Of the numbers: bf16 is torch's, int8 ctranslate2's."
+    options = [
+        choice(
+            "--engine",
+            among=["auto", "torch", "ctranslate2"],
+            option=engine,
+            default=default,
+            help="Who computes.",
+        ),
+        choice("--precision", among=precisions, option=engine, help=numbers),
+        engine("--workers", type=click.IntRange(1, 1024), help="Batches side by side."),
+        engine("--threads", type=click.IntRange(1, 1024), help="Threads of each worker."),
+        _device(engine),
+    ]
+    if shortlist:
+        text = "Only words that the training pairs suggest (ctranslate2)."
+        options.append(engine("--shortlist", is_flag=True, help=text))
+    return _all_of(options)
+
+
+def engine_request(options: dict[str, Any]) -> "EngineRequest":
+    """What they ask for; they are taken out of `options`."""
+    from regard.engines.engines import EngineRequest
+
+    return EngineRequest(**{name: options.pop(name) for name in ENGINE if name in options})
+
+
+model = click.argument("model", type=PATH)
+device = _device()
