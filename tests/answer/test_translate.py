@@ -27,9 +27,6 @@ class Mirror:
         self.rows: list[tuple[int, ...]] = []
         self.log: list[str] = []
 
-    def refusal(self, search: DecodingOptions, prefixed: bool = False) -> str | None:
-        return None
-
     def submit(
         self, sources: Sequence[Row], search: DecodingOptions, prefixes: Sequence[Row] = ()
     ) -> Pending:

@@ -14,7 +14,7 @@ from decode.plain import unchecked
 from regard.checkpoint.to_ctranslate2 import write_ctranslate2
 from regard.checksums import NAME as CHECKSUMS
 from regard.decode.engine import Frame, Layout, Row
-from regard.decode.engines.ctranslate2 import CTranslate2Engine
+from regard.decode.engines.ctranslate2 import CTranslate2Engine, refused
 from regard.decode.engines.torch import TorchEngine
 from regard.decode.hypothesis import NO_RULES, DecodingOptions, Hypothesis, Rules
 from regard.errors import CheckpointError, DataError, MisuseError
@@ -257,12 +257,12 @@ def test_score_is_log_p_of_each_token(tmp_path: Path) -> None:
 def test_what_is_not_offered_is_refused(
     search: DecodingOptions, prefixed: bool, words: str | None, tmp_path: Path
 ) -> None:
-    engine = opened(make(0), tmp_path / "m")
-    refusal = engine.refusal(search, prefixed)
+    refusal = refused(search, prefixed=prefixed)
     if words is None:
         assert refusal is None
         return
     assert refusal is not None and words in refusal
+    engine = opened(make(0), tmp_path / "m")
     with pytest.raises(MisuseError, match=f"does not offer {words}.*use engine torch"):
         engine.submit([[5, END]], search, [[4]] if prefixed else ())
 

@@ -51,9 +51,6 @@ class Fake:
         self.full_name = f"{name} {layout.precision}"
         world.layouts.append((self.full_name, layout.workers, layout.threads))
 
-    def refusal(self, search: DecodingOptions, prefixed: bool = False) -> str | None:
-        return None
-
     def submit(
         self, sources: Sequence[Row], search: DecodingOptions, prefixes: Sequence[Row] = ()
     ) -> Pending:

@@ -18,9 +18,6 @@ class Moody:
         self.name, self.layout = name, Layout(precision)
         self._shift, self._wrong = shift, wrong
 
-    def refusal(self, search: DecodingOptions, prefixed: bool = False) -> str | None:
-        return None
-
     def submit(
         self, sources: Sequence[Row], search: DecodingOptions, prefixes: Sequence[Row] = ()
     ) -> Pending:

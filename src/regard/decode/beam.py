@@ -69,15 +69,15 @@ class BeamSearch:
     """k rows for each sentence, the likeliest first."""
 
     def __init__(self, slots: Slots, constraints: Constraints, start: int) -> None:
-        self.slots, self.seats = slots, ActiveRequests(slots, constraints)
+        self.slots, self.active = slots, ActiveRequests(slots, constraints)
         self._search, self._end, self._start = constraints.search, constraints.end, start
         self._beams = [Beam(self._search, 0) for _ in range(len(slots))]
         self._tokens = torch.full((len(slots), slots.width), start, device=slots.ages.device)
         self._scores = torch.zeros_like(self._tokens, dtype=torch.float64)
         self._covered = self._scores.new_zeros(*self._scores.shape, 0)  # attention, (B, k, S)
 
-    def seat(self, places: Sequence[int], sentences: Sequence[QueuedSentence]) -> None:
-        self.seats.seat(places, sentences)
+    def admit(self, places: Sequence[int], sentences: Sequence[QueuedSentence]) -> None:
+        self.active.admit(places, sentences)
         rows = list(places)
         self._tokens[rows] = self._start
         self._scores[rows] = -torch.inf
@@ -87,19 +87,19 @@ class BeamSearch:
         self._covered[rows] = 0.0
 
     def keep(self, places: Int[Tensor, " n"]) -> None:
-        self.seats.keep(places)
+        self.active.keep(places)
         self._beams = [self._beams[place] for place in places.tolist()]
         self._tokens, self._scores, self._covered = (
             x[places] for x in (self._tokens, self._scores, self._covered)
         )
 
     def step(self) -> Finished:
-        """One more token for every sentence; those that are finished now leave their seats."""
+        """One more token for every sentence; those that are finished now leave their slots."""
         slots, k = self.slots, self.slots.width
         logits = slots.step(self._tokens, explain=self._search.coverage > 0)
         if self._search.coverage:
             self._cover()
-        total = self.seats.constrain(logits)
+        total = self.active.constrain(logits)
         values, tokens = top(logits, 2 * k)
         log_p = (values - total[:, None]).view(len(slots), k, -1)
         candidates = (self._scores[:, :, None] + log_p).flatten(1)
@@ -126,7 +126,7 @@ class BeamSearch:
         """Finish those of the first k extensions of each sentence that end."""
         for place, rank in torch.nonzero(ends[:, : self.slots.width]).tolist():
             value = float(values[place, rank])
-            if value > -torch.inf and self.seats.sentences[place] is not None:
+            if value > -torch.inf and self.active.sentences[place] is not None:
                 row = int(parents[place, rank])
                 ids = self.slots.output(place, row)
                 self._beams[place].finish(ids, value, self._penalty(place, row))
@@ -134,13 +134,13 @@ class BeamSearch:
     def _finished(self) -> Finished:
         length, best_open = self.slots.ages.tolist(), self._scores[:, 0].tolist()
         finished: Finished = []
-        for place, sentence in enumerate(self.seats.sentences):
+        for place, sentence in enumerate(self.active.sentences):
             beam = self._beams[place]
             if sentence is None or not beam.is_done(length[place], best_open[place]):
                 continue
             if len(beam.finished) < self._search.n_best:
                 self._give_up(place)
-            self.seats.sentences[place] = None
+            self.active.sentences[place] = None
             finished.append((place, sentence, beam.best(self._search.n_best)))
         return finished
 

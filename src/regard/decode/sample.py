@@ -25,7 +25,6 @@ from regard.decode.hypothesis import (
     check_draw,
     check_numbers,
 )
-from regard.decode.session import Session
 from regard.errors import ConfigError, MisuseError
 from regard.model.transformer import Transformer
 
@@ -102,6 +101,20 @@ def numbers(source: Sequence[int], draw: int, count: int, seed: int | None) -> l
     return chance.random(count).tolist()  # type: ignore[no-any-return]
 
 
+class Session:
+    """A prompt of a decoder-only model, extended by tokens; its cache keeps what was computed."""
+
+    def __init__(self, model: Transformer) -> None:
+        self._model, self._cache = model, model.new_cache()
+
+    def extend(self, tokens: Int[Tensor, "B L"]) -> Float[Tensor, "B V"]:
+        """Append tokens to each row; the log-probabilities of what comes next."""
+        x = self._model.decode(tokens, cache=self._cache)
+        logits = self._model.token_logits(x[:, -1])
+        at_least_single = torch.promote_types(logits.dtype, torch.float32)
+        return torch.log_softmax(logits, dim=-1, dtype=at_least_single)
+
+
 @torch.inference_mode()
 def continued(
     model: Transformer,
@@ -130,7 +143,7 @@ def continued(
     room = min(sampling.max_tokens, (most or MOST["max_length"]) - len(prompt))
     session, limits = Session(model), torch.tensor([room], device=device)
     constraints = Constraints(DecodingOptions(), rules, ends[0] if ends else -1)
-    log_p = session.begin(torch.tensor([list(prompt)], device=device))
+    log_p = session.extend(torch.tensor([list(prompt)], device=device))
     for number in range(room):
         if rules:  # they ask how many tokens there are, not which
             so_far = limits.new_zeros(1, number)
@@ -140,4 +153,4 @@ def continued(
             return
         yield int(token)
         if number + 1 < room:
-            log_p = session.extend(token)
+            log_p = session.extend(token[:, None])

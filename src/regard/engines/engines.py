@@ -1,5 +1,7 @@
 """Which engine answers: the one that was asked for, or the faster one that offers the options.
 
+The engines themselves lie in decode/engines/.
+
 auto          ctranslate2, if it is installed, agrees with torch, is faster and offers the options
               of the search; else torch (bundle/engine_choice.py keeps what was measured)
 torch         every option, family and device
@@ -107,28 +109,27 @@ class Engines:
 
     def _fast(self, search: DecodingOptions, prefixed: bool) -> Engine | None:
         """The ctranslate2 engine, or None and a note that says why not."""
-        named = self.request.engine == "ctranslate2"
         if self.request.engine == "torch":
             return None
-        obstacle = self._obstacle()
-        if obstacle:
-            return self._without(obstacle, named)
-        from regard.decode.engines.ctranslate2 import refused  # its library is an extra
-
-        refusal = refused(search, self.bundle.settings.rules, prefixed)
-        if refusal:
-            return self._without(f"ctranslate2 does not offer {refusal}", named)
-        if "ctranslate2" not in self._open:
+        named = self.request.engine == "ctranslate2"
+        obstacle = self._obstacle() or self._not_offered(search, prefixed)
+        if obstacle and named:
+            raise MisuseError(f"engine: {obstacle}")
+        if not obstacle and "ctranslate2" not in self._open:
             try:
                 choice = self._settled()
                 if choice.engine == "torch" and not named:
-                    return self._without(choice.reason, named)
-                self._open["ctranslate2"] = self._opened(choice)
+                    obstacle = choice.reason
+                else:
+                    self._open["ctranslate2"] = self._opened(choice)
             except (RegardError, OSError) as error:
                 if named:
                     raise
-                return self._without(str(error), named)
-        return self._open["ctranslate2"]
+                obstacle = str(error)
+        if not obstacle and "ctranslate2" in self._open:
+            return self._open["ctranslate2"]
+        self._note(f"torch, because {obstacle}")
+        return None
 
     def _obstacle(self) -> str:
         """What stands in the way of ctranslate2 before any option is looked at."""
@@ -155,12 +156,12 @@ class Engines:
             return choose_device("auto").type == "cpu"
         return self._device == "cpu"
 
-    def _without(self, reason: str, named: bool) -> Engine | None:
-        """No such engine: an error where it was asked for by name."""
-        if named:
-            raise MisuseError(f"engine: {reason}")
-        self._note(f"torch, because {reason}")
-        return None
+    def _not_offered(self, search: DecodingOptions, prefixed: bool) -> str:
+        """Which option ctranslate2 does not offer; nothing if it offers all."""
+        from regard.decode.engines.ctranslate2 import refused  # its library is an extra
+
+        refusal = refused(search, self.bundle.settings.rules, prefixed)
+        return f"ctranslate2 does not offer {refusal}" if refusal else ""
 
     def _note(self, line: str) -> None:
         if line not in self.notes:

@@ -95,15 +95,11 @@ class CTranslate2Engine:
             )
         self._translator = _open(folder, self.layout)
 
-    def refusal(self, search: DecodingOptions, prefixed: bool = False) -> str | None:
-        """Which option the library does not have, or has with another meaning."""
-        return refused(search, self._rules, prefixed)
-
     def submit(
         self, sources: Sequence[Row], search: DecodingOptions, prefixes: Sequence[Row] = ()
     ) -> Pending:
         """Begin to search; returns at once."""
-        refusal = self.refusal(search, any(prefixes))
+        refusal = refused(search, self._rules, any(prefixes))
         if refusal:
             raise MisuseError(f"engine: ctranslate2 does not offer {refusal}; use engine torch")
         self._check("source", map(len, sources), self._positions)

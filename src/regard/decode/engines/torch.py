@@ -74,14 +74,10 @@ class TorchEngine:
         if self.layout.precision == "bf16" and next(model.parameters()).device.type == "cpu":
             insist_on("bf16", "precision", "fp32")
         self._model, self._frame, self._rules = model.eval(), frame, rules
-        self._prepared = FusedModel(model, PRECISIONS[self.layout.precision])
+        self._fused = FusedModel(model, PRECISIONS[self.layout.precision])
         self._pool = ThreadPoolExecutor(
             self.layout.workers, "regard", torch.set_num_threads, (self.layout.threads,)
         )
-
-    def refusal(self, search: DecodingOptions, prefixed: bool = False) -> str | None:
-        """It offers everything."""
-        return None
 
     def submit(
         self, sources: Sequence[Row], search: DecodingOptions, prefixes: Sequence[Row] = ()
@@ -100,7 +96,7 @@ class TorchEngine:
         return job.result
 
     def _work(self, job: DecodingJob, batch: int) -> None:
-        model, rules, frame = self._prepared, self._rules, self._frame
+        model, rules, frame = self._fused, self._rules, self._frame
         with watched():
             decode_queue(model, job.take, job.give, job.search, rules, frame, batch)
 
