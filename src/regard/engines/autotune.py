@@ -7,16 +7,13 @@ choice   the fastest that passed its check; on another machine only the layout i
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
 from regard.bundle.bundle import Bundle
 from regard.bundle.engine_choice import (
-    ENGINES,
     Choice,
     Say,
     cores,
@@ -27,17 +24,13 @@ from regard.bundle.engine_choice import (
     versions,
 )
 from regard.decode.engine import Engine, Layout
+from regard.decode.engines.ctranslate2 import refused
 from regard.decode.hypothesis import DecodingOptions
 from regard.draw.terminal.progress import progress_bar
 from regard.engines.agreement import AgreementCheck, Clock, Make, compare, cut_short
-from regard.errors import CheckpointError, MisuseError
+from regard.engines.converted import Network, converted_engine
 from regard.processor.survives import ruled_out
 
-if TYPE_CHECKING:
-    from regard.model.transformer import Transformer
-
-Network = Callable[[], "Transformer"]  # the model, read when it is needed
-PRECISIONS = ("fp32", "int8")
 TOKENS = 20  # of an output, at most, while speed is measured
 FIRST = 16  # sentences of a first measurement
 SECONDS = 0.3  # that one measurement should take
@@ -45,7 +38,7 @@ SENTENCES = 300  # that it has at most
 SECONDS_MEASURING = 20.0  # then no further layouts; the usual one is always measured
 
 
-def settle(
+def autotune(
     bundle: Bundle,
     transformer: Network,
     before: Choice | None = None,
@@ -121,8 +114,6 @@ def _search(bundle: Bundle, rows: Sequence[list[int]]) -> DecodingOptions:
     Outputs that never end would be as long as published settings allow, often 512 tokens; those
     that end are shorter than the longest source + 50.
     """
-    from regard.decode.engines.ctranslate2 import refused  # its library is an extra
-
     own = bundle.settings.search
     usual = DecodingOptions().limit(max(map(len, rows), default=0))
     longest = own.max_length if own.max_length is not None and own.max_length < usual else None
@@ -192,70 +183,3 @@ def _timed(
     outputs = engine.submit(rows, search)()
     tokens = sum(len(best[0].ids) + 1 for best in outputs)
     return max(clock() - begun, 1e-6), tokens
-
-
-def converted_engine(
-    bundle: Bundle,
-    transformer: Network,
-    weights: str,
-    layout: Layout,
-    shortlist: bool = False,
-    say: Say = to_log,
-) -> Engine:
-    """The ctranslate2 engine on the folder of its precision, which is made if it is not fresh.
-
-    A damaged file is told, and the folder made again from the weights, once.
-    """
-    from regard.checkpoint.ctranslate2_info import (  # its library is an extra
-        has_shortlist,
-        is_fresh,
-    )
-    from regard.decode.engines.ctranslate2 import CTranslate2Engine  # its library is an extra
-
-    folder = bundle.path / ENGINES / f"ctranslate2-{layout.precision}"
-
-    def opened() -> Engine:
-        if not is_fresh(folder, weights, layout.precision, bundle.settings.rules.never):
-            _convert(bundle, transformer, folder, weights, layout.precision)
-        if shortlist and not has_shortlist(folder):
-            _learn_shortlist(bundle, folder)
-        frame, rules = bundle.codec.frame, bundle.settings.rules
-        return CTranslate2Engine(folder, frame, rules, layout, bundle.limit, shortlist=shortlist)
-
-    try:
-        return opened()
-    except CheckpointError as error:
-        what = str(error).partition(";")[0]
-        say(f"{what}: the engine is made again from the weights.")
-        _convert(bundle, transformer, folder, weights, layout.precision)
-        return opened()
-
-
-def _convert(
-    bundle: Bundle, transformer: Network, folder: Path, weights: str, precision: str
-) -> None:
-    from regard.checkpoint.to_ctranslate2 import write_ctranslate2  # imports torch
-
-    model = transformer()
-    write_ctranslate2(
-        model,
-        folder,
-        bundle.codec.vocabulary(model.spec.vocabulary),
-        start=bundle.codec.frame.start,
-        end=bundle.codec.frame.end,
-        never=bundle.settings.rules.never,
-        precision=precision,
-        weights=weights,
-    )
-
-
-def _learn_shortlist(bundle: Bundle, folder: Path) -> None:
-    from regard.engines.shortlist import add_shortlist  # its library is an extra
-
-    corpus = bundle.path / "data" / "train"
-    if not corpus.is_dir():
-        raise MisuseError(
-            f"--shortlist: {bundle.path} has no training pairs to learn it from; only runs of "
-            "`regard train` have"
-        )
-    add_shortlist(folder, corpus)

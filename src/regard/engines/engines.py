@@ -28,7 +28,9 @@ from regard.bundle.engine_choice import (
     write_choice,
 )
 from regard.decode.engine import Engine, Layout
+from regard.decode.engines.ctranslate2 import refused
 from regard.decode.hypothesis import DecodingOptions
+from regard.engines.converted import converted_engine
 from regard.errors import MisuseError, RegardError
 from regard.processor.survives import ruled_out
 
@@ -117,7 +119,7 @@ class Engines:
             raise MisuseError(f"engine: {obstacle}")
         if not obstacle and "ctranslate2" not in self._open:
             try:
-                choice = self._settled()
+                choice = self._measured_choice()
                 if choice.engine == "torch" and not named:
                     obstacle = choice.reason
                 else:
@@ -158,8 +160,6 @@ class Engines:
 
     def _not_offered(self, search: DecodingOptions, prefixed: bool) -> str:
         """Which option ctranslate2 does not offer; nothing if it offers all."""
-        from regard.decode.engines.ctranslate2 import refused  # its library is an extra
-
         refusal = refused(search, self.bundle.settings.rules, prefixed)
         return f"ctranslate2 does not offer {refusal}" if refusal else ""
 
@@ -167,7 +167,7 @@ class Engines:
         if line not in self.notes:
             self.notes.append(line)
 
-    def _settled(self) -> Choice:
+    def _measured_choice(self) -> Choice:
         """The stored choice; what is missing is measured now, under a lock."""
         choice = self._choice
         if choice is not None and choice.machine == this_machine():
@@ -182,17 +182,15 @@ class Engines:
             choice = read_choice(self.bundle.path, self.bundle.weights)  # by another, meanwhile?
             if choice is None or choice.machine != this_machine():
                 self.say(PREPARING)
-                from regard.engines.autotune import settle  # measures with torch
+                from regard.engines.autotune import autotune  # measures with torch
 
-                choice = settle(self.bundle, self._transformer, choice, say=self.say)
+                choice = autotune(self.bundle, self._transformer, choice, say=self.say)
                 write_choice(self.bundle.path, choice)
         self._choice = choice
         return choice
 
     def _opened(self, choice: Choice) -> Engine:
         """The ctranslate2 engine in the precision and layout chosen or asked for."""
-        from regard.engines.autotune import converted_engine  # measures with torch
-
         precision = self.request.precision
         if precision == "auto":
             precision = choice.precision
