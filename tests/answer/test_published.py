@@ -25,7 +25,7 @@ from regard.api.model import Model
 from regard.bundle.bundle import open_run_bundle
 from regard.bundle.generation_settings import read_settings
 from regard.bundle.named import is_hub_name
-from regard.decode.hypothesis import Rules
+from regard.decode.options import Rules
 from regard.decode.sample import Sampling, draw, narrowed
 from regard.errors import CheckpointError, ConfigError, DataError, MisuseError
 

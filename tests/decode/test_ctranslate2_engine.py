@@ -16,7 +16,8 @@ from regard.checksums import NAME as CHECKSUMS
 from regard.decode.engine import Frame, Layout, Row
 from regard.decode.engines.ctranslate2 import CTranslate2Engine, refused
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import NO_RULES, DecodingOptions, Hypothesis, Rules
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.options import NO_RULES, DecodingOptions, Rules
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
@@ -320,7 +321,7 @@ def test_it_needs_no_torch(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from regard.decode.engine import Frame, Layout;"
         "from regard.decode.engines.ctranslate2 import CTranslate2Engine as Engine;"
-        "from regard.decode.hypothesis import DecodingOptions;"
+        "from regard.decode.options import DecodingOptions;"
         "e = Engine(Path(sys.argv[1]), Frame(0, 1, 2));"
         "print(e.submit([[5, 2]], DecodingOptions())());"
         "assert 'torch' not in sys.modules"

@@ -11,7 +11,8 @@ import decode.plain as plain
 from decode.searching import END, FRAME, KINDS, make, search_with, sentences
 from regard.decode.engine import Engine, Layout
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import NO_RULES, DecodingOptions, Hypothesis, Rules
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.options import NO_RULES, DecodingOptions, Rules
 from regard.decode.slots import PLACES
 from regard.errors import MisuseError
 from regard.model.transformer import Transformer

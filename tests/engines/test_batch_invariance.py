@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from regard.decode.engine import Layout, Pending, Row
-from regard.decode.hypothesis import DecodingOptions, Hypothesis
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.options import DecodingOptions
 from regard.engines.batch_invariance import WAYS, check_batch
 
 ROWS = [[n, n + 1, 2] for n in range(300)]

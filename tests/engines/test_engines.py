@@ -19,7 +19,8 @@ from regard.bundle.bundle import open_bundle
 from regard.bundle.engine_choice import Machine, read_choice, this_machine, write_choice
 from regard.checkpoint import published
 from regard.decode.engine import Layout
-from regard.decode.hypothesis import DecodingOptions, Hypothesis
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.options import DecodingOptions
 from regard.engines import autotune, engines
 from regard.engines.agreement import compare_texts, compare_tokens
 from regard.engines.autotune import layouts_for

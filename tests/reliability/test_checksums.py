@@ -33,7 +33,7 @@ from regard.cli.main import group
 from regard.convert.convert import convert
 from regard.decode.engine import Layout
 from regard.decode.engines.ctranslate2 import CTranslate2Engine
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.engines import autotune
 from regard.engines.engines import PREPARING, EngineRequest
 from regard.errors import DamageError, RegardError

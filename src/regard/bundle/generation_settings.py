@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.decode.hypothesis import DecodingOptions, Rules
+from regard.decode.options import DecodingOptions, Rules
 from regard.errors import CheckpointError
 from regard.untrusted import member, read_json
 

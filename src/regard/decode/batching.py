@@ -15,7 +15,8 @@ from regard.decode.constraints import Constraints
 from regard.decode.engine import Frame
 from regard.decode.fused import FusedModel
 from regard.decode.greedy import Greedy
-from regard.decode.hypothesis import DecodingOptions, Hypothesis, Rules
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.options import DecodingOptions, Rules
 from regard.decode.slots import Slots
 from regard.model.masks import padded
 
@@ -60,7 +61,7 @@ def decode_queue(
     model: FusedModel,
     take: TakeSentences,
     give: Give,
-    search: DecodingOptions,
+    decoding: DecodingOptions,
     rules: Rules,
     frame: Frame,
     batch: int,
@@ -70,9 +71,9 @@ def decode_queue(
     first = ready.look()
     if first is None:
         return
-    greedy = search.beam == 1 and not search.coverage
-    slots = Slots(model, first[0], 1 if greedy else search.beam, first[1])
-    constraints = Constraints(search, rules, frame.end)
+    greedy = decoding.beam == 1 and not decoding.coverage
+    slots = Slots(model, first[0], 1 if greedy else decoding.beam, first[1])
+    constraints = Constraints(decoding, rules, frame.end)
     run = (Greedy if greedy else BeamSearch)(slots, constraints, frame.start)
     empty = list(range(len(slots)))
     while True:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from regard.decode.hypothesis import DecodingOptions, Hypothesis
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.options import DecodingOptions
 from regard.errors import DataError
 
 Row = Sequence[int]
@@ -46,7 +47,7 @@ class Engine(Protocol):
     layout: Layout
 
     def submit(
-        self, sources: Sequence[Row], search: DecodingOptions, prefixes: Sequence[Row] = ()
+        self, sources: Sequence[Row], decoding: DecodingOptions, prefixes: Sequence[Row] = ()
     ) -> Pending:
         """Begin to search; returns at once.
 

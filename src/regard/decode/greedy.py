@@ -21,7 +21,7 @@ class Greedy:
 
     def __init__(self, slots: Slots, constraints: Constraints, start: int) -> None:
         self.slots, self.active = slots, ActiveRequests(slots, constraints)
-        self._search, self._end, self._start = constraints.search, constraints.end, start
+        self._decoding, self._end, self._start = constraints.decoding, constraints.end, start
         self._tokens = torch.full_like(slots.ages, start)
         self._totals = torch.zeros(len(slots), dtype=torch.float64, device=slots.ages.device)
         self._chance: dict[QueuedSentence, list[float]] = {}
@@ -30,9 +30,9 @@ class Greedy:
         self.active.admit(places, sentences)
         self._tokens[list(places)] = self._start
         self._totals[list(places)] = 0.0
-        if self._search.draws:
+        if self._decoding.draws:
             for s in sentences:
-                self._chance[s] = numbers(s.source, s.draw, s.limit, self._search.seed)
+                self._chance[s] = numbers(s.source, s.draw, s.limit, self._decoding.seed)
 
     def keep(self, places: Int[Tensor, " n"]) -> None:
         self.active.keep(places)
@@ -43,8 +43,8 @@ class Greedy:
         slots = self.slots
         logits = slots.step(self._tokens[:, None])
         total = self.active.constrain(logits)
-        if self._search.draws:
-            values, self._tokens = drawn(logits - total[:, None], self._search, self._uniform())
+        if self._decoding.draws:
+            values, self._tokens = drawn(logits - total[:, None], self._decoding, self._uniform())
         else:
             values, self._tokens = best(logits)
             values = values - total
@@ -65,7 +65,7 @@ class Greedy:
         ended = last == self._end
         if not ended:
             ids.append(last)
-        score = self._search.score(total, len(ids) + ended)
+        score = self._decoding.score(total, len(ids) + ended)
         return Hypothesis(tuple(ids), total, score, ended)
 
     def _uniform(self) -> Float[Tensor, " R"]:

@@ -17,14 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.decode.constraints import Constraints
-from regard.decode.hypothesis import (
-    MOST,
-    NO_RULES,
-    DecodingOptions,
-    Rules,
-    check_draw,
-    check_numbers,
-)
+from regard.decode.options import MOST, NO_RULES, DecodingOptions, Rules, check_draw, check_numbers
 from regard.errors import ConfigError, MisuseError
 from regard.model.transformer import Transformer
 
@@ -77,13 +70,13 @@ def draw(
 
 
 def drawn(
-    log_p: Float[Tensor, "B V"], search: DecodingOptions, uniform: Float[Tensor, " B"]
+    log_p: Float[Tensor, "B V"], decoding: DecodingOptions, uniform: Float[Tensor, " B"]
 ) -> tuple[Float[Tensor, " B"], Int[Tensor, " B"]]:
     """Where the summed probabilities of a row pass its random number: the token and its log p.
 
     One number of its own for each row: what is drawn does not depend on the other rows.
     """
-    p = narrowed(log_p, search).exp().double()
+    p = narrowed(log_p, decoding).exp().double()
     summed = p.cumsum(dim=1)
     passed = torch.searchsorted(summed, (uniform * summed[:, -1])[:, None], right=True)[:, 0]
     # rounding may point behind the last token that has a probability at all

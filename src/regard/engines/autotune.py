@@ -25,7 +25,7 @@ from regard.bundle.engine_choice import (
 )
 from regard.decode.engine import Engine, Layout
 from regard.decode.engines.ctranslate2 import refused
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.draw.terminal.progress import progress_bar
 from regard.engines.agreement import AgreementCheck, Clock, Make, compare, cut_short
 from regard.engines.converted import Network, converted_engine
@@ -49,7 +49,7 @@ def autotune(
     from regard.decode.engines.torch import TorchEngine  # imports torch
 
     rows = _rows(bundle)
-    search = _search(bundle, rows)
+    decoding = _compared_decoding(bundle, rows)
     model, weights = transformer(), digest(bundle.weights)
 
     def with_torch(layout: Layout) -> Engine:
@@ -62,7 +62,7 @@ def autotune(
     reason = ""
     if before is None:
         probe = _with_references(bundle, rows)
-        checks, reason = compare(with_torch, with_library, bundle.codec, probe, search, clock)
+        checks, reason = compare(with_torch, with_library, bundle.codec, probe, decoding, clock)
         passed = [name for name, check in checks.items() if check.passed]
     else:
         passed = [f"{before.engine} {before.precision}"]
@@ -70,7 +70,7 @@ def autotune(
             passed = ["ctranslate2 fp32"]
     makes: dict[str, Make] = {"torch fp32": with_torch}
     makes |= {name: with_library for name in passed if name != "torch fp32"}
-    layouts, speeds = _measured(makes, rows, replace(search, max_length=TOKENS), clock)
+    layouts, speeds = _measured(makes, rows, replace(decoding, max_length=TOKENS), clock)
     best = max(speeds, key=lambda name: speeds[name])
     if before is not None:
         best, reason = passed[0], before.reason
@@ -108,7 +108,7 @@ def _with_references(
     return list(zip(rows, kept, strict=True))
 
 
-def _search(bundle: Bundle, rows: Sequence[list[int]]) -> DecodingOptions:
+def _compared_decoding(bundle: Bundle, rows: Sequence[list[int]]) -> DecodingOptions:
     """What is compared and measured: the model's own beam, as both engines offer it.
 
     Outputs that never end would be as long as published settings allow, often 512 tokens; those
@@ -117,8 +117,9 @@ def _search(bundle: Bundle, rows: Sequence[list[int]]) -> DecodingOptions:
     own = bundle.settings.search
     usual = DecodingOptions().limit(max(map(len, rows), default=0))
     longest = own.max_length if own.max_length is not None and own.max_length < usual else None
-    search = DecodingOptions(own.beam, own.alpha, max_length=longest)
-    return search if refused(search, bundle.settings.rules) is None else replace(search, beam=1)
+    decoding = DecodingOptions(own.beam, own.alpha, max_length=longest)
+    refusal = refused(decoding, bundle.settings.rules)
+    return decoding if refusal is None else replace(decoding, beam=1)
 
 
 def layouts_for(count: int) -> list[tuple[int, int]]:
@@ -131,7 +132,7 @@ def layouts_for(count: int) -> list[tuple[int, int]]:
 
 
 def _measured(
-    makes: dict[str, Make], rows: Sequence[Sequence[int]], search: DecodingOptions, clock: Clock
+    makes: dict[str, Make], rows: Sequence[Sequence[int]], decoding: DecodingOptions, clock: Clock
 ) -> tuple[dict[str, Layout], dict[str, float]]:
     """The best layout of each engine and precision, and its target tokens a second."""
     layouts: dict[str, Layout] = {}
@@ -145,7 +146,7 @@ def _measured(
                     layout = Layout(name.split()[1], workers, threads)
                     with closing(make(layout)) as engine:
                         begun = clock()
-                        speed = _speed(engine, rows, search, speeds.get(name, 0.0), clock)
+                        speed = _speed(engine, rows, decoding, speeds.get(name, 0.0), clock)
                         spent += clock() - begun
                     if name not in speeds or speed > speeds[name]:
                         layouts[name], speeds[name] = layout, speed
@@ -156,7 +157,7 @@ def _measured(
 def _speed(
     engine: Engine,
     rows: Sequence[Sequence[int]],
-    search: DecodingOptions,
+    decoding: DecodingOptions,
     best: float,
     clock: Clock,
 ) -> float:
@@ -167,19 +168,19 @@ def _speed(
     if not rows:  # then the usual layout, which comes first, is as good as any
         return 0.0
     first = rows[:FIRST]
-    seconds, tokens = _timed(engine, first, search, clock)
+    seconds, tokens = _timed(engine, first, decoding, clock)
     if seconds > SECONDS * 3 or tokens / seconds < best / 3:
         return tokens / seconds
     count = max(len(first), min(SENTENCES, int(len(first) * SECONDS / seconds)))
     work = (list(rows) * -(-count // len(rows)))[:count]
-    runs = [_timed(engine, work, search, clock) for _ in range(3)]
+    runs = [_timed(engine, work, decoding, clock) for _ in range(3)]
     return median(tokens / seconds for seconds, tokens in runs)
 
 
 def _timed(
-    engine: Engine, rows: Sequence[Sequence[int]], search: DecodingOptions, clock: Clock
+    engine: Engine, rows: Sequence[Sequence[int]], decoding: DecodingOptions, clock: Clock
 ) -> tuple[float, int]:
     begun = clock()
-    outputs = engine.submit(rows, search)()
+    outputs = engine.submit(rows, decoding)()
     tokens = sum(len(best[0].ids) + 1 for best in outputs)
     return max(clock() - begun, 1e-6), tokens

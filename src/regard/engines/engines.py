@@ -2,8 +2,8 @@
 
 The engines themselves lie in decode/engines/.
 
-auto          ctranslate2, if it is installed, agrees with torch, is faster and offers the options
-              of the search; else torch (bundle/engine_choice.py keeps what was measured)
+auto          ctranslate2, if it is installed, agrees with torch, is faster and offers the
+              decoding options; else torch (bundle/engine_choice.py keeps what was measured)
 torch         every option, family and device
 ctranslate2   on a CPU; an option that it does not offer is an error
 
@@ -29,7 +29,7 @@ from regard.bundle.engine_choice import (
 )
 from regard.decode.engine import Engine, Layout
 from regard.decode.engines.ctranslate2 import refused
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.engines.converted import converted_engine
 from regard.errors import MisuseError, RegardError
 from regard.processor.survives import ruled_out
@@ -87,9 +87,9 @@ class Engines:
         self._choice = bundle.choice
         self._open: dict[str, Engine] = {}
 
-    def take(self, search: DecodingOptions, prefixed: bool = False) -> Engine:
+    def take(self, decoding: DecodingOptions, prefixed: bool = False) -> Engine:
         """The engine for these options."""
-        engine = self._fast(search, prefixed)
+        engine = self._fast(decoding, prefixed)
         if engine is None:
             engine = self._torch()
         self._note(f"engine: {describe(engine)}")
@@ -109,12 +109,12 @@ class Engines:
             engine.close()
         self._open.clear()
 
-    def _fast(self, search: DecodingOptions, prefixed: bool) -> Engine | None:
+    def _fast(self, decoding: DecodingOptions, prefixed: bool) -> Engine | None:
         """The ctranslate2 engine, or None and a note that says why not."""
         if self.request.engine == "torch":
             return None
         named = self.request.engine == "ctranslate2"
-        obstacle = self._obstacle() or self._not_offered(search, prefixed)
+        obstacle = self._obstacle() or self._not_offered(decoding, prefixed)
         if obstacle and named:
             raise MisuseError(f"engine: {obstacle}")
         if not obstacle and "ctranslate2" not in self._open:
@@ -158,9 +158,9 @@ class Engines:
             return choose_device("auto").type == "cpu"
         return self._device == "cpu"
 
-    def _not_offered(self, search: DecodingOptions, prefixed: bool) -> str:
+    def _not_offered(self, decoding: DecodingOptions, prefixed: bool) -> str:
         """Which option ctranslate2 does not offer; nothing if it offers all."""
-        refusal = refused(search, self.bundle.settings.rules, prefixed)
+        refusal = refused(decoding, self.bundle.settings.rules, prefixed)
         return f"ctranslate2 does not offer {refusal}" if refusal else ""
 
     def _note(self, line: str) -> None:
