@@ -21,7 +21,7 @@ from regard.convert.convert import convert
 from regard.decode.engine import Frame, Layout
 from regard.decode.engines.ctranslate2_trial import int8
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.errors import MisuseError
 from regard.fit.autotune import bf16_is_faster
 from regard.fit.train import Request, train

@@ -33,8 +33,8 @@ from regard.cli.main import group
 from regard.convert.convert import convert
 from regard.decode.engine import Layout
 from regard.decode.engines.ctranslate2 import CTranslate2Engine
-from regard.decode.hypothesis import DecodingOptions
-from regard.engines import autotune as settle
+from regard.decode.options import DecodingOptions
+from regard.engines import autotune
 from regard.engines.engines import PREPARING, EngineRequest
 from regard.errors import DamageError, RegardError
 from regard.fit.train import Request, train
@@ -173,7 +173,7 @@ def with_engines(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("engines") / "run"
     shutil.copytree(run, copy, ignore=shutil.ignore_patterns("checkpoints"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settle, "layouts_for", lambda count: [(1, 1)])
+        patch.setattr(autotune, "layouts_for", lambda count: [(1, 1)])
         for precision in ("fp32", "int8"):
             answer(copy, precision)
     return copy
@@ -211,7 +211,7 @@ def test_a_damaged_engine_is_made_again(with_engines: Path, precision: str) -> N
 def test_a_damaged_choice_is_made_again(
     with_engines: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settle, "layouts_for", lambda count: [(1, 1)])
+    monkeypatch.setattr(autotune, "layouts_for", lambda count: [(1, 1)])
     before, file = answer(with_engines, "fp32"), with_engines / "engines/choice.json"
     text = file.read_text().replace('"limit": ', '"limit": 1', 1)
     file.write_text(text)

@@ -27,7 +27,7 @@ def classify_text(
     pair = None if pair is None else one_text(pair, "classify")
     encoded = fitting(tokenizer.encode(text, pair), network, "classify")
     ids, segments = row_of(network, encoded.ids), row_of(network, encoded.segments)
-    memory = network.encode(ids, segments=segments if model.spec.segments else None)
+    memory = network.encode(ids, segments=segments)
     logits = network.answer(memory)[0]
     if model.spec.head == "classes":
         return best_labels(model.bundle.labels, logits, top)

@@ -14,7 +14,7 @@ from typing import Any
 
 from regard.checkpoint.families.config import Config
 from regard.checkpoint.files import read_config_file
-from regard.decode.hypothesis import DecodingOptions, Rules
+from regard.decode.options import DecodingOptions, Rules
 from regard.errors import CheckpointError
 
 SIZES = range(2**31)

@@ -157,9 +157,8 @@ def hidden_loss(
 
 
 def encoded(model: Transformer, batch: Batch) -> Float[Tensor, "B S D"]:
-    """The encoder's vectors; models without a table for segments get none."""
-    segments = batch["text_segments"] if model.spec.segments else None
-    return model.encode(batch["text"], batch["text_real"], segments=segments)
+    """The encoder's vectors."""
+    return model.encode(batch["text"], batch["text_real"], segments=batch["text_segments"])
 
 
 def classification_loss(

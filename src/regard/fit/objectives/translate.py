@@ -17,7 +17,7 @@ from regard.data.mixture import Portion
 from regard.data.store import Store
 from regard.decode.engine import Layout
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.draw.counted import counted
 from regard.fit.job import Began, Doers
 from regard.fit.preflight import coverage_line, warnings
