@@ -29,7 +29,7 @@ class Validated(Protocol):
 
     @property
     def loss(self) -> float:
-        """In nats, mean over what is asked for; the less, the better."""
+        """Mean over what is asked for, in the `unit` of its objective; the less, the better."""
 
     @property
     def numbers(self) -> dict[str, float | None]:

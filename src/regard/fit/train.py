@@ -40,11 +40,11 @@ from regard.prepare.default_classifier import classifier_for
 from regard.prepare.more_corpora import root_further
 from regard.prepare.pairs import survey_pairs
 from regard.recipes.named import recipe_file
-from regard.runs.curves import judged_by_f1, points_of_log, score_key, title_of
+from regard.runs.curves import points_of_log, title_of
 from regard.runs.default_recipe import chosen_tables
 from regard.runs.folder import Run, only_one, seal, typed, write_json
 from regard.runs.log import read_log
-from regard.runs.objectives import OBJECTIVES, objective_of, score_names
+from regard.runs.objectives import OBJECTIVES, objective_of, score_of
 from regard.runs.rates import in_words
 from regard.runs.recipe import make_recipe
 from regard.runs.sections import Recipe
@@ -357,18 +357,19 @@ def _draw(run: Run, say: Say) -> None:
         r for r in records if r["kind"] == "train" and all(points_of_log([r], k) for k in keys)
     ]
     checks = [r for r in records if r["kind"] == "validation"]
-    score = score_key(checks, judged_by_f1(run))
+    score = score_of(run, checks)
     try:
         loss_curve_png(
             run.loss_curve,
             [r["step"] for r in steps],
             [r["plain_loss"] for r in steps],
             points_of_log(checks, "loss"),
-            points_of_log(checks, score),
+            points_of_log(checks, score.key) if score else (),
             [r["learning_rate"] for r in steps],
             title=title_of(run),
             name=run.folder.name,
-            score_name=score_names().get(score, ""),
+            score_name=score.name if score else "",
+            less_is_better=score is not None and score.less_is_better,
             unit=objective_of(run).unit,
         )
         say(f"Loss curve: {run.loss_curve}")

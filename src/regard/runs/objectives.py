@@ -5,7 +5,7 @@ and judges it. Nothing else asks which objective it is: recipes, plots, listings
 a run take what they need from the row.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -34,7 +34,7 @@ def check_texts(recipe: Recipe, where: str) -> None:
     """A recipe for an encoder."""
     phrasebook = OBJECTIVES[recipe.objective].phrasebook
     if not recipe.data.texts and not (phrasebook and recipe.data.phrasebook):
-        needed = "a file, or the phrasebook's English side" if phrasebook else "a file with labels"
+        needed = "a file, or the phrasebook's English side" if phrasebook else "a file"
         raise ConfigError(f"{where}: [data]: {recipe.objective} needs texts, {needed}")
     start = recipe.train.start_from
     if start is not None and "preset" in recipe.model:
@@ -56,6 +56,19 @@ def check_texts(recipe: Recipe, where: str) -> None:
 
 
 @dataclass(frozen=True)
+class Score:
+    """A number of a validation that runs are judged by."""
+
+    key: str  # in the log
+    name: str
+    less_is_better: bool = False  # an error; `Validated.score` (fit/job.py) is its negative
+
+    def best(self, values: Sequence[float]) -> float | None:
+        """Of several validations; None if there are none."""
+        return (min if self.less_is_better else max)(values, default=None)
+
+
+@dataclass(frozen=True)
 class Objective:
     """One row."""
 
@@ -67,7 +80,8 @@ class Objective:
     model: Literal["encoder", "encoder-decoder"] = "encoder"
     check: Callable[[Recipe, str], None] = check_texts  # refuse a recipe before its data is read
     unit: str = ""  # of its loss; "" where several things are added up
-    scores: Mapping[str, str] = field(default_factory=dict)  # key in the log → name; the best first
+    scores: tuple[Score, ...] = ()  # the first that its log has is what it is judged by
+    score_of_several: Score | None = None  # … where several labels may hold (data.labels)
     section: type[Any] | None = None  # of a recipe, named as the objective
     needs: Mapping[str, str] = field(default_factory=dict)  # key of a recipe → why
     refuses: Mapping[str, str] = field(default_factory=dict)  # a key that is not as usual → why
@@ -84,8 +98,16 @@ class Objective:
                     raise ConfigError(f"{where}: [{section}]: {key}: {why}")
         self.check(recipe, where)
 
+    def score_in(
+        self, checks: Sequence[Mapping[str, Any]], several_labels: bool = False
+    ) -> Score | None:
+        """What these validations are judged by; None if they have no score."""
+        first = (self.score_of_several,) if several_labels and self.score_of_several else ()
+        scores = (*first, *self.scores)
+        return next((s for s in scores if any(r.get(s.key) is not None for r in checks)), None)
 
-_SHARES = {"accuracy": "accuracy", "f1": "F1"}
+
+_ACCURACY, _F1 = Score("accuracy", "accuracy"), Score("f1", "F1")
 OBJECTIVES: dict[str, Objective] = {
     row.name: row
     for row in (
@@ -97,7 +119,7 @@ OBJECTIVES: dict[str, Objective] = {
             model="encoder-decoder",
             check=check_pairs,
             unit="nats per token",
-            scores={"bleu": "BLEU"},
+            scores=(Score("bleu", "BLEU"),),
         ),
         Objective(
             "classify",
@@ -105,7 +127,8 @@ OBJECTIVES: dict[str, Objective] = {
             offers=("classify", "embed"),
             head="classes",
             unit="nats per text",
-            scores=_SHARES,
+            scores=(_ACCURACY, _F1),
+            score_of_several=_F1,
         ),
         Objective(
             "fill",
@@ -113,7 +136,7 @@ OBJECTIVES: dict[str, Objective] = {
             offers=("fill", "embed"),
             head="tokens",
             unit="nats per hidden token",
-            scores={"accuracy": "accuracy"},
+            scores=(_ACCURACY,),
             phrasebook=True,
         ),
         Objective(
@@ -122,7 +145,7 @@ OBJECTIVES: dict[str, Objective] = {
             offers=("tag", "classify", "embed"),
             head="labels",
             unit="nats per word",
-            scores=_SHARES,
+            scores=(_ACCURACY, _F1),
             refuses={
                 "data.pair": "tag reads one text; leave pair out",
                 "data.labels": "tag knows one label a word, not several",
@@ -134,7 +157,7 @@ OBJECTIVES: dict[str, Objective] = {
             learned="Similarity",
             offers=("embed",),
             head="none",
-            scores={"spearman": "Spearman"},
+            scores=(Score("spearman", "Spearman"),),
             section=SimilarSection,
             needs={"data.pair": "similar compares two texts; name both columns"},
         ),
@@ -143,7 +166,7 @@ OBJECTIVES: dict[str, Objective] = {
             learned="Distillation",
             offers=("classify", "embed"),
             head="classes",
-            scores=_SHARES,
+            scores=(_ACCURACY, _F1),
             section=DistilSection,
             needs={
                 "train.start_from": "distil needs a teacher, a run that classifies or a published "
@@ -167,6 +190,10 @@ def objective_of(run: Run) -> Objective:
     return OBJECTIVES[name]
 
 
-def score_names() -> dict[str, str]:
-    """What validations are judged by: key in the log → name."""
-    return {key: name for row in OBJECTIVES.values() for key, name in row.scores.items()}
+def score_of(run: Run, checks: Sequence[Mapping[str, Any]]) -> Score | None:
+    """What the validations of a run are judged by; None without a score, or of an objective that
+    only a later version knows."""
+    tables = read_json(run.recipe) if run.recipe.is_file() else {}
+    row = OBJECTIVES.get(str(tables.get("objective", "translate")))
+    several = tables.get("data", {}).get("labels") == "several"
+    return None if row is None else row.score_in(checks, several)
