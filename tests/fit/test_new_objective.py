@@ -38,11 +38,11 @@ import torch
 
 from regard.data.store import FLOAT
 from regard.fit.encoder_job import EncoderJob, check, texts_of
-from regard.fit.job import Doers
+from regard.fit.job import ObjectiveCode
 from regard.prepare.encoder_data import load_texts, prepare_texts, text_row
 from regard.prepare.texts import read_rows, survey_texts
-from regard.training.label_smoothing import Loss
-from regard.training.objectives import encoded
+from regard.training.label_smoothing import SummedLoss
+from regard.training.losses import encoded
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Counting:
 
     def __call__(self, model, batch):
         loss = self.weight * self.off(model, batch).square().sum()
-        return Loss(loss, loss.detach())
+        return SummedLoss(loss, loss.detach())
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def load(run, recipe):
     return EncoderJob(recipe, data, counting, make_batch, judge)
 
 
-DOERS = Doers(check, survey, prepare, load)
+CODE = ObjectiveCode(check, survey, prepare, load)
 '''
 
 

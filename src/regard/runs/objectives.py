@@ -1,8 +1,8 @@
 """What a model may be trained for: one row an objective, with all that is known without torch.
 
-A new objective is a row here and a file in fit/objectives/, which reads its data, computes its loss
-and judges it. Nothing else asks which objective it is: recipes, plots, listings and whoever opens
-a run take what they need from the row.
+A new objective is a row here, a file in fit/objectives/, which reads its data and judges it, and a
+loss (training/losses.py); tests/fit/test_new_objective.py has one to copy. Nothing else asks which
+objective it is: recipes, plots, listings and whoever opens a run take what they need from the row.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,12 +15,14 @@ from regard.runs.folder import Run
 from regard.runs.sections import DistilSection, Recipe, SimilarSection, spec_of
 from regard.untrusted import shown
 
+SOME_VOCABULARY = 4000  # to check a spec with, now, not after an hour of tokenizing
+
 
 def check_pairs(recipe: Recipe, where: str) -> None:
     """A recipe that translates."""
     if recipe.data.texts:
         raise ConfigError(f"{where}: [data]: texts are for objectives of an encoder, not translate")
-    spec = spec_of(recipe.model, 4000, f"{where}: [model]")  # now, not after an hour of tokenizing
+    spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
     if not spec.encoder_layers or not spec.decoder_layers:
         raise ConfigError(f"{where}: [model]: translation needs an encoder and a decoder")
     if spec.position_limit is not None and spec.position_limit <= recipe.data.max_tokens:
@@ -47,7 +49,7 @@ def check_texts(recipe: Recipe, where: str) -> None:
         if name in recipe.model:
             raise ConfigError(f"{where}: [model]: {name} follows from the objective; leave it out")
     if start is None:
-        spec = spec_of({**recipe.model, "decoder_layers": 0}, 4000, f"{where}: [model]")
+        spec = spec_of({**recipe.model, "decoder_layers": 0}, SOME_VOCABULARY, f"{where}: [model]")
         if spec.position_limit is not None and spec.position_limit < recipe.data.max_tokens:
             raise ConfigError(
                 f"{where}: [model]: max_length {spec.position_limit} learned positions cannot hold "
@@ -76,7 +78,7 @@ class Objective:
     learned: str  # as the first words of a title
     offers: tuple[str, ...]  # tasks of a trained run; the first is the command to try it with
     head: str  # of the model (model/spec.py)
-    module: str = ""  # whose DOERS read its data (fit/job.py); "": of its name in fit/objectives/
+    module: str = ""  # with its CODE (fit/job.py); "": the one of its name in fit/objectives/
     model: Literal["encoder", "encoder-decoder"] = "encoder"
     check: Callable[[Recipe, str], None] = check_texts  # refuse a recipe before its data is read
     unit: str = ""  # of its loss; "" where several things are added up
