@@ -51,8 +51,7 @@ class Moments:
     def watch(self) -> None:
         """Let this process tell its moments."""
         from regard.checkpoint import native
-        from regard.fit import final
-        from regard.fit import trainer as fit
+        from regard.fit import final, trainer
         from regard.training.data_parallel import DataParallel
 
         for name in DISK:
@@ -60,10 +59,10 @@ class Moments:
         self._around(DataParallel, "gradients")
         self._around(native, "load_weights")
         self._around(final, "load_into")
-        self._during(fit.Fit, "_train", "steps")
-        self._during(fit.Fit, "_validate", "validation")
-        self._during(fit.Fit, "_save", "checkpoint")
-        self._during(fit.Fit, "finish", "final weights")
+        self._during(trainer.Trainer, "_steps_until_end", "steps")
+        self._during(trainer.Trainer, "_validate", "validation")
+        self._during(trainer.Trainer, "_save", "checkpoint")
+        self._during(trainer.Trainer, "finish", "final weights")
         self._during(native, "average_weights", "averaging")
 
     def _around(self, owner: Any, name: str) -> None:

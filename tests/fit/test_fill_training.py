@@ -22,7 +22,7 @@ from regard.fit.train import Request
 from regard.runs.log import read_log
 from regard.runs.sections import DataSection
 from regard.text.published import load_tokenizer
-from regard.training.objectives import Filling
+from regard.training.losses import Filling
 
 OWN = (
     "model.preset=tiny",

@@ -23,7 +23,7 @@ from regard.runs.log import read_log
 from regard.runs.recipe import make_recipe
 from regard.training.compute import Compute
 from regard.training.data_parallel import DataParallel
-from regard.training.objectives import Similarity
+from regard.training.losses import Similarity
 from regard.training.shared import can_share
 from regard.training.worker_process import packed, unpacked
 
@@ -71,12 +71,12 @@ def test_negatives_are_torchs_cross_entropy_over_a_batch() -> None:
 @pytest.mark.skipif(not can_share(), reason="several workers are for Linux")
 def test_two_workers_find_the_gradient_of_one() -> None:
     results = []
-    for workers in (1, 2):
+    for count in (1, 2):
         model = encoder()
-        with closing(DataParallel(model, Similarity(), Compute(workers=workers), seed=3)) as crew:
-            sums = crew.gradients(1, [pair_batch()])
+        with closing(DataParallel(model, Similarity(), Compute(workers=count), seed=3)) as workers:
+            means = workers.gradients(1, [pair_batch()])
             gradients = [w.grad.clone() for w in model.parameters() if w.grad is not None]
-        results.append((sums.plain, gradients))
+        results.append((means.plain, gradients))
     assert results[0][0] == pytest.approx(results[1][0], abs=1e-9)
     for one, two in zip(results[0][1], results[1][1], strict=True):
         torch.testing.assert_close(one, two)

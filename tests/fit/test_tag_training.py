@@ -30,7 +30,7 @@ from regard.runs.recipe import make_recipe
 from regard.text.encoder_tokenizer import save_for_encoder
 from regard.text.published import load_tokenizer
 from regard.text.tokenizer import Tokenizer
-from regard.training.objectives import Tagging
+from regard.training.losses import Tagging
 
 OWN = (
     "model.preset=tiny",

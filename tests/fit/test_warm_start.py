@@ -10,9 +10,9 @@ from halting import ask, digest, go, go_with_halts
 from regard.api.model import load
 from regard.checkpoint.native import load_weights, read_json
 from regard.errors import CheckpointError, ConfigError, MisuseError
-from regard.fit.job import doers_of
+from regard.fit.job import code_of
 from regard.fit.train import Request
-from regard.fit.trainer import Fit
+from regard.fit.trainer import Trainer
 from regard.fit.warm_start import take_weights
 from regard.model.transformer import Transformer
 from regard.runs.folder import Run
@@ -102,15 +102,15 @@ def test_a_changed_start_is_not_taken_up_silently(tmp_path: Path, toy_run: Path)
             file.unlink()
         step.rmdir()
     recipe = make_recipe(read_json(second.recipe), "recipe")
-    fit = Fit(second, recipe, doers_of(recipe).load(second, recipe))
-    fit.resume(print)
-    model = Transformer(fit.model.spec, seed=recipe.train.seed)
+    trainer = Trainer(second, recipe, code_of(recipe).load(second, recipe))
+    trainer.resume(print)
+    model = Transformer(trainer.model.spec, seed=recipe.train.seed)
     take_weights(model, first.folder)
-    mine = dict(fit.model.named_parameters())
+    mine = dict(trainer.model.named_parameters())
     assert all(torch.equal(w, mine[name]) for name, w in model.named_parameters())
     first.update_info(state="training")  # now its best checkpoint is what it gives
     best = load_weights(first.checkpoints, 2, mine)
     if all(torch.equal(best[name], mine[name]) for name in best):
         go(Request(resume=first.folder, assignments=["train.steps=4"]))
     with pytest.raises(CheckpointError, match="not those that this run began with"):
-        Fit(second, recipe, doers_of(recipe).load(second, recipe)).resume(print)
+        Trainer(second, recipe, code_of(recipe).load(second, recipe)).resume(print)

@@ -13,8 +13,7 @@ from regard.fit import signals as stop
 from regard.fit.train import Request, train
 from regard.processor import machine
 from regard.runs import folder as run
-from regard.training import data_parallel as crew
-from regard.training import memory, memory_limit, shared
+from regard.training import data_parallel, memory, memory_limit, shared
 
 STEPS = 12
 SHORT = (*toy.SMALL, "train.threads=2", "train.workers=2", f"train.steps={STEPS}")
@@ -37,7 +36,7 @@ def switch_off(what: str, patch: pytest.MonkeyPatch, nowhere: Path) -> None:
         case "affinity":
             patch.setattr(choice, "can_ask_for_cores", lambda: False)
         case "share":
-            patch.setattr(crew, "can_share", lambda: False)
+            patch.setattr(data_parallel, "can_share", lambda: False)
         case "flock":
             patch.setattr(lock, "can_flock", lambda: False)
         case "folders":

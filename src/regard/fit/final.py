@@ -25,25 +25,26 @@ Candidates = dict[str, dict[str, Tensor]]
 def final_candidates(
     model: Transformer,
     progress: Progress,
-    keeper: CheckpointManager,
+    checkpoints: CheckpointManager,
     train: TrainSection,
     say: Callable[[str], None],
 ) -> Candidates:
     """Each set of weights that may be taken, under the words that name it."""
     weights = dict(model.named_parameters())
-    saved = whole_steps(keeper.root, native.steps_saved(keeper.root), say)
+    saved = whole_steps(checkpoints.root, native.steps_saved(checkpoints.root), say)
     candidates: Candidates = {}
     if progress.step not in saved:  # the disk was full: they exist in memory only
         now = {name: weight.detach().clone() for name, weight in weights.items()}
         candidates[f"those of the last step ({progress.step:,})"] = now
     if saved:
         best = progress.best_step if progress.best_step in saved else saved[-1]
-        checkpoint = native.load_weights(keeper.root, best, weights)
+        checkpoint = native.load_weights(checkpoints.root, best, weights)
         candidates[f"the best checkpoint (step {best:,})"] = checkpoint
-    last = [step for step in keeper.regular_steps(train)[-train.average :] if step in saved]
+    last = [step for step in checkpoints.regular_steps(train)[-train.average :] if step in saved]
     if len(last) > 1:
         which = f"the last {len(last)} checkpoints (steps {last[0]:,} to {last[-1]:,})"
-        candidates[f"the average of {which}"] = native.average_weights(keeper.root, last, weights)
+        average = native.average_weights(checkpoints.root, last, weights)
+        candidates[f"the average of {which}"] = average
     return candidates
 
 

@@ -53,11 +53,14 @@ class BatchShapes:
 
 
 def shapes_of(
-    lengths: tuple[Lengths, Lengths], spec: Spec, train: TrainSection, parts: Sequence[Portion] = ()
+    lengths: tuple[Lengths, Lengths],
+    spec: Spec,
+    train: TrainSection,
+    corpora: Sequence[Portion] = (),
 ) -> BatchShapes:
     """Plan the first epoch and look at its batches."""
     source, target = lengths
-    plan = BatchOrder(source, target, train.token_budget, train.seed, parts).plan(epoch=0)
+    plan = BatchOrder(source, target, train.token_budget, train.seed, corpora).plan(epoch=0)
 
     def shape(batch: Numbers) -> BatchShape:
         return BatchShape(len(batch), int(source[batch].max()), int(target[batch].max()))
@@ -70,7 +73,7 @@ def shapes_of(
 
 def steps_within(job: Job, train: TrainSection, speed: float) -> float:
     """How many steps the minutes allow at so many tokens a second."""
-    shapes = shapes_of(job.lengths, job.spec, train, job.parts)
+    shapes = shapes_of(job.lengths, job.spec, train, job.corpora)
     tokens = shapes.tokens / shapes.batches * train.accumulate
     return max(1.0, 60 * (train.minutes or 0.0) * speed / tokens)
 
@@ -164,9 +167,9 @@ def report(
 ) -> Iterator[str]:
     """Lines for a person: what the training will take."""
     spec, train = job.spec, recipe.train
-    shapes = shapes_of(job.lengths, spec, train, job.parts)
+    shapes = shapes_of(job.lengths, spec, train, job.corpora)
     need = need_of(recipe, spec, shapes.largest, compute)
-    programs = held.program + (compute.workers - 1) * PROGRAM  # colleagues have their own
+    programs = held.program + (compute.workers - 1) * PROGRAM  # workers have their own
     yield _memory_line(need, programs, held.most)
     kept, free = checkpoint_bytes(spec, recipe), shutil.disk_usage(_existing(folder)).free
     yield f"Disk:       about {size(kept)} for checkpoints; {size(free)} are free"

@@ -40,7 +40,9 @@ class Epochs:
         train = self.recipe.train
         while True:
             pairs = self.pairs_of(epoch)
-            order = BatchOrder(*lengths_of(pairs), train.token_budget, train.seed, self.data.parts)
+            order = BatchOrder(
+                *lengths_of(pairs), train.token_budget, train.seed, self.data.corpora
+            )
             yield from ((place, pairs) for place in order.of_epoch(epoch, number))
             epoch, number = epoch + 1, 0
 
