@@ -1,6 +1,6 @@
 """encoder.json: what a run of an encoder is, beside its spec. It reads small files, and no torch.
 
-family    bert, distilbert, or regard for a shape of our own
+family    of the folder that training began with, or regard for a shape of our own
 labels    the names of its classes, in the order of its logits
 kind      whether one of them holds, or several; words as config.json of published folders has
 limit     tokens of a text that training saw, special ones too; longer ones were cut

@@ -2,7 +2,7 @@
 
     tokenizer.json                           any of the below, in one file
     vocab.txt                                WordPiece (BERT)
-    vocab.json, merges.txt                   byte-level BPE (GPT-2)
+    vocab.json, merges.txt                   byte-level BPE (GPT-2, RoBERTa)
     spiece.model                             SentencePiece, ends with </s> (T5)
     tokenizer.model                          SentencePiece, begins with <s> (Llama)
     source.spm, target.spm, vocab.json       SentencePiece for two languages (Marian)
