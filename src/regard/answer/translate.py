@@ -15,8 +15,8 @@ from typing import Any
 from regard.bundle.codec import Codec
 from regard.decode.engine import Engine, Pending, Row
 from regard.decode.hypothesis import DecodingOptions, Hypothesis
-from regard.draw.counted import counted
 from regard.errors import CheckpointError, DataError, MisuseError, RegardError, nearest
+from regard.printable import counted
 from regard.text.sentences import split_sentences
 
 CHUNK = 512  # sentences that are handed to the engine together

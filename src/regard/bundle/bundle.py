@@ -29,7 +29,7 @@ from regard.checkpoint.files import (
     is_converted,
     is_published,
     read_config_file,
-    read_json,
+    read_own_json,
     steps_saved,
 )
 from regard.checksums import check
@@ -84,7 +84,7 @@ class Bundle:
         """Everything in which it differs from other models."""
         if self.is_run:
             file = self.run.spec
-            return build(Spec, read_json(file), str(file))
+            return build(Spec, read_own_json(file), str(file))
         if self.kind == "converted":
             from regard.checkpoint.converted import check_converted  # imports torch
 
@@ -198,7 +198,7 @@ class Bundle:
         """How it wants its text made."""
         if self.is_own_translator:
             file = self.run.recipe
-            tables = read_json(file).get("decode", {})  # how it was trained is not asked here
+            tables = read_own_json(file).get("decode", {})  # how it was trained is not asked here
             return GenerationSettings(search=build(DecodingOptions, tables, f"{file}: [decode]"))
         if self.is_run or self.kind == "llama2.c" or not self.vocabulary:
             return GenerationSettings()

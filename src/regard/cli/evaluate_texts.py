@@ -68,9 +68,9 @@ def _evaluate_fill(
     model: "Model", texts: Path | None, columns: dict[str, str], as_json: bool
 ) -> None:
     """Hide every word of a test set once and print how good that was."""
-    from regard.draw.counted import counted
     from regard.draw.terminal.progress import progress_bar
     from regard.evaluate.fill import score_fill, texts_to_fill
+    from regard.printable import counted
 
     test = texts_to_fill(model, texts, columns)
     if test.report is not None:
@@ -97,9 +97,9 @@ def _evaluate_fill(
 
 
 def _print(name: str, scores: "TextScores") -> None:
-    from regard.draw.counted import counted
     from regard.draw.terminal.console import Console
     from regard.evaluate.texts import worst
+    from regard.printable import counted
 
     several = not scores.confusion
     all_right = "  (all labels of a text right)" if several else ""

@@ -16,22 +16,13 @@ from typing import TYPE_CHECKING
 
 from regard import atomic
 from regard.bundle.bundle import Bundle
-from regard.bundle.engine_choice import (
-    ENGINES,
-    Choice,
-    Say,
-    cores,
-    digest,
-    stamps,
-    this_machine,
-    to_log,
-    versions,
-)
+from regard.bundle.engine_choice import ENGINES, Choice, Say, digest, stamps, to_log, versions
 from regard.decode.engine import Engine, Layout
 from regard.decode.hypothesis import DecodingOptions
 from regard.draw.terminal.progress import progress_bar
 from regard.engines.agreement import AgreementCheck, Clock, Make, compare, cut_short
 from regard.errors import CheckpointError, MisuseError
+from regard.processor.machine import cores, this_machine
 from regard.processor.survives import ruled_out
 
 if TYPE_CHECKING:

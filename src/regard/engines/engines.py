@@ -21,13 +21,13 @@ from regard.bundle.engine_choice import (
     default_layout,
     only_one,
     read_choice,
-    this_machine,
     to_log,
     write_choice,
 )
 from regard.decode.engine import Engine, Layout
 from regard.decode.hypothesis import DecodingOptions
 from regard.errors import MisuseError, RegardError
+from regard.processor.machine import this_machine
 from regard.processor.survives import ruled_out
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.errors import CheckpointError, ConfigError
 from regard.runs.folder import Run
 from regard.runs.sections import DistilSection, Recipe, SimilarSection, spec_of
@@ -157,7 +157,7 @@ OBJECTIVES: dict[str, Objective] = {
 
 def objective_of(run: Run) -> Objective:
     """What a run was trained for; those of earlier versions translate."""
-    tables = read_json(run.recipe) if run.recipe.is_file() else {}
+    tables = read_own_json(run.recipe) if run.recipe.is_file() else {}
     name = str(tables.get("objective", "translate"))
     if name not in OBJECTIVES:
         raise CheckpointError(

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import DataError, MisuseError
-from regard.text.codec import Encoded, Places
+from regard.text.encoded import Encoded, Places
 from regard.text.pieces import label, spell_bytes
 from regard.text.published_backend import (
     BackendCodec,

@@ -19,7 +19,7 @@ from tokenizers import (
     processors,
 )
 
-from regard.text.codec import Encoded, Places, share
+from regard.text.encoded import Encoded, Places, share
 from regard.text.published_files import (
     MAX_FILE,
     MAX_MERGES,
