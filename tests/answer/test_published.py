@@ -572,7 +572,7 @@ def test_a_foreign_tokenizer_is_refused(
 ) -> None:
     for file in ("config.json", "model.safetensors"):
         (tmp_path / file).write_bytes((models["trunk"][1].folder / file).read_bytes())
-    folders.write_bytes(tmp_path)
+    folders.write_bytes(tmp_path, ["<|endoftext|>"])
     with pytest.raises(CheckpointError, match="its files belong to another model"):
         regard.load(tmp_path, device="cpu")
 

@@ -16,7 +16,7 @@ from regard.answer.loaded import open_model
 from regard.answer.weights import read_transformer
 from regard.bundle import engine_choice as choice
 from regard.bundle.bundle import open_bundle
-from regard.bundle.engine_choice import Machine, read_choice, this_machine, write_choice
+from regard.bundle.engine_choice import read_choice, write_choice
 from regard.checkpoint import published
 from regard.decode.engine import Layout
 from regard.decode.hypothesis import Hypothesis
@@ -26,6 +26,7 @@ from regard.engines.agreement import compare_texts, compare_tokens
 from regard.engines.autotune import layouts_for
 from regard.engines.engines import PREPARING, EngineRequest, describe
 from regard.errors import MisuseError
+from regard.processor.machine import Machine, cores, this_machine
 from regard.runs.folder import Run
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.needs("ctranslate2")]
@@ -351,4 +352,4 @@ def test_without_a_probe_torch_is_taken(run: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(autotune, "_rows", lambda bundle: [])
     made = autotune.autotune(bundle, lambda: read_transformer(bundle))
     assert made.engine == "torch" and "no sentence on which" in made.reason
-    assert made.layouts["torch fp32"].workers == choice.cores()
+    assert made.layouts["torch fp32"].workers == cores()

@@ -13,8 +13,8 @@ import pytest
 
 import regard
 from halting import digest, go, go_with_halts
-from regard.checkpoint.files import read_json
 from regard.cli.main import COMMANDS
+from regard.checkpoint.files import read_own_json
 from regard.errors import ConfigError
 from regard.fit.train import Request
 from regard.prepare.encoder_data import load_texts, prepare_texts
@@ -162,7 +162,7 @@ def test_it_trains_is_judged_and_is_known_everywhere(tmp_path: Path) -> None:
     assert any(line.endswith(f'Try: regard embed {run.folder} "…"') for line in said)
     checks = [r for r in read_log(run.log) if r["kind"] == "validation"]
     assert checks[-1]["mean_error"] < 1  # who says 5 of every text is 2.2 off
-    assert read_json(run.recipe)["count"] == {"weight": 0.5}
+    assert read_own_json(run.recipe)["count"] == {"weight": 0.5}
     assert title_of(run).startswith("Counting words: t.txt, ")
     (row,) = list_runs(run.folder)
     errors = [r["mean_error"] for r in checks]

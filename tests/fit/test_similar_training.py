@@ -13,6 +13,7 @@ from torch import nn
 import regard
 from fit.test_classify_training import OWN, fresh
 from halting import digest, go, go_with_halts
+from regard.cli.evaluate_texts import evaluate_texts
 from regard.data.batch import Batch, pad_rows
 from regard.errors import ConfigError, DataError, MisuseError
 from regard.fit.objectives.similar import spearman
@@ -126,6 +127,8 @@ def test_cosines_learn_to_rank(name: str, tmp_path: Path) -> None:
     assert checks[-1]["spearman"] > 0.7
     with pytest.raises(MisuseError, match="classify: .* it offers embed, logits"):
         model.classify("the cat")
+    with pytest.raises(MisuseError, match="evaluate: .* offers embed; scored are translations"):
+        evaluate_texts(tmp_path / "run", None, {}, "cpu", None, None, False)
 
 
 @pytest.mark.end_to_end

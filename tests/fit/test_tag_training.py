@@ -99,7 +99,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 @pytest.mark.end_to_end
-@pytest.mark.parametrize("name", ["own", "bert", "distilbert"])
+@pytest.mark.parametrize("name", ["own", "bert", "distilbert", "roberta"])
 def test_it_learns_tags_from_the_words_around(name: str, runs: Callable[[str], Path]) -> None:
     model = regard.load(runs(name), device="cpu")
     assert model.tasks == ("tag", "classify", "embed")

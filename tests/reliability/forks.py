@@ -257,7 +257,7 @@ def _watch_steps(faults: Faults, gate: _Gate | None) -> None:
 
 def _watch_moments(gate: _Gate, at: set[str]) -> None:
     """A word before each of these."""
-    from regard.checkpoint import native
+    from regard.checkpoint import training_state
     from regard.fit.checkpoints import CheckpointManager
     from regard.fit.trainer import Trainer
     from regard.text.tokenizer import Tokenizer
@@ -276,7 +276,7 @@ def _watch_moments(gate: _Gate, at: set[str]) -> None:
         name = lambda trainer, *_: f"validation {trainer.progress.step}"  # noqa: E731
         Trainer._validation = told(Trainer._validation, name)  # type: ignore[method-assign]
     if "average" in at:
-        native.average_weights = told(native.average_weights, lambda *_: "average")
+        training_state.average_weights = told(training_state.average_weights, lambda *_: "average")
     if "vocabulary" in at:
         learn = told(Tokenizer.train, lambda *_: "vocabulary")
         Tokenizer.train = learn  # type: ignore[method-assign, assignment]

@@ -26,7 +26,7 @@ from fit import test_classify_training as classifiers
 from regard.answer.loaded import open_model
 from regard.bundle.box import Boxed, models_in_the_box
 from regard.bundle.bundle import open_bundle
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.checksums import NAME as CHECKSUMS
 from regard.checksums import OWN, check, read_checksums
 from regard.cli.main import group
@@ -123,7 +123,7 @@ def test_every_file_of_the_data_before_a_run_goes_on(run: Path, tmp_path: Path) 
     assert {"data/valid.jsonl", "data/parts.jsonl", "data/valid/store.json"} <= {*names}
     for name in damaged_in_turn(run, names):
         noticed(name, run, lambda: train(Request(resume=run), lambda line: None))
-    assert read_json(run / "run.json")["state"] == "finished"  # nothing was begun
+    assert read_own_json(run / "run.json")["state"] == "finished"  # nothing was begun
 
 
 def test_one_changed_word_of_the_held_out_pairs(run: Path) -> None:

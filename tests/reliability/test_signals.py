@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from regard.api.model import load
-from regard.checkpoint.native import folder_name, steps_saved, verify
+from regard.checkpoint.files import folder_name, steps_saved
+from regard.checkpoint.training_state import verify
 from regard.runs.folder import Run
 from reliability import toys
 from reliability.forks import Trainings

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import toy
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.cli.main import group
 from regard.errors import DataError, MisuseError
 from regard.runs.curves import in_one_picture, read_curves
@@ -67,7 +67,7 @@ def test_what_a_run_was_aimed_at(
 ) -> None:
     run = Run(tmp_path / "run")
     shutil.copytree(toy_run, run.folder)
-    recipe = read_json(run.recipe)
+    recipe = read_own_json(run.recipe)
     recipe["train"] |= train
     write_json(run.recipe, recipe)
     run.update_info(**{"ended": "", **info})
@@ -98,7 +98,7 @@ def test_a_run_is_judged_by_the_score_of_its_objective(
 ) -> None:
     run = Run(tmp_path / "run")
     shutil.copytree(toy_run, run.folder)
-    recipe = read_json(run.recipe)
+    recipe = read_own_json(run.recipe)
     recipe["objective"], recipe["data"]["labels"] = objective, labels
     write_json(run.recipe, recipe)
     run.update_info(log_sha256="")  # of the log that is written now
@@ -316,7 +316,7 @@ def test_a_picture_says_what_was_trained_in_text(toy_run: Path, tmp_path: Path) 
 def test_runs_with_nothing_in_common_are_titled_one_by_one(toy_run: Path, tmp_path: Path) -> None:
     other = Run(tmp_path / "other")
     shutil.copytree(toy_run, other.folder)
-    recipe = read_json(other.recipe)
+    recipe = read_own_json(other.recipe)
     recipe["data"] |= {"source": "/x/b.en", "target": "/x/b.hi"}
     write_json(other.recipe, recipe)
     both = in_one_picture(read_curves([Run(toy_run), other], "loss"), "loss")

@@ -118,7 +118,7 @@ def test_the_sum_with_lora_by_hand() -> None:
 SCRIPT = """
 import json, sys, torch
 from contextlib import closing
-from regard.checkpoint.native import Checkpoint, save_checkpoint
+from regard.checkpoint.training_state import Checkpoint, save_checkpoint
 from regard.model.lora import Lora
 from regard.model.presets import preset
 from regard.model.transformer import Transformer

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.data.batch import lay_out
 from regard.model.transformer import Transformer
-from regard.text.codec import Encoded
+from regard.text.encoded import Encoded
 from regard.text.published import PublishedTokenizer
 
 TOKEN_BUDGET = 4096  # places of a batch, padding too

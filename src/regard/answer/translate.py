@@ -16,8 +16,8 @@ from regard.bundle.codec import Codec
 from regard.decode.engine import Engine, Pending, Row
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.options import DecodingOptions
-from regard.draw.counted import counted
 from regard.errors import CheckpointError, DataError, MisuseError, RegardError, nearest
+from regard.printable import counted
 from regard.text.sentences import split_sentences
 
 CHUNK = 512  # sentences that are handed to the engine together

@@ -53,8 +53,8 @@ def show_check(
 
 
 def _print(verdict: "InvarianceVerdict", beam: int, texts: Sequence[str]) -> None:
-    from regard.draw.counted import counted
     from regard.engines.batch_invariance import SHARE, TOLERANCE
+    from regard.printable import counted
 
     many = counted(len(texts), "sentence")
     click.echo(f"{verdict.engine}, beam {beam}: {many}, compared with each alone")

@@ -135,7 +135,7 @@ def _print_slips(notes: "list[SliceScore]", slips: "list[Slip]") -> None:
 
 
 def _print(name: str, scores: "Scores", rows: "list[SliceScore]", beam: int) -> None:
-    from regard.draw.counted import counted
+    from regard.printable import counted
 
     click.echo(f"{counted(scores.sentences, 'sentence')} of {name}, beam {beam}")
     click.echo(f"BLEU  {scores.bleu:6.2f}   {scores.bleu_signature}")

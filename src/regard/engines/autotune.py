@@ -16,10 +16,8 @@ from regard.bundle.bundle import Bundle
 from regard.bundle.engine_choice import (
     Choice,
     Say,
-    cores,
     digest,
     stamps,
-    this_machine,
     to_log,
     versions,
 )
@@ -29,6 +27,7 @@ from regard.decode.options import DecodingOptions
 from regard.draw.terminal.progress import progress_bar
 from regard.engines.agreement import AgreementCheck, Clock, Make, compare, cut_short
 from regard.engines.converted import Network, converted_engine
+from regard.processor.machine import cores, this_machine
 from regard.processor.survives import ruled_out
 
 TOKENS = 20  # of an output, at most, while speed is measured

@@ -23,7 +23,6 @@ from regard.bundle.engine_choice import (
     default_layout,
     only_one,
     read_choice,
-    this_machine,
     to_log,
     write_choice,
 )
@@ -32,6 +31,7 @@ from regard.decode.engines.ctranslate2 import refused
 from regard.decode.options import DecodingOptions
 from regard.engines.converted import converted_engine
 from regard.errors import MisuseError, RegardError
+from regard.processor.machine import this_machine
 from regard.processor.survives import ruled_out
 
 if TYPE_CHECKING:

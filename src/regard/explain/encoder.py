@@ -33,7 +33,7 @@ from regard.model.masks import Mask
 from regard.model.pool import POOL
 from regard.model.trace import Trace
 from regard.model.transformer import Transformer
-from regard.text.codec import Encoded
+from regard.text.encoded import Encoded
 from regard.text.published import PublishedTokenizer
 
 HIDDEN_BY = ("mask", "pad", "unk")  # roles that can stand for a word that is not told

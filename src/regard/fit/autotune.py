@@ -21,12 +21,12 @@ from typing import Any
 
 import torch
 
-from regard.bundle.engine_choice import cores, this_machine
 from regard.data.batch import Batch
 from regard.draw.terminal.progress import progress_bar
 from regard.engines.autotune import layouts_for
 from regard.model.transformer import Transformer
 from regard.processor.caps import our_caps, users_caps
+from regard.processor.machine import cores, this_machine
 from regard.processor.simulate import watched
 from regard.processor.survives import insist_on, ruled_out
 from regard.runs.sections import TrainSection

@@ -13,7 +13,6 @@ from regard.data.buckets import BatchOrder, Lengths, Numbers, PlannedBatch, plan
 from regard.data.mixture import Portion
 from regard.data.prefetch import prefetched
 from regard.data.store import Store
-from regard.draw.counted import counted
 from regard.fit.job import FirstWeights, Validated
 from regard.fit.warm_start import WarmStart, take_weights
 from regard.model.lora import check_maps
@@ -21,6 +20,7 @@ from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.prepare.encoder_data import EncoderData
 from regard.prepare.encoder_spec import Start, open_start
+from regard.printable import counted
 from regard.runs.sections import Recipe
 from regard.training.memory_limit import in_less_memory
 from regard.training.worker import LossOf

@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from regard.checkpoint.native import Checkpoint, read_json, save_checkpoint
+from regard.checkpoint.files import read_own_json
+from regard.checkpoint.training_state import Checkpoint, save_checkpoint
 from regard.config import build
 from regard.errors import MisuseError, TrainingError
 from regard.fit.job import code_of
@@ -169,7 +170,7 @@ def _try(trainer: Trainer, budget: int, megabytes: int) -> Tried:
 def try_batch(folder: Path, budget: int, megabytes: int) -> dict[str, Any]:
     """The other process: whether it fits, the peak in megabytes and the tokens per second."""
     run = Run(folder)
-    recipe = make_recipe(read_json(run.recipe), str(run.recipe))
+    recipe = make_recipe(read_own_json(run.recipe), str(run.recipe))
     limits = replace(recipe.train, token_budget=budget, memory=megabytes)
     recipe = replace(recipe, train=limits)
     try:

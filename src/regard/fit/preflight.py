@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.bundle.engine_choice import cores
 from regard.data.buckets import BatchOrder, Lengths, Numbers, padding_share
 from regard.data.mixture import Portion
 from regard.data.store import Store
@@ -24,6 +23,7 @@ from regard.fit.checkpoints import FEWEST
 from regard.fit.job import Job
 from regard.model.spec import Spec, parameter_count
 from regard.prepare.pairs import Corpus, PreparedPairs
+from regard.processor.machine import cores
 from regard.runs.sections import Recipe, TrainSection
 from regard.training.compute import Compute
 from regard.training.memory_estimate import (

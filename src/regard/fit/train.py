@@ -10,10 +10,9 @@ from typing import Any
 from regard.atomic import FULL
 from regard.bundle.named import kept_name
 from regard.bundle.open_run import open_run
-from regard.checkpoint.native import read_json, steps_saved
+from regard.checkpoint.files import read_own_json, steps_saved
 from regard.config import override, read_toml
 from regard.datasets.find import with_sets
-from regard.draw.counted import counted
 from regard.draw.figure.loss_curve import loss_curve_png
 from regard.draw.figure.png import MissingMatplotlib
 from regard.draw.terminal.progress import TrainingProgress
@@ -39,6 +38,7 @@ from regard.model.spec import Spec, parameter_count
 from regard.prepare.default_classifier import classifier_for
 from regard.prepare.more_corpora import root_further
 from regard.prepare.pairs import survey_pairs
+from regard.printable import counted
 from regard.recipes.named import recipe_file
 from regard.runs.curves import points_of_log, title_of
 from regard.runs.default_recipe import chosen_tables
@@ -287,7 +287,7 @@ def _resumed_trainer(run: Run, request: Request, say: Say) -> Trainer:
             f"{run.folder}: {changed}, so it would not go on with the same bits; add --inexact to "
             "go on all the same"
         )
-    tables = override(read_json(run.recipe), request.assignments)
+    tables = override(read_own_json(run.recipe), request.assignments)
     recipe = make_recipe(tables, str(run.recipe))
     job = code_of(recipe).load(run, recipe)
     job.verify()  # a byte that changed on the disk would be trained on

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from regard import atomic
-from regard.checkpoint import native
+from regard.checkpoint.files import steps_saved
 from regard.checkpoint.guard import load_into
-from regard.checkpoint.native import Checkpoint, newest_whole
+from regard.checkpoint.training_state import Checkpoint, newest_whole
 from regard.config import build, to_tables
 from regard.data.batch import Batch
 from regard.draw.terminal.progress import TrainingProgress
@@ -139,7 +139,7 @@ class Trainer:
             atomic.sweep(folder)
         self.adapt()
         try:
-            is_taken_up = self._take_up(native.steps_saved(self.run.checkpoints), say)
+            is_taken_up = self._take_up(steps_saved(self.run.checkpoints), say)
         except DamageError as error:
             raise CheckpointError(f"{error}. {what_can_be_done(self.run)}") from None
         if anew:

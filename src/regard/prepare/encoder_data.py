@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from regard.bundle.encoder_file import EncoderFile, read_encoder_file
-from regard.checkpoint.files import copy_around, read_json
+from regard.checkpoint.files import copy_around, read_own_json
 from regard.config import build, to_tables
 from regard.data.labelled import Labelled
 from regard.data.store import ColumnKind, Store, StoreRow, write_store
@@ -143,7 +143,7 @@ def load_texts(run: Run) -> EncoderData:
     if tokenizer is None:
         raise CheckpointError(f"{run.folder}: the files of its tokenizer are gone; copy it again")
     return EncoderData(
-        build(Spec, read_json(run.spec), str(run.spec)),
+        build(Spec, read_own_json(run.spec), str(run.spec)),
         read_encoder_file(run.folder),
         tokenizer,
         _open(run.data / "train"),

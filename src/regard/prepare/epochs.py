@@ -13,7 +13,7 @@ from pathlib import Path
 
 from regard import atomic
 from regard.checkpoint.files import steps_saved
-from regard.checkpoint.native import load_state
+from regard.checkpoint.training_state import load_state
 from regard.data.batch import Batch, make_batch
 from regard.data.buckets import BatchOrder, Numbers, PlannedBatch
 from regard.data.prefetch import prefetched

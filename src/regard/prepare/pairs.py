@@ -19,10 +19,10 @@ from regard.data.mixture import Portion
 from regard.data.phrasebook.corpus import NOTES, Entry, phrasebook
 from regard.data.store import ColumnKind, Store, StoreRow, write_store
 from regard.data.suspicion import Different
-from regard.draw.counted import counted
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import DataError
 from regard.prepare.more_corpora import Further, Unseen, survey_further
+from regard.printable import counted
 from regard.runs.columns import sides_of, with_columns
 from regard.runs.folder import Run, read_texts
 from regard.runs.sections import DataSection, Recipe

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.config import build
 from regard.draw.terminal.line_chart import Point
 from regard.errors import DamageError, DataError, RegardError
@@ -120,7 +120,10 @@ def measure_of(curves: Sequence[Curve], what: What) -> str:
 def title_of(run: Run) -> str:
     """Objective, data and size of a run; the folder's name where its files do not say."""
     try:
-        recipe, spec = read_json(run.recipe), build(Spec, read_json(run.spec), str(run.spec))
+        recipe, spec = (
+            read_own_json(run.recipe),
+            build(Spec, read_own_json(run.spec), str(run.spec)),
+        )
         data = data_in_words(recipe["data"])
         size = f"{parameter_count(spec) / 1e6:.2f} million parameters"
         return f"{objective_of(run).learned}: {data}, {size}"

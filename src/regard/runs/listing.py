@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.config import build
 from regard.errors import CheckpointError, MisuseError, RegardError
 from regard.model.spec import Spec, parameter_count
@@ -112,7 +112,7 @@ def _of_info(run: Run, row: RunRow, info: dict[str, Any]) -> RunRow:
 
 def _of_recipe(run: Run, row: RunRow) -> RunRow:
     """What it was asked for, and on what data; how large the model is."""
-    recipe = read_json(run.recipe)
+    recipe = read_own_json(run.recipe)
     train, data = (recipe.get(section) for section in ("train", "data"))
     if not isinstance(train, dict) or not isinstance(data, dict):
         raise CheckpointError(f"{run.recipe}: holds no tables [train] and [data]")
@@ -120,7 +120,7 @@ def _of_recipe(run: Run, row: RunRow) -> RunRow:
     for name, value in {"steps": steps, "minutes": minutes}.items():
         if value is not None and not _is_number(value):
             raise CheckpointError(f"{run.recipe}: train.{name} is {value!r}, expected a number")
-    spec = build(Spec, read_json(run.spec), str(run.spec))
+    spec = build(Spec, read_own_json(run.spec), str(run.spec))
     return replace(
         row,
         steps=steps,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.errors import CheckpointError, ConfigError
 from regard.runs.folder import Run
 from regard.runs.sections import DistilSection, Recipe, SimilarSection, spec_of
@@ -182,7 +182,7 @@ OBJECTIVES: dict[str, Objective] = {
 
 def objective_of(run: Run) -> Objective:
     """What a run was trained for; those of earlier versions translate."""
-    tables = read_json(run.recipe) if run.recipe.is_file() else {}
+    tables = read_own_json(run.recipe) if run.recipe.is_file() else {}
     name = str(tables.get("objective", "translate"))
     if name not in OBJECTIVES:
         raise CheckpointError(
@@ -195,7 +195,7 @@ def objective_of(run: Run) -> Objective:
 def score_of(run: Run, checks: Sequence[Mapping[str, Any]]) -> Score | None:
     """What the validations of a run are judged by; None without a score, or of an objective that
     only a later version knows."""
-    tables = read_json(run.recipe) if run.recipe.is_file() else {}
+    tables = read_own_json(run.recipe) if run.recipe.is_file() else {}
     row = OBJECTIVES.get(str(tables.get("objective", "translate")))
     several = tables.get("data", {}).get("labels") == "several"
     return None if row is None else row.score_in(checks, several)

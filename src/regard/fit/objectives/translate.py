@@ -18,7 +18,6 @@ from regard.data.store import Store
 from regard.decode.engine import Layout
 from regard.decode.engines.torch import TorchEngine
 from regard.decode.options import DecodingOptions
-from regard.draw.counted import counted
 from regard.fit.job import FirstWeights, ObjectiveCode
 from regard.fit.preflight import coverage_line, warnings
 from regard.fit.static_vectors import check_dimensions, fill_embedding
@@ -29,6 +28,7 @@ from regard.model.transformer import Transformer
 from regard.prepare.epochs import Epochs, lengths_of, pairs_batch
 from regard.prepare.more_corpora import corpora_lines
 from regard.prepare.pairs import Corpus, PreparedPairs, load_prepared, prepare, survey_pairs
+from regard.printable import counted
 from regard.runs.folder import Run
 from regard.runs.sections import Recipe
 from regard.text.special import Special
