@@ -13,8 +13,8 @@ import pytest
 
 import regard
 from halting import digest, go, go_with_halts
-from regard.cli.main import COMMANDS
 from regard.checkpoint.files import read_own_json
+from regard.cli.main import COMMANDS
 from regard.errors import ConfigError
 from regard.fit.train import Request
 from regard.prepare.encoder_data import load_texts, prepare_texts
