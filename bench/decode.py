@@ -57,7 +57,7 @@ def main() -> None:
     from decoding.rounds import Plan, Row, cold_starts, run_rounds
     from printed import machine, show_machine, wide_console
 
-    from regard.bundle.engine_choice import cores
+    from regard.processor.machine import cores
 
     console = wide_console()
     sources = asked.source.read_text(encoding="utf-8").splitlines()[: asked.sentences]

@@ -49,8 +49,8 @@ def main() -> None:
     from embedding.rounds import Measured, Row, run_rounds
     from printed import machine, show_machine, wide_console
 
-    from regard.bundle.engine_choice import cores
     from regard.fit.autotune import bf16_is_faster
+    from regard.processor.machine import cores
 
     known = contenders(cores())
     unknown = set(asked.only) - {one.key for one in known}

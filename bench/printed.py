@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from regard.bundle.engine_choice import this_machine
+from regard.processor.machine import this_machine
 
 
 def wide_console() -> Console:

@@ -63,9 +63,9 @@ def main() -> None:
     from training.rounds import Measured, Plan, Row, run_rounds
     from training.work import throughput
 
-    from regard.bundle.engine_choice import cores
     from regard.errors import RegardError
     from regard.model.presets import preset
+    from regard.processor.machine import cores
 
     known = contenders(cores())
     unknown = set(asked.only) - {one.key for one in known}

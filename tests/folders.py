@@ -17,6 +17,7 @@ TEXT = "the cat dog bird sat on mat red blue one two three house tree sea is a n
 WORDS = TEXT.split(" ")
 LINES = [f"{a} {b} sat on the {c} mat." for a in WORDS for b in WORDS[:6] for c in WORDS[5:9]]
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+ROBERTA_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 LABELS = {0: "sad", 1: "glad", 2: "neither"}
 
 
@@ -81,32 +82,38 @@ def bert(folder: Path, head: str, family: str = "bert", **more: Any) -> Any:
 
 
 def fresh(folder: Path, family: str, layers: int = 2, head: str = "Model") -> Path:
-    """A tiny BERT or DistilBERT as `transformers` draws one, untrained, with a vocabulary."""
+    """A tiny BERT, DistilBERT or RoBERTa as `transformers` draws one, untrained, with a vocabulary.
+
+    Each has 23 positions for tokens.
+    """
     folder.mkdir(parents=True)
-    size = write_words(folder)
+    size = write_bytes(folder, ROBERTA_SPECIAL) if family == "roberta" else write_words(folder)
     torch.manual_seed(0)
+    shape = dict(hidden_size=32, num_attention_heads=4, num_hidden_layers=layers)
     if family == "bert":
-        shape = dict(hidden_size=32, num_attention_heads=4, num_hidden_layers=layers)
         more: Any = dict(intermediate_size=64, max_position_embeddings=23)
         config: Any = transformers.BertConfig(vocab_size=size, **shape, **more)
+    elif family == "roberta":
+        more = dict(intermediate_size=64, max_position_embeddings=25, type_vocab_size=1)
+        config = transformers.RobertaConfig(vocab_size=size, **shape, **more)
     else:
         config = transformers.DistilBertConfig(
             vocab_size=size, dim=32, n_heads=4, n_layers=layers, hidden_dim=64,
             max_position_embeddings=23,
         )  # fmt: skip
-    prefix = {"bert": "Bert", "distilbert": "DistilBert"}[family]
+    prefix = {"bert": "Bert", "distilbert": "DistilBert", "roberta": "Roberta"}[family]
     getattr(transformers, prefix + head)(config).save_pretrained(folder)
     return folder
 
 
-def write_bytes(folder: Path) -> int:
-    """vocab.json and merges.txt of byte-level BPE, as GPT-2 has them."""
+def write_bytes(folder: Path, special: list[str]) -> int:
+    """vocab.json and merges.txt of byte-level BPE, as GPT-2 and RoBERTa have them."""
     backend = Tokenizer(models.BPE())
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(
         vocab_size=330,
-        special_tokens=["<|endoftext|>"],
+        special_tokens=special,
         initial_alphabet=alphabet,
         show_progress=False,
     )
@@ -118,7 +125,7 @@ def write_bytes(folder: Path) -> int:
 def gpt2(folder: Path) -> Any:
     """A GPT-2 and its twin."""
     folder.mkdir(parents=True)
-    size = write_bytes(folder)
+    size = write_bytes(folder, ["<|endoftext|>"])
     config = transformers.GPT2Config(
         vocab_size=size,
         n_embd=24,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import toy
-from regard.checkpoint.native import steps_saved
-from regard.fit import trainer as fit
+from regard.checkpoint.training_state import steps_saved
+from regard.fit import trainer
 from regard.fit.train import Request, train
 from regard.runs.folder import Run, write_json
 from regard.training.loop import Step
@@ -47,7 +47,7 @@ def go(asked: Request) -> list[str]:
 
 def go_with_halts(asked: Request, halts: list[int], patch: pytest.MonkeyPatch) -> None:
     """The same training, stopped by a signal after each of these steps and resumed."""
-    steps = fit.training_steps
+    steps = trainer.training_steps
 
     def halting(*arguments: Any) -> Iterator[Step]:
         for step in steps(*arguments):
@@ -56,7 +56,7 @@ def go_with_halts(asked: Request, halts: list[int], patch: pytest.MonkeyPatch) -
                 os.kill(os.getpid(), signal.SIGINT)
             yield step
 
-    patch.setattr(fit, "training_steps", halting)
+    patch.setattr(trainer, "training_steps", halting)
     again = Request(resume=asked.folder)
     while train(asked, lambda line: None).signal is not None:
         asked = again

@@ -6,7 +6,7 @@ from pathlib import Path
 from regard.api.model import Model
 from regard.bundle.bundle import Bundle
 from regard.bundle.generation_settings import GenerationSettings
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.engines.engines import EngineRequest
 from regard.model.transformer import Transformer
 from regard.runs.objectives import OBJECTIVES

@@ -24,6 +24,17 @@ MODELS = {
             vocab_size=101, dim=20, n_heads=5, n_layers=2, hidden_dim=37, max_position_embeddings=23
         )
     ),
+    "roberta": lambda: t.RobertaForMaskedLM(
+        t.RobertaConfig(
+            vocab_size=101,
+            hidden_size=20,
+            num_attention_heads=5,
+            num_hidden_layers=2,
+            intermediate_size=37,
+            max_position_embeddings=23,
+            type_vocab_size=1,
+        )
+    ),
     "vit": lambda: t.ViTForImageClassification(
         t.ViTConfig(
             hidden_size=20,

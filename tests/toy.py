@@ -4,7 +4,7 @@ import hashlib
 import random
 from pathlib import Path
 
-from regard.checkpoint.native import folder_name
+from regard.checkpoint.files import folder_name
 
 WORDS = {
     "red": "rot", "blue": "blau", "green": "grün", "one": "eins", "two": "zwei", "three": "drei",

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from regard.draw.figure.loss_curve import loss_curve_png
-from regard.runs.curves import points_of_log, score_key
-from regard.runs.objectives import OBJECTIVES, score_names
+from regard.runs.curves import points_of_log
+from regard.runs.objectives import OBJECTIVES
 
 
 def draw(log: Path, title: str, picture: Path) -> None:
@@ -17,18 +17,19 @@ def draw(log: Path, title: str, picture: Path) -> None:
     rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     steps = [row for row in rows if row["kind"] == "train"]
     checks = [row for row in rows if row["kind"] == "validation"]
-    score = score_key(checks, False)
+    translate = OBJECTIVES["translate"]
+    score = translate.score_in(checks)
     loss_curve_png(
         picture,
         [row["step"] for row in steps],
         [row["plain_loss"] for row in steps],
         [(row["step"], row["loss"]) for row in checks],
-        points_of_log(checks, score),
+        points_of_log(checks, score.key) if score else (),
         [row["learning_rate"] for row in steps],
         title=title,
         name=log.stem,
-        score_name=score_names().get(score, ""),
-        unit=OBJECTIVES["translate"].unit,
+        score_name=score.name if score else "",
+        unit=translate.unit,
     )
 
 

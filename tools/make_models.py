@@ -15,7 +15,7 @@ from typing import Any
 
 from regard.api.model import load
 from regard.bundle.box import BOX, CARD, Boxed, models_in_the_box, pack
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.data.phrasebook.corpus import phrasebook
 from regard.evaluate.translations import (
     pairs_to_score,
@@ -37,7 +37,7 @@ MODELS = {
 def card(name: str, run: Path) -> dict[str, Any]:
     """What is known before the scores."""
     recipe, language, languages = MODELS[name]
-    info, stated = read_json(run / "run.json"), read_json(run / "model.json")
+    info, stated = read_own_json(run / "run.json"), read_own_json(run / "model.json")
     pairs = [entry for entry in phrasebook(language) if entry.split == "train"]
     return {
         "name": name,
@@ -92,7 +92,7 @@ def main() -> None:
         packed = Boxed(name, BOX / name)
         write_json(BOX / name / CARD, {**values, "scores": scores(packed.unpacked())})
         size = sum(file.stat().st_size for file in packed.folder.iterdir())
-        print(f"{name}: {size / 1e6:.2f} MB, {read_json(BOX / name / CARD)['scores']}")
+        print(f"{name}: {size / 1e6:.2f} MB, {read_own_json(BOX / name / CARD)['scores']}")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from typing import Any
 
 from doc_pages import commands_in, text_of
 
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.data.phrasebook.corpus import phrasebook
 from regard.runs.folder import Run, write_json
 
@@ -206,7 +206,7 @@ def mirror() -> None:
 def older(run: str) -> None:
     """A run as another version of torch would have left it."""
     path = Run(Path(run)).info
-    info = read_json(path)
+    info = read_own_json(path)
     info["bits"]["torch"] = "2.12.0"
     write_json(path, info)
 

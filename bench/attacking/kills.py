@@ -50,21 +50,20 @@ class Moments:
 
     def watch(self) -> None:
         """Let this process tell its moments."""
-        from regard.checkpoint import native
-        from regard.fit import final
-        from regard.fit import trainer as fit
+        from regard.checkpoint import training_state
+        from regard.fit import final, trainer
         from regard.training.data_parallel import DataParallel
 
         for name in DISK:
             self._around(os, name)
         self._around(DataParallel, "gradients")
-        self._around(native, "load_weights")
+        self._around(training_state, "load_weights")
         self._around(final, "load_into")
-        self._during(fit.Fit, "_train", "steps")
-        self._during(fit.Fit, "_validate", "validation")
-        self._during(fit.Fit, "_save", "checkpoint")
-        self._during(fit.Fit, "finish", "final weights")
-        self._during(native, "average_weights", "averaging")
+        self._during(trainer.Trainer, "_steps_until_end", "steps")
+        self._during(trainer.Trainer, "_validate", "validation")
+        self._during(trainer.Trainer, "_save", "checkpoint")
+        self._during(trainer.Trainer, "finish", "final weights")
+        self._during(training_state, "average_weights", "averaging")
 
     def _around(self, owner: Any, name: str) -> None:
         """A moment before each call."""

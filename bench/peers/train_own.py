@@ -1,4 +1,4 @@
-"""regard itself: crew, loop and optimizer as `regard train` uses them."""
+"""regard itself: workers, loop and optimizer as `regard train` uses them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -18,7 +18,7 @@ from regard.runs.sections import TrainSection
 from regard.training.compute import Compute
 from regard.training.data_parallel import DataParallel
 from regard.training.loop import training_steps
-from regard.training.objectives import TranslationLoss, translation_loss
+from regard.training.losses import TranslationLoss, translation_loss
 from regard.training.optimizer import make_adam
 
 
@@ -42,23 +42,23 @@ class Own:
         began = perf_counter()
         batches = read_plan(self._job.plan, "train")
         recipe = TrainSection(seed=self._job.seed, label_smoothing=self._job.smoothing)
-        pace = choose_compute(
+        tuned = choose_compute(
             self._model,
             self._objective,
             lambda: ([batch] for batch in batches),
             recipe,
             torch.device("cpu"),
         )
-        tried = "".join(f"; {way}: {speed:,.0f}" for way, speed in pace.speeds.items())
+        tried = "".join(f"; {way}: {speed:,.0f}" for way, speed in tuned.speeds.items())
         taken = f"chosen in {perf_counter() - began:.0f} s{tried}"
-        return pace.compute, f"{pace.compute} ({taken})"
+        return tuned.compute, f"{tuned.compute} ({taken})"
 
     def steps(self, batches: Sequence[Batch]) -> Iterator[float]:
         model, job = self._model, self._job
         groups = ([batch] for batch in batches)
-        with closing(DataParallel(model, self._objective, self._compute, job.seed)) as crew:
+        with closing(DataParallel(model, self._objective, self._compute, job.seed)) as workers:
             for step in training_steps(
-                model, make_adam(model), groups, crew.gradients, job.rate, job.clip
+                model, make_adam(model), groups, workers.gradients, job.rate, job.clip
             ):
                 yield step.loss
 

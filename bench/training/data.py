@@ -10,7 +10,7 @@ from plan import write_plan
 
 from regard.data.buckets import BatchOrder, plan_epoch
 from regard.prepare.epochs import lengths_of, pairs_batch
-from regard.prepare.pairs import prepare, survey_pairs
+from regard.prepare.pairs import load_prepared, prepare, survey_pairs
 from regard.runs.folder import Run
 from regard.runs.recipe import make_recipe
 
@@ -55,7 +55,8 @@ def make_lessons(corpus: Corpus, pieces: int, budget: int, steps: int, work: Pat
     recipe = make_recipe({"data": files, "tokenizer": {"size": pieces}}, "bench")
     run = Run(work / "run")
     run.folder.mkdir(parents=True)
-    data = prepare(run, recipe, survey_pairs(recipe.data, SEED))
+    prepare(run, recipe, survey_pairs(recipe.data, SEED))
+    data = load_prepared(run)
     special, pairs = data.tokenizer.special, data.train
     order = BatchOrder(*lengths_of(pairs), budget, SEED).start_at()
     train = [pairs_batch(pairs, next(order).examples, special) for _ in range(steps)]

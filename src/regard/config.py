@@ -92,6 +92,8 @@ def _toml_value(text: str) -> Any:
 
 def build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
     """`cls(**values)`, checked: unknown keys, types, nested dataclasses; `where` names the file."""
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{where}: expected a section, got {shown(values)}")
     hints = typing.get_type_hints(cls)
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
     for key in values:
@@ -117,8 +119,6 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     """`value` as the annotation `hint` wants it, or a ConfigError."""
     origin = get_origin(hint)
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        if not isinstance(value, Mapping):
-            raise ConfigError(f"{where}: expected a section, got {shown(value)}")
         return build(hint, value, where)
     if origin is Literal:
         choices = get_args(hint)

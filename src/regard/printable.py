@@ -32,6 +32,11 @@ def printable_name(name: str) -> str:
     return printable(name).replace("\n", "\\u000a").replace("\t", "\\u0009")
 
 
+def counted(number: int, noun: str) -> str:
+    """A count in words for a person: "1 layer", "2 layers", "1,000 pairs"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 class NamedStream:
     """A text stream to print to, whose errors name it, or do not matter."""
 

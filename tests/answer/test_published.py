@@ -20,14 +20,16 @@ import folders
 import regard
 import small_models
 from in_memory import with_settings
+from regard.answer.classify import class_probabilities
 from regard.answer.prompt import fitting
 from regard.api.model import Model
 from regard.bundle.bundle import open_run_bundle
 from regard.bundle.generation_settings import read_settings
 from regard.bundle.named import is_hub_name
-from regard.decode.hypothesis import Rules
+from regard.decode.options import Rules
 from regard.decode.sample import Sampling, draw, narrowed
 from regard.errors import CheckpointError, ConfigError, DataError, MisuseError
+from regard.explain.encoder import explain_label
 
 TEXT = "the cat sat on the red mat."
 
@@ -263,6 +265,26 @@ def test_classify_equals_their_softmax(models: dict[str, tuple[Any, Model]]) -> 
     )
     assert [f.probability for f in found] == sorted((f.probability for f in found), reverse=True)
     assert len(ours.classify("the cat", top=1)) == 1
+
+
+def test_a_pair_is_refused_by_a_model_with_one_segment(tmp_path: Path) -> None:
+    heads: Any = dict(id2label=folders.LABELS, type_vocab_size=1)
+    theirs = folders.bert(tmp_path / "one", "SequenceClassification", **heads)
+    ours = regard.load(tmp_path / "one", device="cpu")
+    assert ours.tokenizer is not None
+    with torch.no_grad():
+        p = theirs(torch.tensor([ours.tokenizer.encode("the cat").ids])).logits[0].softmax(-1)
+    best = ours.classify("the cat")[0]
+    assert best.probability == pytest.approx(float(p.max()), abs=1e-6)
+    pair: Any = ("the cat", "the dog")
+    asked = [
+        lambda: ours.classify("the cat", pair="the dog"),
+        lambda: class_probabilities(ours, ["a cat", pair]),
+        lambda: explain_label(ours, "the cat", pair="the dog"),
+    ]
+    for ask in asked:
+        with pytest.raises(MisuseError, match="segment 1, this model has 1 segment.*one text"):
+            ask()
 
 
 def test_classify_labels_each_token(models: dict[str, tuple[Any, Model]]) -> None:
@@ -550,7 +572,7 @@ def test_a_foreign_tokenizer_is_refused(
 ) -> None:
     for file in ("config.json", "model.safetensors"):
         (tmp_path / file).write_bytes((models["trunk"][1].folder / file).read_bytes())
-    folders.write_bytes(tmp_path)
+    folders.write_bytes(tmp_path, ["<|endoftext|>"])
     with pytest.raises(CheckpointError, match="its files belong to another model"):
         regard.load(tmp_path, device="cpu")
 

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.answer import translate
-from regard.answer.translate import EMPTY, Reading, Translation, Translator, joined, search_with
+from regard.answer.translate import EMPTY, Reading, Translation, Translator, decoding_with, joined
 from regard.bundle.codec import Codec
 from regard.decode.engine import Frame, Layout, Pending, Row
-from regard.decode.hypothesis import DecodingOptions, Hypothesis
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.options import DecodingOptions
 from regard.errors import DataError, MisuseError
 from regard.text.sentences import split_sentences
 
@@ -26,9 +27,6 @@ class Mirror:
     def __init__(self) -> None:
         self.rows: list[tuple[int, ...]] = []
         self.log: list[str] = []
-
-    def refusal(self, search: DecodingOptions, prefixed: bool = False) -> str | None:
-        return None
 
     def submit(
         self, sources: Sequence[Row], search: DecodingOptions, prefixes: Sequence[Row] = ()
@@ -188,15 +186,15 @@ def test_a_prefix_begins_every_output_and_nothing_is_split() -> None:
 
 
 def test_the_beam_follows_what_is_asked_for() -> None:
-    assert search_with(DecodingOptions(), "translate", temperature=0.8).beam == 1
-    assert search_with(DecodingOptions(), "translate", n_best=7).beam == 7
-    assert search_with(DecodingOptions(), "translate", n_best=3).beam == 4
+    assert decoding_with(DecodingOptions(), "translate", temperature=0.8).beam == 1
+    assert decoding_with(DecodingOptions(), "translate", n_best=7).beam == 7
+    assert decoding_with(DecodingOptions(), "translate", n_best=3).beam == 4
     with pytest.raises(MisuseError, match="3 are more than a beam of 2"):
-        search_with(DecodingOptions(), "translate", n_best=3, beam=2)
+        decoding_with(DecodingOptions(), "translate", n_best=3, beam=2)
     with pytest.raises(MisuseError, match="unknown option 'beem'; did you mean \"beam\""):
-        search_with(DecodingOptions(), "translate", beem=3)
+        decoding_with(DecodingOptions(), "translate", beem=3)
     with pytest.raises(MisuseError, match='did you mean "prefix"'):
-        search_with(DecodingOptions(), "translate", perfix="a")
+        decoding_with(DecodingOptions(), "translate", perfix="a")
     assert Reading().split
 
 

@@ -9,7 +9,7 @@ import pytest
 from regard.answer.translate import Reading
 from regard.api.model import Model
 from regard.api.options import SamplingOptions, SearchOptions, TranslateOptions
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.decode.sample import Sampling
 
 

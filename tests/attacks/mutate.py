@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from regard.checkpoint.native import MANIFEST, OWN, _digest, _json
+from regard.checkpoint.training_state import MANIFEST, OWN, _digest, _json
 from regard.checksums import NAME, sealed, sha256
 from regard.checksums import OWN as CHECKSUM
 

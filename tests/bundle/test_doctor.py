@@ -195,6 +195,7 @@ def test_every_family_runs_and_is_recognised_by_names_alone(family: str, tmp_pat
 
 def test_the_command_for_text_needs_tokenizer_files(tmp_path: Path) -> None:
     small_models.save("bert", tmp_path)
+    (tmp_path / "sentencepiece.bpe.model").write_bytes(b"old XLM-RoBERTa")  # regard reads no such
     assert any("tokenizer files" in finding.text for finding in examine(tmp_path).findings)
     (tmp_path / "vocab.txt").write_text("[PAD]\n")
     assert examine(tmp_path).how == COMMANDS["fill"].format(tmp_path)

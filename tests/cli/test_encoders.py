@@ -90,11 +90,13 @@ def test_explain_a_match(run: Callable[..., Result]) -> None:
         (("similar", "bert", "a"), "expected FIRST and SECOND"),
         (("similar", "bert", "a", "b", "--pairs", "plain.csv"), "not both"),
         (("similar", "gpt2", "a", "b"), "does not offer it; it offers complete"),
-        (("explain", "bert", "a"), "give --match TEXT"),
+        (("explain", "bert", "a"), "offers embed; explained are translations, labels"),
         (("explain", "classes", "a", "--match", "b", "--label", "sad"), "--match compares"),
         (("explain", "classes", "a", "--as", "dots"), "--as is for runs that translate"),
         (("explain", "classes", "a", "--label", "mad"), "expected one of sad, glad, neither"),
-        (("explain", "gpt2", "a"), "does not offer it; it offers complete"),
+        (("explain", "gpt2", "a"), "offers complete; explained are translations, labels"),
+        (("explain", "gpt2", "a", "--match", "b"), "offers complete; explained are translations"),
+        (("evaluate", "bert", "--texts", "plain.csv"), "offers embed; scored are translations"),
     ],
 )
 def test_refusals(words: tuple[str, ...], message: str, run: Callable[..., Result]) -> None:

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 import folders
 import toy
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.cli.main import group
 from regard.errors import DataError, MisuseError
 
@@ -63,7 +63,7 @@ def test_a_classifier_in_one_command(root: Path, run: Callable[..., Result]) -> 
     assert "text = column 2 'message', label = column 3 'category'." in said
     assert "2 labels: animal " in said and "held out for validation, 2 labels" in said
     assert "Try: regard classify " in said
-    recipe = read_json(root / "run/recipe.json")
+    recipe = read_own_json(root / "run/recipe.json")
     assert recipe["objective"] == "classify"
     assert (recipe["data"]["text"], recipe["data"]["label"]) == ("message", "category")
     assert run("classify", "run", "the red dog").stdout.split()[1] == "animal"
@@ -74,7 +74,7 @@ def test_the_one_command_fine_tunes(root: Path, run: Callable[..., Result]) -> N
     start = (f"train.start_from={root}/bert", "train.steps=1", "train.warmup=1", *PLAIN)
     said = run("train", "--texts", "mail.csv", "--run", "tuned", *start).stdout
     assert "Model:      bert: " in said and "Start: " in said
-    recipe = read_json(root / "tuned/recipe.json")
+    recipe = read_own_json(root / "tuned/recipe.json")
     assert recipe["train"]["rate"] == 5e-5 and recipe["data"]["text"] == "message"
 
 
@@ -108,7 +108,7 @@ def test_train_takes_the_languages_and_not_the_ids(root: Path, run: Callable[...
     assert "source = column 2 'english', target = column 3 'german'." in said
     held_out = [json.loads(line) for line in (root / "pairs/data/valid.jsonl").open()]
     assert {(row["source"], row["target"]) for row in held_out} <= {*toy.pairs(60)}
-    assert read_json(root / "pairs/recipe.json")["data"]["source_column"] == "english"
+    assert read_own_json(root / "pairs/recipe.json")["data"]["source_column"] == "english"
     backwards = ("--source-column", "german", "--target-column", "2")
     said = run("train", "--source", "ids.csv", *backwards, "--run", "back", *keys).stdout
     assert "source = column 3 'german', target = column 2 'english'." in said

@@ -11,7 +11,7 @@ import regard
 from regard.answer.translate import Reading
 from regard.cli.inputs import arriving
 from regard.cli.main import group
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.errors import DataError, MisuseError
 
 pytestmark = pytest.mark.end_to_end

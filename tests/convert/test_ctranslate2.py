@@ -18,7 +18,7 @@ from regard.convert import ctranslate2 as module
 from regard.convert.convert import convert
 from regard.decode.engine import Frame
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.errors import CheckpointError, MisuseError
 
 pytestmark = pytest.mark.needs("ctranslate2", "int8")

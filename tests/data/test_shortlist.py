@@ -11,7 +11,7 @@ from regard.checkpoint.to_ctranslate2 import write_ctranslate2
 from regard.data.shortlist import Shortlist, learn_shortlist, likelihoods, write_shortlist
 from regard.decode.engine import Frame
 from regard.decode.engines.ctranslate2 import CTranslate2Engine
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.errors import CheckpointError, DataError
 from regard.model.presets import preset
 from regard.model.transformer import Transformer

@@ -12,7 +12,7 @@ from transformers import (
 )
 
 from regard.decode.constraints import NO_PREFIX, Constraints
-from regard.decode.hypothesis import NO_RULES, DecodingOptions, Rules
+from regard.decode.options import NO_RULES, DecodingOptions, Rules
 
 V, END, INF = 64, 2, math.inf
 

@@ -14,9 +14,10 @@ from decode.plain import unchecked
 from regard.checkpoint.to_ctranslate2 import write_ctranslate2
 from regard.checksums import NAME as CHECKSUMS
 from regard.decode.engine import Frame, Layout, Row
-from regard.decode.engines.ctranslate2 import CTranslate2Engine
+from regard.decode.engines.ctranslate2 import CTranslate2Engine, refused
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import NO_RULES, DecodingOptions, Hypothesis, Rules
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.options import NO_RULES, DecodingOptions, Rules
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
@@ -257,12 +258,12 @@ def test_score_is_log_p_of_each_token(tmp_path: Path) -> None:
 def test_what_is_not_offered_is_refused(
     search: DecodingOptions, prefixed: bool, words: str | None, tmp_path: Path
 ) -> None:
-    engine = opened(make(0), tmp_path / "m")
-    refusal = engine.refusal(search, prefixed)
+    refusal = refused(search, prefixed=prefixed)
     if words is None:
         assert refusal is None
         return
     assert refusal is not None and words in refusal
+    engine = opened(make(0), tmp_path / "m")
     with pytest.raises(MisuseError, match=f"does not offer {words}.*use engine torch"):
         engine.submit([[5, END]], search, [[4]] if prefixed else ())
 
@@ -320,7 +321,7 @@ def test_it_needs_no_torch(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from regard.decode.engine import Frame, Layout;"
         "from regard.decode.engines.ctranslate2 import CTranslate2Engine as Engine;"
-        "from regard.decode.hypothesis import DecodingOptions;"
+        "from regard.decode.options import DecodingOptions;"
         "e = Engine(Path(sys.argv[1]), Frame(0, 1, 2));"
         "print(e.submit([[5, 2]], DecodingOptions())());"
         "assert 'torch' not in sys.modules"

@@ -11,7 +11,8 @@ import decode.plain as plain
 from decode.searching import END, FRAME, KINDS, make, search_with, sentences
 from regard.decode.engine import Engine, Layout
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import NO_RULES, DecodingOptions, Hypothesis, Rules
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.options import NO_RULES, DecodingOptions, Rules
 from regard.decode.slots import PLACES
 from regard.errors import MisuseError
 from regard.model.transformer import Transformer
@@ -213,10 +214,9 @@ def test_half_precision_mostly_agrees(kind: str) -> None:
     assert any(a.log_probability != b.log_probability for a, b in both)  # it is another precision
 
 
-def test_it_is_an_engine_that_refuses_nothing_but_unknown_precisions() -> None:
+def test_it_is_an_engine_that_refuses_unknown_precisions() -> None:
     engine = TorchEngine(make(), FRAME)
     assert isinstance(engine, Engine)
-    assert engine.refusal(DecodingOptions(coverage=0.1, stop="exact"), prefixed=True) is None
     engine.close()
     with pytest.raises(MisuseError, match="precision: got int8; the torch engine offers fp32"):
         TorchEngine(make(), FRAME, layout=Layout("int8"))

@@ -9,7 +9,7 @@ from decode.plain import unchecked
 from decode.searching import END, FRAME, KINDS, START, make, search_with, sentences
 from regard.decode import score
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.decode.score import score_pairs
 from regard.model.transformer import Transformer
 

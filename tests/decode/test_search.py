@@ -17,7 +17,8 @@ from decode.searching import END as EOS
 from decode.searching import START as BOS
 from decode.searching import make, search_rows, search_with, sentences
 from regard.decode.engine import Layout
-from regard.decode.hypothesis import LENGTH_NORMS, DecodingOptions, Hypothesis
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.options import LENGTH_NORMS, DecodingOptions
 from regard.errors import ConfigError
 from regard.model.transformer import Transformer
 
@@ -217,7 +218,7 @@ def test_possible_searches_are_not() -> None:
 
 def test_unknown_choices_are_refused() -> None:
     """In a process of its own: here the type checker of the tests would answer first."""
-    code = "from regard.decode.hypothesis import DecodingOptions; DecodingOptions(stop='never')"
+    code = "from regard.decode.options import DecodingOptions; DecodingOptions(stop='never')"
     got = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "stop: got 'never', expected one of exact, first-k, likely" in got.stderr
 
@@ -246,6 +247,6 @@ def test_a_longer_output_is_preferred_as_alpha_grows() -> None:
     ],
 )
 def test_wrong_types_are_named(wrong: str, message: str) -> None:
-    code = f"from regard.decode.hypothesis import DecodingOptions; DecodingOptions({wrong})"
+    code = f"from regard.decode.options import DecodingOptions; DecodingOptions({wrong})"
     got = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert f"ConfigError: {message}" in got.stderr

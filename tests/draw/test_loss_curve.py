@@ -84,3 +84,5 @@ def test_a_share_is_told_more_finely_than_a_score_of_a_hundred() -> None:
         "best accuracy 0.9128 at step 10"
     )
     assert best_in_words([], [(10, 35.25)]) == "best BLEU 35.2 at step 10"
+    errors = best_in_words([], [(10, 0.44), (20, 0.18), (30, 0.18)], "words off", True)
+    assert errors == "best words off 0.1800 at step 20"

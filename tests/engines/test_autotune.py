@@ -17,9 +17,9 @@ from regard.bundle.bundle import Bundle, open_bundle
 from regard.bundle.engine_choice import Choice
 from regard.bundle.generation_settings import GenerationSettings
 from regard.decode.engine import Layout, Pending, Row
-from regard.decode.hypothesis import DecodingOptions, Hypothesis
-from regard.engines import agreement
-from regard.engines import autotune as settle
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.options import DecodingOptions
+from regard.engines import agreement, autotune
 from regard.engines.agreement import FEW, SECONDS_FP32, SECONDS_INT8, parts
 from regard.engines.autotune import SECONDS_MEASURING
 
@@ -51,9 +51,6 @@ class Fake:
         self.full_name = f"{name} {layout.precision}"
         world.layouts.append((self.full_name, layout.workers, layout.threads))
 
-    def refusal(self, search: DecodingOptions, prefixed: bool = False) -> str | None:
-        return None
-
     def submit(
         self, sources: Sequence[Row], search: DecodingOptions, prefixes: Sequence[Row] = ()
     ) -> Pending:
@@ -84,7 +81,7 @@ def bundle(toy_run: Path, monkeypatch: pytest.MonkeyPatch) -> Bundle:
     return open_bundle(toy_run)
 
 
-def settled(
+def tuned(
     world: World, bundle: Bundle, patch: pytest.MonkeyPatch, before: Choice | None = None
 ) -> Choice:
     def library(*parts: object, say: object) -> Any:
@@ -95,10 +92,10 @@ def settled(
     def torchs(model: object, frame: object, rules: object, layout: Layout) -> Any:
         return Fake(world, "torch", layout)
 
-    patch.setattr(settle, "converted_engine", library)
+    patch.setattr(autotune, "converted_engine", library)
     patch.setattr(torch_engine, "TorchEngine", torchs)
-    patch.setattr(settle, "layouts_for", lambda count: LAYOUTS)
-    return settle.settle(bundle, lambda: read_transformer(bundle), before, world.clock)
+    patch.setattr(autotune, "layouts_for", lambda count: LAYOUTS)
+    return autotune.autotune(bundle, lambda: read_transformer(bundle), before, world.clock)
 
 
 def alike(seconds: float) -> dict[str, float]:
@@ -148,7 +145,7 @@ def test_a_usual_model_is_compared_on_everything(
 ) -> None:
     speeds = {"torch fp32": 0.01, "ctranslate2 fp32": 0.004, "ctranslate2 int8": 0.002}
     world = World(speeds)
-    choice = settled(world, bundle, monkeypatch)
+    choice = tuned(world, bundle, monkeypatch)
     checks = choice.checks
     assert [checks[name]["sentences"] for name in PRECISIONS[1:]] == [100, COUNT]
     assert [checks[name]["left"] for name in PRECISIONS[1:]] == [0, 0]
@@ -170,7 +167,7 @@ def test_slow_engines_are_done_in_a_minute(
     """For as long as the few fit; 16 sentences of both engines in 15 s are 0.47 s each."""
     world = World(alike(seconds))
     began = world.now
-    choice = settled(world, bundle, monkeypatch)
+    choice = tuned(world, bundle, monkeypatch)
     measuring = SECONDS_MEASURING + FEW * seconds  # the last layout that was begun in time
     assert world.now - began <= SECONDS_FP32 + SECONDS_INT8 + measuring + 1
     fits = min(100, int(SECONDS_FP32 / (2 * seconds)))
@@ -185,7 +182,7 @@ def test_never_fewer_than_the_few_and_it_is_said(
 ) -> None:
     """30 s a sentence: only the few, the same for all, and only the usual layout."""
     world = World(alike(30.0) | {"ctranslate2 int8": 10.0})
-    choice = settled(world, bundle, monkeypatch)
+    choice = tuned(world, bundle, monkeypatch)
     for name, whole in (("ctranslate2 fp32", 100), ("ctranslate2 int8", COUNT)):
         check = choice.checks[name]
         assert (check["sentences"], check["left"]) == (FEW, whole - FEW)
@@ -202,7 +199,7 @@ def test_never_fewer_than_the_few_and_it_is_said(
 
 def test_a_cut_comparison_repeats_itself(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
     worlds = [World(alike(0.3)) for _ in range(2)]
-    first, second = (settled(world, bundle, monkeypatch) for world in worlds)
+    first, second = (tuned(world, bundle, monkeypatch) for world in worlds)
     assert first == second
     assert worlds[0].asked == worlds[1].asked
 
@@ -211,7 +208,7 @@ def test_a_disagreement_is_seen_in_few_sentences_too(
     bundle: Bundle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(alike(30.0), wrong="ctranslate2 fp32")
-    choice = settled(world, bundle, monkeypatch)
+    choice = tuned(world, bundle, monkeypatch)
     assert choice.engine == "torch"
     assert choice.reason == (
         "fp32: the same tokens as torch in 0 of 16 sentences; "
@@ -227,8 +224,8 @@ def test_endless_outputs_are_compared_up_to_the_usual_limit(
     """None stands for the source's tokens + 50; a limit below that is kept."""
     world = World(alike(30.0))
     vars(bundle)["settings"] = GenerationSettings(search=DecodingOptions(beam=2, max_length=own))
-    settled(world, bundle, monkeypatch)
-    assert {search.max_length for search in world.searches} == {used, settle.TOKENS}
+    tuned(world, bundle, monkeypatch)
+    assert {search.max_length for search in world.searches} == {used, autotune.TOKENS}
 
 
 @pytest.mark.needs("int8")
@@ -254,9 +251,9 @@ def test_bars_name_what_is_done(bundle: Bundle, monkeypatch: pytest.MonkeyPatch)
         yield bars[-1]
         shown.append(label)
 
-    for module in (agreement, settle):
+    for module in (agreement, autotune):
         monkeypatch.setattr(module, "progress_bar", bar)
-    settled(World(alike(0.3)), bundle, monkeypatch)
+    tuned(World(alike(0.3)), bundle, monkeypatch)
     assert shown == [
         "converting to fp32",
         "comparing fp32",

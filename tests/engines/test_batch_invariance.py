@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from regard.decode.engine import Layout, Pending, Row
-from regard.decode.hypothesis import DecodingOptions, Hypothesis
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.options import DecodingOptions
 from regard.engines.batch_invariance import WAYS, check_batch
 
 ROWS = [[n, n + 1, 2] for n in range(300)]
@@ -17,9 +18,6 @@ class Moody:
     def __init__(self, name: str, precision: str = "fp32", shift: float = 0.0, wrong: int = -1):
         self.name, self.layout = name, Layout(precision)
         self._shift, self._wrong = shift, wrong
-
-    def refusal(self, search: DecodingOptions, prefixed: bool = False) -> str | None:
-        return None
 
     def submit(
         self, sources: Sequence[Row], search: DecodingOptions, prefixes: Sequence[Row] = ()

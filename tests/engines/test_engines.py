@@ -16,16 +16,17 @@ from regard.answer.loaded import open_model
 from regard.answer.weights import read_transformer
 from regard.bundle import engine_choice as choice
 from regard.bundle.bundle import open_bundle
-from regard.bundle.engine_choice import Machine, read_choice, this_machine, write_choice
+from regard.bundle.engine_choice import read_choice, write_choice
 from regard.checkpoint import published
 from regard.decode.engine import Layout
-from regard.decode.hypothesis import DecodingOptions, Hypothesis
-from regard.engines import autotune as settle
-from regard.engines import engines
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.options import DecodingOptions
+from regard.engines import autotune, engines
 from regard.engines.agreement import compare_texts, compare_tokens
 from regard.engines.autotune import layouts_for
 from regard.engines.engines import PREPARING, EngineRequest, describe
 from regard.errors import MisuseError
+from regard.processor.machine import Machine, cores, this_machine
 from regard.runs.folder import Run
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.needs("ctranslate2")]
@@ -35,12 +36,12 @@ GREEDY = DecodingOptions(beam=1)
 
 
 @pytest.fixture(scope="module")
-def settled(toy_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tuned(toy_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the toy run whose choice is made; one layout, so that it takes a moment."""
-    run = tmp_path_factory.mktemp("settled") / "run"
+    run = tmp_path_factory.mktemp("tuned") / "run"
     shutil.copytree(toy_run, run, ignore=shutil.ignore_patterns("engines", "checkpoints"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settle, "layouts_for", lambda count: [(count, 1)])
+        patch.setattr(autotune, "layouts_for", lambda count: [(count, 1)])
         said: list[str] = []
         taken = open_model(run, "cpu", say=said.append).engines
         taken.take(GREEDY)
@@ -50,8 +51,8 @@ def settled(toy_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(settled: Path, tmp_path: Path) -> Path:
-    shutil.copytree(settled, tmp_path / "run")
+def run(tuned: Path, tmp_path: Path) -> Path:
+    shutil.copytree(tuned, tmp_path / "run")
     return tmp_path / "run"
 
 
@@ -67,7 +68,7 @@ def test_a_choice_is_kept_and_used_again(run: Path, monkeypatch: pytest.MonkeyPa
     assert kept["weights"] == json.loads((run / "model.json").read_text())["sha256"]
     fastest = max(kept["speeds"], key=lambda name: kept["speeds"][name])
     assert f"{kept['engine']} {kept['precision']}" == fastest
-    monkeypatch.setattr(settle, "settle", never)
+    monkeypatch.setattr(autotune, "autotune", never)
     taken = open_model(run, "cpu", say=never).engines
     engine = taken.take(GREEDY)
     assert f"{engine.name} {engine.layout.precision}" == fastest
@@ -124,9 +125,11 @@ def test_another_machine_measures_the_layout_only(
 ) -> None:
     """Whatever is faster there, the precision stays: today's answer is tomorrow's."""
     change(run, machine=Machine("another", 64), engine="ctranslate2", precision="int8")
-    monkeypatch.setattr(settle, "compare", never)
-    monkeypatch.setattr(settle, "layouts_for", lambda count: [(1, 1)])
-    monkeypatch.setattr(settle, "_speed", lambda engine, *_: 9.0 if engine.name == "torch" else 1.0)
+    monkeypatch.setattr(autotune, "compare", never)
+    monkeypatch.setattr(autotune, "layouts_for", lambda count: [(1, 1)])
+    monkeypatch.setattr(
+        autotune, "_speed", lambda engine, *_: 9.0 if engine.name == "torch" else 1.0
+    )
     engine = open_model(run, "cpu").engines.take(GREEDY)
     assert (engine.name, engine.layout.precision) == ("ctranslate2", "int8")
     kept = read_choice(run, [run / "model.safetensors"])
@@ -250,7 +253,7 @@ def test_a_published_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """Its choice lies in its folder, and the next command reads no weights and no config."""
     folder = tmp_path / "marian"
     folders.marian(folder)
-    monkeypatch.setattr(settle, "layouts_for", lambda count: [(1, 1)])
+    monkeypatch.setattr(autotune, "layouts_for", lambda count: [(1, 1)])
     texts = ["the cat sat on the red mat.", "a dog"]
     options: dict[str, Any] = {"beam": 3, "n_best": 3, "stop": "first-k"}
     model = regard.load(folder, "cpu", engine="ctranslate2", precision="fp32")
@@ -346,7 +349,7 @@ def test_a_truncated_file_is_made_again(run: Path, left: int) -> None:
 
 def test_without_a_probe_torch_is_taken(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bundle = open_bundle(run)
-    monkeypatch.setattr(settle, "_rows", lambda bundle: [])
-    made = settle.settle(bundle, lambda: read_transformer(bundle))
+    monkeypatch.setattr(autotune, "_rows", lambda bundle: [])
+    made = autotune.autotune(bundle, lambda: read_transformer(bundle))
     assert made.engine == "torch" and "no sentence on which" in made.reason
-    assert made.layouts["torch fp32"].workers == choice.cores()
+    assert made.layouts["torch fp32"].workers == cores()

@@ -10,7 +10,7 @@ import sacrebleu
 
 from regard.api.model import load
 from regard.data.phrasebook.corpus import Entry, phrasebook
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.errors import DataError, MisuseError
 from regard.evaluate.translations import Slip, pairs_to_score, score, score_notes, score_slices
 from regard.runs.folder import Run

@@ -6,7 +6,7 @@ import torch
 
 from in_memory import model_of
 from regard.api.model import Model
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.errors import MisuseError
 from regard.explain.heads import attend, merge
 from regard.model.presets import preset

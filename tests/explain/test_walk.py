@@ -8,7 +8,7 @@ import torch
 
 from in_memory import model_of
 from regard.api.model import Model
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.draw.worksheet.worksheet import Line, Matrix, Sum, Worksheet
 from regard.errors import MisuseError
 from regard.explain.traced_pass import trace_pass

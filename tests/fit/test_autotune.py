@@ -10,8 +10,8 @@ import torch
 import toy
 from regard.data.batch import Batch, make_batch
 from regard.errors import MisuseError
-from regard.fit import autotune as pace
-from regard.fit.autotune import Contender, Pace, changed_since, choose_compute, tournament
+from regard.fit import autotune
+from regard.fit.autotune import Contender, TuningResult, changed_since, choose_compute, tournament
 from regard.fit.train import Request, train
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
@@ -19,7 +19,7 @@ from regard.runs.folder import Run, write_json
 from regard.runs.sections import TrainSection
 from regard.text.special import Special
 from regard.training.compute import Compute
-from regard.training.objectives import TranslationLoss
+from regard.training.losses import TranslationLoss
 
 CPU = torch.device("cpu")
 
@@ -32,7 +32,7 @@ def groups() -> Iterator[list[Batch]]:
 loss_of = TranslationLoss(0.1)
 
 
-def chosen(section: TrainSection) -> Pace:
+def chosen(section: TrainSection) -> TuningResult:
     return choose_compute(Transformer(preset("tiny", 12)), loss_of, groups, section, CPU)
 
 
@@ -55,7 +55,7 @@ class Injected(Contender):
 
 def held(
     seconds: dict[Compute, list[float]], half: bool = False
-) -> tuple[Pace, list[Compute], list[Injected]]:
+) -> tuple[TuningResult, list[Compute], list[Injected]]:
     """A tournament between ways with these seconds a step: who won, who stepped when."""
     log: list[Compute] = []
     contenders: list[Injected] = []
@@ -70,9 +70,9 @@ def held(
 
 def test_the_fastest_layout_is_taken() -> None:
     simple, middle, many = Compute(threads=4), Compute(workers=2, threads=2), Compute(workers=4)
-    pace, _, contenders = held({simple: [0.5], middle: [0.3], many: [0.9]})
-    assert pace.compute == middle
-    assert pace.speeds == {str(simple): 200.0, str(middle): 333.3, str(many): 111.1}
+    tuned, _, contenders = held({simple: [0.5], middle: [0.3], many: [0.9]})
+    assert tuned.compute == middle
+    assert tuned.speeds == {str(simple): 200.0, str(middle): 333.3, str(many): 111.1}
     assert all(one.closed for one in contenders)
 
 
@@ -85,14 +85,14 @@ def test_what_is_more_complicated_must_be_clearly_faster(seconds: float, wins: b
 
 def test_ways_take_turns_and_one_bad_moment_decides_nothing() -> None:
     simple, many = Compute(threads=2), Compute(workers=2)
-    pace, log, _ = held({simple: [0.2, 1.4, 0.2], many: [0.2, 0.2, 0.2]})
+    tuned, log, _ = held({simple: [0.2, 1.4, 0.2], many: [0.2, 0.2, 0.2]})
     assert log == [simple, many] * 3
-    assert pace.compute == simple
+    assert tuned.compute == simple
 
 
 def test_a_duel_ends_in_time() -> None:
     slow = {Compute(threads=2): [1.7], Compute(workers=2): [1.2]}
-    pace, log, _ = held(slow)
+    tuned, log, _ = held(slow)
     assert len(log) == 4  # a round begins while less than 3 seconds are spent
     quick = {Compute(threads=2): [0.01], Compute(workers=2): [0.01]}
     assert len(held(quick)[1]) == 18
@@ -102,15 +102,15 @@ def test_a_duel_ends_in_time() -> None:
 def test_bf16_only_where_steps_are_clearly_faster(half: float, expected: str) -> None:
     best = Compute("bf16", workers=2)
     seconds = {Compute(threads=2): [0.5], Compute(workers=2): [0.3], best: [half]}
-    pace, _, contenders = held(seconds, half=True)
-    assert (pace.compute.precision, pace.compute.workers) == (expected, 2)
+    tuned, _, contenders = held(seconds, half=True)
+    assert (tuned.compute.precision, tuned.compute.workers) == (expected, 2)
     assert len(contenders) == 3
 
 
 @pytest.mark.needs("bf16")
 def test_what_the_recipe_fixes_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "tournament", lambda *given: pytest.fail("measured"))
-    monkeypatch.setattr(pace, "bf16_is_faster", lambda device: False)
+    monkeypatch.setattr(autotune, "tournament", lambda *given: pytest.fail("measured"))
+    monkeypatch.setattr(autotune, "bf16_is_faster", lambda device: False)
     section = TrainSection(threads=6, workers=3, precision="bf16", kernels="plain")
     assert chosen(section).compute == Compute("bf16", 3, 2, "plain")
     assert chosen(TrainSection(threads=1, precision="fp32")).compute == Compute()
@@ -120,14 +120,14 @@ def test_measuring_changes_no_weight() -> None:
     """With three ways: two of them have workers, and stand ready at the same time."""
     model = Transformer(preset("tiny", 12))
     before = [weight.detach().clone() for weight in model.parameters()]
-    pace = choose_compute(model, loss_of, groups, TrainSection(threads=4, precision="fp32"), CPU)
-    assert len(pace.speeds) == 3 and min(pace.speeds.values()) > 0
+    tuned = choose_compute(model, loss_of, groups, TrainSection(threads=4, precision="fp32"), CPU)
+    assert len(tuned.speeds) == 3 and min(tuned.speeds.values()) > 0
     assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
     assert all(weight.grad is None for weight in model.parameters())
 
 
 def test_other_versions_and_machines_are_named() -> None:
-    record = Pace(Compute(), {}).record()
+    record = TuningResult(Compute(), {}).record()
     assert changed_since(record) == ""
     assert changed_since({}) == "an earlier version of regard began it"
     other = {**record, "bits": {"torch": "1.0", "cpu": "abacus"}}

@@ -91,7 +91,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return run
 
 
-KINDS = ["own", "bert", "distilbert"]
+KINDS = ["own", "bert", "distilbert", "roberta"]
 
 
 @pytest.mark.end_to_end
@@ -159,7 +159,7 @@ def test_the_commands_for_encoders_take_the_run(
 
 
 @pytest.mark.end_to_end
-@pytest.mark.parametrize("name", ["bert", "distilbert"])
+@pytest.mark.parametrize("name", KINDS[1:])
 def test_transformers_reads_what_convert_writes(
     name: str, runs: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -356,7 +356,7 @@ def test_recipes_for_encoders_are_checked() -> None:
 
 
 def test_only_an_encoder_can_be_started_from(toy_run: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is a run that translates; expected an encoder"):
+    with pytest.raises(ConfigError, match="is a run that translates; expected a published encoder"):
         go(ask(tmp_path, f"train.start_from={toy_run}"))
     folders.gpt2(tmp_path / "gpt2")
     with pytest.raises(ConfigError, match=r"\(gpt2\) is no encoder of texts"):

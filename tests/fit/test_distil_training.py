@@ -16,7 +16,7 @@ from regard.fit.train import Request
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.runs.recipe import make_recipe
-from regard.training.objectives import (
+from regard.training.losses import (
     Classification,
     Distillation,
     encoded,

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file
 
 from halting import ask, digest, go, go_with_halts
-from regard.checkpoint.native import folder_name
+from regard.checkpoint.files import folder_name
 from regard.errors import ConfigError
 from regard.fit.objectives.translate import Validation
 from regard.runs.folder import Run

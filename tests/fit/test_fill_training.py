@@ -22,7 +22,7 @@ from regard.fit.train import Request
 from regard.runs.log import read_log
 from regard.runs.sections import DataSection
 from regard.text.published import load_tokenizer
-from regard.training.objectives import Filling
+from regard.training.losses import Filling
 
 OWN = (
     "model.preset=tiny",
@@ -80,7 +80,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 @pytest.mark.end_to_end
-@pytest.mark.parametrize("name", ["own", "bert", "distilbert"])
+@pytest.mark.parametrize("name", ["own", "bert", "distilbert", "roberta"])
 def test_it_learns_which_words_go_together(name: str, runs: Callable[[str], Path]) -> None:
     run = runs(name)
     model = regard.load(run, device="cpu")
@@ -95,7 +95,7 @@ def test_it_learns_which_words_go_together(name: str, runs: Callable[[str], Path
 
 
 @pytest.mark.end_to_end
-@pytest.mark.parametrize("name", ["bert", "distilbert"])
+@pytest.mark.parametrize("name", ["bert", "distilbert", "roberta"])
 def test_transformers_reads_what_convert_writes(
     name: str, runs: Callable[[str], Path], tmp_path: Path
 ) -> None:

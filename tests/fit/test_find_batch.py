@@ -49,10 +49,10 @@ def test_a_batch_that_is_too_large_does_not_fit(tmp_path: Path) -> None:
     """The process that tries it says so; with memory enough the same batch fits."""
     code = "import regard.fit.find_batch as t; print(t.peak_memory())"
     base = int(subprocess.check_output([sys.executable, "-c", code], text=True)) // MEGABYTE
-    with trial(asked(tmp_path)) as fit:
+    with trial(asked(tmp_path)) as trainer:
         steps = {}
         for more in (60, 4000):
-            command = [sys.executable, "-m", "regard.fit.find_batch", str(fit.run.folder)]
+            command = [sys.executable, "-m", "regard.fit.find_batch", str(trainer.run.folder)]
             printed = subprocess.check_output([*command, "20000", str(base + more)], text=True)
             steps[more] = json.loads(printed)
     assert steps[60] == {"fits": False}

@@ -6,20 +6,24 @@ the process of a second worker.
 
 import random
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import regard
 from halting import digest, go, go_with_halts
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
+from regard.cli.main import COMMANDS
 from regard.errors import ConfigError
 from regard.fit.train import Request
-from regard.runs.curves import score_key, title_of
+from regard.prepare.encoder_data import load_texts, prepare_texts
+from regard.prepare.texts import read_rows, survey_texts
+from regard.runs.curves import title_of
 from regard.runs.folder import Run
 from regard.runs.listing import list_runs
 from regard.runs.log import read_log
-from regard.runs.objectives import OBJECTIVES, Objective, score_names
+from regard.runs.objectives import OBJECTIVES, Objective, Score
 from regard.runs.recipe import make_recipe
 from regard.training.shared import can_share
 
@@ -34,11 +38,11 @@ import torch
 
 from regard.data.store import FLOAT
 from regard.fit.encoder_job import EncoderJob, check, texts_of
-from regard.fit.job import Doers
+from regard.fit.job import ObjectiveCode
 from regard.prepare.encoder_data import load_texts, prepare_texts, text_row
 from regard.prepare.texts import read_rows, survey_texts
-from regard.training.label_smoothing import Loss
-from regard.training.objectives import encoded
+from regard.training.label_smoothing import SummedLoss
+from regard.training.losses import encoded
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class Counting:
 
     def __call__(self, model, batch):
         loss = self.weight * self.off(model, batch).square().sum()
-        return Loss(loss, loss.detach())
+        return SummedLoss(loss, loss.detach())
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,7 @@ def load(run, recipe):
     return EncoderJob(recipe, data, counting, make_batch, judge)
 
 
-DOERS = Doers(check, survey, prepare, load)
+CODE = ObjectiveCode(check, survey, prepare, load)
 '''
 
 
@@ -119,7 +123,7 @@ ROW = Objective(
     module="count_words",
     head="none",
     unit="words²",
-    scores={"mean_error": "words off"},
+    scores=(Score("mean_error", "words off", less_is_better=True),),
     section=CountSection,
     refuses={"data.pair": "count reads one text; leave pair out"},
 )
@@ -158,10 +162,11 @@ def test_it_trains_is_judged_and_is_known_everywhere(tmp_path: Path) -> None:
     assert any(line.endswith(f'Try: regard embed {run.folder} "…"') for line in said)
     checks = [r for r in read_log(run.log) if r["kind"] == "validation"]
     assert checks[-1]["mean_error"] < 1  # who says 5 of every text is 2.2 off
-    assert read_json(run.recipe)["count"] == {"weight": 0.5}
+    assert read_own_json(run.recipe)["count"] == {"weight": 0.5}
     assert title_of(run).startswith("Counting words: t.txt, ")
-    assert score_key(checks) == "mean_error" and score_names()["mean_error"] == "words off"
-    assert list_runs(run.folder)[0].score_name == "words off"
+    (row,) = list_runs(run.folder)
+    errors = [r["mean_error"] for r in checks]
+    assert (row.score_name, row.score) == ("words off", min(errors)) and min(errors) < max(errors)
     model = regard.load(run.folder, device="cpu")
     assert model.tasks == ("embed",) and model.embed(["cat dog"]).shape == (1, 32)
 
@@ -190,3 +195,23 @@ def test_its_recipe_is_checked() -> None:
         make_recipe({**base, "count": {"wait": 2.0}}, "r")
     with pytest.raises(ConfigError, match="count needs texts"):
         make_recipe({"objective": "count", "data": {"phrasebook": "de"}}, "r")
+
+
+def test_a_head_may_have_classes_without_labels(tmp_path: Path) -> None:
+    """One number, as of a regression: no label has to be made up for it."""
+    ask(tmp_path)
+    tables = {"objective": "classify", "data": {"texts": str(tmp_path / "t.txt")}}
+    recipe = make_recipe(tables | {"model": {"preset": "tiny"}}, "r")
+    texts = survey_texts(recipe.data, 1, "text", partial(read_rows, labelled=False))
+    run = Run(tmp_path / "run")
+    prepare_texts(run, recipe, texts, {}, classes=1)
+    data = load_texts(run)
+    assert (data.spec.head, data.spec.classes, data.file.labels) == ("classes", 1, ())
+
+
+@pytest.mark.parametrize("row", OBJECTIVES.values(), ids=OBJECTIVES)
+def test_what_an_objective_offers_is_a_command_and_a_method(row: Objective) -> None:
+    """The end of a training says which command to try."""
+    assert row.offers
+    for task in row.offers:
+        assert task in COMMANDS and callable(vars(regard.Model)[task])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import toy
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.config import build
 from regard.data.store import ColumnKind, Store, write_store
 from regard.errors import MisuseError
@@ -136,9 +136,9 @@ def test_checkpoints_take_what_was_said(tmp_path: Path) -> None:
     """The folder of a finished run, beside the estimate, which counts one more being written."""
     said(request(tmp_path, "train.steps=8", "train.validate_every=2", "train.average=3"))
     run = tmp_path / "run"
-    spec = build(Spec, read_json(run / "spec.json"), "spec")
+    spec = build(Spec, read_own_json(run / "spec.json"), "spec")
     real = sum(p.stat().st_size for p in run.rglob("*.safetensors"))
-    recipe = make_recipe(read_json(run / "recipe.json"), "recipe")
+    recipe = make_recipe(read_own_json(run / "recipe.json"), "recipe")
     estimate = checkpoint_bytes(spec, recipe)
     assert 0.9 * real < estimate < 2.2 * real
 

@@ -12,7 +12,7 @@ import torch
 
 from halting import ask, go, go_with_halts
 from regard.api.model import load
-from regard.checkpoint.native import steps_saved
+from regard.checkpoint.files import steps_saved
 from regard.errors import CheckpointError
 from regard.fit.remains import steps_behind
 from regard.fit.train import Request, train

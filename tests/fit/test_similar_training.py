@@ -13,6 +13,7 @@ from torch import nn
 import regard
 from fit.test_classify_training import OWN, fresh
 from halting import digest, go, go_with_halts
+from regard.cli.evaluate_texts import evaluate_texts
 from regard.data.batch import Batch, pad_rows
 from regard.errors import ConfigError, DataError, MisuseError
 from regard.fit.objectives.similar import spearman
@@ -23,7 +24,7 @@ from regard.runs.log import read_log
 from regard.runs.recipe import make_recipe
 from regard.training.compute import Compute
 from regard.training.data_parallel import DataParallel
-from regard.training.objectives import Similarity
+from regard.training.losses import Similarity
 from regard.training.shared import can_share
 from regard.training.worker_process import packed, unpacked
 
@@ -71,12 +72,12 @@ def test_negatives_are_torchs_cross_entropy_over_a_batch() -> None:
 @pytest.mark.skipif(not can_share(), reason="several workers are for Linux")
 def test_two_workers_find_the_gradient_of_one() -> None:
     results = []
-    for workers in (1, 2):
+    for count in (1, 2):
         model = encoder()
-        with closing(DataParallel(model, Similarity(), Compute(workers=workers), seed=3)) as crew:
-            sums = crew.gradients(1, [pair_batch()])
+        with closing(DataParallel(model, Similarity(), Compute(workers=count), seed=3)) as workers:
+            means = workers.gradients(1, [pair_batch()])
             gradients = [w.grad.clone() for w in model.parameters() if w.grad is not None]
-        results.append((sums.plain, gradients))
+        results.append((means.plain, gradients))
     assert results[0][0] == pytest.approx(results[1][0], abs=1e-9)
     for one, two in zip(results[0][1], results[1][1], strict=True):
         torch.testing.assert_close(one, two)
@@ -126,6 +127,8 @@ def test_cosines_learn_to_rank(name: str, tmp_path: Path) -> None:
     assert checks[-1]["spearman"] > 0.7
     with pytest.raises(MisuseError, match="classify: .* it offers embed, logits"):
         model.classify("the cat")
+    with pytest.raises(MisuseError, match="evaluate: .* offers embed; scored are translations"):
+        evaluate_texts(tmp_path / "run", None, {}, "cpu", None, None, False)
 
 
 @pytest.mark.end_to_end

@@ -9,9 +9,9 @@ import torch
 import toy
 from halting import forget_steps
 from regard.api.model import load
-from regard.checkpoint.native import folder_name
+from regard.checkpoint.files import folder_name
 from regard.errors import ConfigError, DataError
-from regard.fit.static_vectors import start_from
+from regard.fit.static_vectors import fill_embedding
 from regard.fit.train import Request, train
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
@@ -39,7 +39,7 @@ def test_rows_of_known_words_are_the_files_and_the_rest_is_as_initialised(tmp_pa
     # × √d_model = 2 a row of length 1 has length 2, so its 4 entries are of size 1: 2²/4 = 1.
     tokenizer = Tokenizer.train(TEXTS, "words", 100)
     model, untouched = model_of(tokenizer), model_of(tokenizer)
-    coverage = start_from(model, tokenizer, write(tmp_path / "v.vec", VECTORS))
+    coverage = fill_embedding(model, tokenizer, write(tmp_path / "v.vec", VECTORS))
     assert coverage.sentence() == f"2 of {tokenizer.size} entries start from v.vec"
     red, cat = tokenizer.encode("red Katze")
     weight, before = model.output.weight.detach(), untouched.output.weight.detach()
@@ -60,7 +60,7 @@ def test_both_embeddings_start_and_an_untied_output_does_not(
 ) -> None:
     tokenizer = Tokenizer.train(TEXTS, "words", 100)
     model = model_of(tokenizer, tie=tie)
-    start_from(model, tokenizer, write(tmp_path / "v.vec", VECTORS))
+    fill_embedding(model, tokenizer, write(tmp_path / "v.vec", VECTORS))
     [red] = tokenizer.encode("red")
     assert model.source_embedding is not None and model.target_embedding is not None
     parts = (model.source_embedding, model.target_embedding, model.output)
@@ -73,7 +73,7 @@ def test_the_size_of_the_vectors_does_not_matter_and_their_angles_stay(tmp_path:
     tokenizer = Tokenizer.train(TEXTS, "words", 100)
     vectors = {"red": (3.0, 0, -4, 0), "blue": (0.0, 1e-30, 1e-30, 0), "one": (5e19, 0, 0, 0)}
     model = model_of(tokenizer)
-    assert start_from(model, tokenizer, write(tmp_path / "v.vec", vectors)).found == 3
+    assert fill_embedding(model, tokenizer, write(tmp_path / "v.vec", vectors)).found == 3
     red, blue, one = model.output.weight.detach()[tokenizer.encode("red blue one")]
     assert [float(row.norm()) for row in (red, blue, one)] == pytest.approx([1, 1, 1])
     # cos(red, blue) = -4/(5·√2) = -.56569;  cos(red, one) = 3/5
@@ -84,7 +84,7 @@ def test_a_vector_of_zeros_has_no_direction_and_is_left_out(tmp_path: Path) -> N
     tokenizer = Tokenizer.train(TEXTS, "words", 100)
     model, untouched = model_of(tokenizer), model_of(tokenizer)
     path = write(tmp_path / "v.vec", {"red": (0.0, 0, 0, 0), "blue": (1.0, 0, 0, 0)})
-    assert start_from(model, tokenizer, path).found == 1
+    assert fill_embedding(model, tokenizer, path).found == 1
     [red] = tokenizer.encode("red")
     assert torch.equal(model.output.weight[red], untouched.output.weight[red])
 
@@ -101,7 +101,7 @@ def test_sub_words_start_only_where_they_are_whole_words(kind: str, tmp_path: Pa
     # what a unigram vocabulary holds differs a little each time
     word = "red" if kind == "bytes" else next(iter(words.values()))
     model, untouched = model_of(tokenizer), model_of(tokenizer)
-    start_from(model, tokenizer, write(tmp_path / "v.vec", {word: (1.0, 2, 3, 4)}))
+    fill_embedding(model, tokenizer, write(tmp_path / "v.vec", {word: (1.0, 2, 3, 4)}))
     changed = (model.output.weight != untouched.output.weight).any(-1).nonzero().flatten()
     assert changed.tolist() == [labels.index(f"▁{word}")]
 
@@ -118,11 +118,11 @@ def test_what_is_refused(tmp_path: Path) -> None:
     model = model_of(tokenizer)
     three = write(tmp_path / "three.vec", {"red": (1.0, 2, 3)})
     with pytest.raises(ConfigError, match=r"holds vectors of 3 numbers, model\.d_model is 4"):
-        start_from(model, tokenizer, three)
+        fill_embedding(model, tokenizer, three)
     with pytest.raises(DataError, match="for none of the .* whole words"):
-        start_from(model, tokenizer, write(tmp_path / "none.vec", {"absent": (1.0, 2, 3, 4)}))
+        fill_embedding(model, tokenizer, write(tmp_path / "none.vec", {"absent": (1.0, 2, 3, 4)}))
     with pytest.raises(DataError, match="a vector other than zero"):
-        start_from(model, tokenizer, write(tmp_path / "zero.vec", {"red": (0.0, 0, 0, 0)}))
+        fill_embedding(model, tokenizer, write(tmp_path / "zero.vec", {"red": (0.0, 0, 0, 0)}))
 
 
 def random_vectors(path: Path) -> Path:
@@ -158,7 +158,7 @@ def test_a_run_says_and_logs_what_it_started_from(
     # With a learning rate of zero the last weights are the first ones.
     loaded = load(run.folder)
     start = Transformer(loaded.transformer.spec, seed=1)
-    start_from(start, loaded.tokenizer, tmp_path / "v.vec")
+    fill_embedding(start, loaded.tokenizer, tmp_path / "v.vec")
     assert torch.equal(start.output.weight, loaded.transformer.output.weight)
 
 

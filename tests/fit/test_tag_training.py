@@ -30,7 +30,7 @@ from regard.runs.recipe import make_recipe
 from regard.text.encoder_tokenizer import save_for_encoder
 from regard.text.published import load_tokenizer
 from regard.text.tokenizer import Tokenizer
-from regard.training.objectives import Tagging
+from regard.training.losses import Tagging
 
 OWN = (
     "model.preset=tiny",
@@ -99,7 +99,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 @pytest.mark.end_to_end
-@pytest.mark.parametrize("name", ["own", "bert", "distilbert"])
+@pytest.mark.parametrize("name", ["own", "bert", "distilbert", "roberta"])
 def test_it_learns_tags_from_the_words_around(name: str, runs: Callable[[str], Path]) -> None:
     model = regard.load(runs(name), device="cpu")
     assert model.tasks == ("tag", "classify", "embed")

@@ -9,8 +9,8 @@ import torch
 import toy
 from regard.api.model import load
 from regard.bundle.open_run import open_run
-from regard.checkpoint.files import read_json
-from regard.checkpoint.native import load_weights, steps_saved
+from regard.checkpoint.files import read_own_json, steps_saved
+from regard.checkpoint.training_state import load_weights
 from regard.errors import CheckpointError, ConfigError, DataError, MisuseError
 from regard.fit.claim import free_folder
 from regard.fit.train import Request, train
@@ -192,7 +192,7 @@ def test_an_end_that_is_passed_is_refused_and_changes_nothing(tmp_path: Path) ->
 def test_a_run_of_another_tokenizer_is_refused(tmp_path: Path) -> None:
     said(request(tmp_path))
     run = Run(tmp_path / "run")
-    write_json(run.spec, {**read_json(run.spec), "vocabulary": 321})
+    write_json(run.spec, {**read_own_json(run.spec), "vocabulary": 321})
     with pytest.raises(CheckpointError, match="holds 320 pieces, the spec 321"):
         load(run.folder)
 

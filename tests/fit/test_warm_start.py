@@ -8,11 +8,12 @@ import torch
 import toy
 from halting import ask, digest, go, go_with_halts
 from regard.api.model import load
-from regard.checkpoint.native import load_weights, read_json
+from regard.checkpoint.files import read_own_json
+from regard.checkpoint.training_state import load_weights
 from regard.errors import CheckpointError, ConfigError, MisuseError
-from regard.fit.job import doers_of
+from regard.fit.job import code_of
 from regard.fit.train import Request
-from regard.fit.trainer import Fit
+from regard.fit.trainer import Trainer
 from regard.fit.warm_start import take_weights
 from regard.model.transformer import Transformer
 from regard.runs.folder import Run
@@ -53,7 +54,7 @@ def test_without_a_recipe_the_model_is_that_of_the_run(tmp_path: Path, toy_run: 
     small = [a for a in toy.SMALL if not a.startswith("model.")]
     changes = (*small, "train.steps=2", "train.validate_every=2", f"train.start_from={toy_run}")
     go(Request(source=source, target=target, assignments=changes, folder=tmp_path / "run"))
-    sizes = [read_json(Run(run).spec) for run in (tmp_path / "run", toy_run)]
+    sizes = [read_own_json(Run(run).spec) for run in (tmp_path / "run", toy_run)]
     assert sizes[0] == sizes[1]
 
 
@@ -101,16 +102,16 @@ def test_a_changed_start_is_not_taken_up_silently(tmp_path: Path, toy_run: Path)
         for file in step.iterdir():
             file.unlink()
         step.rmdir()
-    recipe = make_recipe(read_json(second.recipe), "recipe")
-    fit = Fit(second, recipe, doers_of(recipe).load(second, recipe))
-    fit.resume(print)
-    model = Transformer(fit.model.spec, seed=recipe.train.seed)
+    recipe = make_recipe(read_own_json(second.recipe), "recipe")
+    trainer = Trainer(second, recipe, code_of(recipe).load(second, recipe))
+    trainer.resume(print)
+    model = Transformer(trainer.model.spec, seed=recipe.train.seed)
     take_weights(model, first.folder)
-    mine = dict(fit.model.named_parameters())
+    mine = dict(trainer.model.named_parameters())
     assert all(torch.equal(w, mine[name]) for name, w in model.named_parameters())
     first.update_info(state="training")  # now its best checkpoint is what it gives
     best = load_weights(first.checkpoints, 2, mine)
     if all(torch.equal(best[name], mine[name]) for name in best):
         go(Request(resume=first.folder, assignments=["train.steps=4"]))
     with pytest.raises(CheckpointError, match="not those that this run began with"):
-        Fit(second, recipe, doers_of(recipe).load(second, recipe)).resume(print)
+        Trainer(second, recipe, code_of(recipe).load(second, recipe)).resume(print)

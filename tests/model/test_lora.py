@@ -19,7 +19,7 @@ from regard.training.compute import Compute
 from regard.training.data_parallel import DataParallel
 from regard.training.freeze import freeze
 from regard.training.loop import training_steps
-from regard.training.objectives import TranslationLoss
+from regard.training.losses import TranslationLoss
 from regard.training.optimizer import make_adam, optimizer_tensors
 
 PAIRS = [([4, 5, 6, 7], [8, 9, 10]), ([11, 12], [13, 14, 15, 16]), ([5], [6, 7])]
@@ -90,9 +90,9 @@ def test_gradients_and_weights_are_those_of_the_pair(workers: int) -> None:
     assert len(pairs) == 6 * 3 + 4  # three layers, and the decoder's cross-attention
     with closing(
         DataParallel(mine, TranslationLoss(0.1), Compute(workers=workers), 1, lora=lora)
-    ) as crew:
+    ) as workers:
         for _ in range(3):
-            loss, expected = crew.gradients(1, [batch()]).smoothed, plain_loss(other)
+            loss, expected = workers.gradients(1, [batch()]).smoothed, plain_loss(other)
             assert loss == pytest.approx(float(expected.detach()), rel=1e-9)
             expected.backward()
             for name, pair in pairs.items():
@@ -122,9 +122,9 @@ def test_it_begins_as_the_model_and_moves_nothing_else() -> None:
         assert weight.detach().numpy().tobytes() == loaded[name].detach().numpy().tobytes()
     adam = make_adam(lora)
     adam.register_step_post_hook(lambda *_: lora.put())
-    with closing(DataParallel(mine, TranslationLoss(0.1), Compute(), 1, lora=lora)) as crew:
+    with closing(DataParallel(mine, TranslationLoss(0.1), Compute(), 1, lora=lora)) as workers:
         groups = iter([[batch()]] * 4)
-        list(training_steps(lora, adam, groups, crew.gradients, lambda step: 0.01, 1.0))
+        list(training_steps(lora, adam, groups, workers.gradients, lambda step: 0.01, 1.0))
     moved = {n for n, w in mine.named_parameters() if not torch.equal(w, loaded[n])}
     maps = {f"{name}.weight" for name in pairs_of(lora)}
     assert moved == maps and all(name.split(".")[-2] in ("query", "value") for name in maps)

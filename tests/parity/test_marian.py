@@ -15,7 +15,7 @@ import parity.twins as twins
 from decode.searching import search_rows
 from regard.checkpoint.families.marian import MARIAN
 from regard.checkpoint.published import load_published, save_published
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.errors import CheckpointError
 from regard.model.trace import Trace
 from regard.model.transformer import Transformer

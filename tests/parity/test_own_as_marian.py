@@ -13,7 +13,7 @@ from decode.searching import search_rows
 from regard.checkpoint.families.marian import MARIAN
 from regard.checkpoint.halves import as_halves
 from regard.checkpoint.published import load_published, save_published
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.errors import CheckpointError, MisuseError
 from regard.model.spec import Spec
 from regard.model.trace import Trace

@@ -17,7 +17,7 @@ import parity.twins as twins
 from decode.searching import search_rows
 from regard.checkpoint.families.t5 import T5
 from regard.checkpoint.published import load_published, save_published
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.errors import CheckpointError, ConfigError
 from regard.model.relative import buckets
 from regard.model.spec import parameter_count

@@ -8,7 +8,7 @@ import pytest
 
 from halting import ask, digest, go, go_with_halts
 from regard.api.model import load
-from regard.checkpoint.native import folder_name, read_json
+from regard.checkpoint.files import folder_name, read_own_json
 from regard.data.store import Store
 from regard.errors import ConfigError, DataError
 from regard.prepare.epochs import Epochs
@@ -35,7 +35,7 @@ def data(run: Run) -> PreparedPairs:
 
 @pytest.fixture
 def recipe(run: Run) -> Recipe:
-    return make_recipe(read_json(run.recipe), "recipe")
+    return make_recipe(read_own_json(run.recipe), "recipe")
 
 
 def ids(store: Store) -> list[tuple[list[int], list[int]]]:

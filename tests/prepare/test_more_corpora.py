@@ -28,7 +28,7 @@ def test_parts_stand_in_a_row_with_their_weights_and_tags(tmp_path: Path) -> Non
     keys = (f'data.more=[{{source="{more}", weight=0.5, tag="WEB"}}]', "data.weight=2")
     lines = go(ask(tmp_path, *keys, steps=2))
     data = load_prepared(Run(tmp_path / "run"))
-    own, web = data.parts
+    own, web = data.corpora
     assert (own.name, own.weight, web.name, web.weight, web.pairs) == (
         "data",
         2.0,
@@ -55,7 +55,7 @@ def test_what_validation_asks_for_is_left_out_by_source_and_by_target(tmp_path: 
     sources = {source for source, _ in data.valid_texts}
     targets = {target for _, target in data.valid_texts}
     expected = [(s, t) for s, t in rows if s.lower() not in sources and t not in targets]
-    assert data.parts[1].pairs == len(expected) < len(rows)
+    assert data.corpora[1].pairs == len(expected) < len(rows)
     assert any(f"{len(rows) - len(expected)} left out: too long, or among" in x for x in lines)
 
 

@@ -21,7 +21,7 @@ from regard.convert.convert import convert
 from regard.decode.engine import Frame, Layout
 from regard.decode.engines.ctranslate2_trial import int8
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.errors import MisuseError
 from regard.fit.autotune import bf16_is_faster
 from regard.fit.train import Request, train
@@ -34,7 +34,7 @@ from regard.processor.simulate import SimulatedDeathError
 from regard.runs.folder import Run
 from regard.training.compute import Compute
 from regard.training.data_parallel import DataParallel
-from regard.training.objectives import TranslationLoss
+from regard.training.losses import TranslationLoss
 from regard.training.worker import Worker
 
 pytestmark = pytest.mark.end_to_end
@@ -176,14 +176,14 @@ from regard.model.transformer import Transformer
 from regard.text.special import Special
 from regard.training.compute import Compute
 from regard.training.data_parallel import DataParallel
-from regard.training.objectives import TranslationLoss
+from regard.training.losses import TranslationLoss
 choose_device("cpu")
 assert os.environ["ONEDNN_MAX_CPU_ISA"] == "AVX512_CORE_BF16"
 spec = Spec(vocabulary=31, d_model=32, heads=2, encoder_layers=1, decoder_layers=1, ffn_size=64)
 batch = make_batch([([5, 6, 7], [8, 9])] * 4, Special())
 compute = Compute("bf16", workers=2)
-with closing(DataParallel(Transformer(spec), TranslationLoss(0.1), compute, 1)) as crew:
-    print(crew.gradients(1, [batch]).smoothed)
+with closing(DataParallel(Transformer(spec), TranslationLoss(0.1), compute, 1)) as workers:
+    print(workers.gradients(1, [batch]).smoothed)
 """
 LATE = """
 import torch, regard

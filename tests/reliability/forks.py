@@ -229,37 +229,37 @@ class _Gate:
 
 
 def _watch_steps(faults: Faults, gate: _Gate | None) -> None:
-    from regard.training.data_parallel import DataParallel, Sums
+    from regard.training.data_parallel import DataParallel, MeanLoss
 
     gradients = DataParallel.gradients
     spikes = {tuple(examples) for examples in faults.spikes}
 
-    def watched(self: DataParallel, step: int, group: Any) -> Sums:
+    def watched(self: DataParallel, step: int, group: Any) -> MeanLoss:
         if step == 0:  # the self-test measures, it does not train
             return gradients(self, step, group)
         if gate is not None and "step" in faults.gate_at:
             gate(f"step {step}")
-        examples = tuple(number for batch in group for number in batch.ids)
+        examples = tuple(number for batch in group for number in batch.examples)
         if faults.examples:
             with open(faults.examples, "a", encoding="utf-8") as file:
                 file.write(json.dumps({"step": step, "examples": examples}) + "\n")
-        sums = gradients(self, step, group)
+        means = gradients(self, step, group)
         if step in faults.nan:
-            return Sums(float("nan"), float("nan"))
+            return MeanLoss(float("nan"), float("nan"))
         if step in faults.infinite:
             next(w for w in self._weights if w.grad is not None).grad.fill_(float("inf"))
         if examples in spikes:
-            return Sums(sums.smoothed + 50, sums.plain + 50)
-        return sums
+            return MeanLoss(means.smoothed + 50, means.plain + 50)
+        return means
 
     DataParallel.gradients = watched  # type: ignore[method-assign]
 
 
 def _watch_moments(gate: _Gate, at: set[str]) -> None:
     """A word before each of these."""
-    from regard.checkpoint import native
+    from regard.checkpoint import training_state
     from regard.fit.checkpoints import CheckpointManager
-    from regard.fit.trainer import Fit
+    from regard.fit.trainer import Trainer
     from regard.text.tokenizer import Tokenizer
 
     def told(work: Callable[..., Any], word: Callable[..., str]) -> Callable[..., Any]:
@@ -270,13 +270,13 @@ def _watch_moments(gate: _Gate, at: set[str]) -> None:
         return watched
 
     if at & {"save", "disk"}:
-        name = lambda keeper, content, progress, *_: f"save {progress.step}"  # noqa: E731
+        name = lambda checkpoints, content, progress, *_: f"save {progress.step}"  # noqa: E731
         CheckpointManager.save = told(CheckpointManager.save, name)  # type: ignore[method-assign]
     if "validation" in at:
-        name = lambda fit, *_: f"validation {fit.progress.step}"  # noqa: E731
-        Fit._validation = told(Fit._validation, name)  # type: ignore[method-assign]
+        name = lambda trainer, *_: f"validation {trainer.progress.step}"  # noqa: E731
+        Trainer._validation = told(Trainer._validation, name)  # type: ignore[method-assign]
     if "average" in at:
-        native.average_weights = told(native.average_weights, lambda *_: "average")
+        training_state.average_weights = told(training_state.average_weights, lambda *_: "average")
     if "vocabulary" in at:
         learn = told(Tokenizer.train, lambda *_: "vocabulary")
         Tokenizer.train = learn  # type: ignore[method-assign, assignment]
@@ -287,7 +287,7 @@ def _watch_disk(gate: _Gate, at: set[str]) -> None:
     import shutil
 
     from regard.fit.checkpoints import CheckpointManager
-    from regard.fit.trainer import Fit
+    from regard.fit.trainer import Trainer
 
     inside = int("prepare" in at)
 
@@ -305,16 +305,16 @@ def _watch_disk(gate: _Gate, at: set[str]) -> None:
     if "disk" in at:
         CheckpointManager.save = during(CheckpointManager.save)  # type: ignore[method-assign]
     if "prepare" in at:
-        steps = Fit.train
+        steps = Trainer.train
 
         def past_preparation(*given: Any) -> Any:
             nonlocal inside
             inside -= 1
             return steps(*given)
 
-        Fit.train = past_preparation  # type: ignore[method-assign, assignment]
+        Trainer.train = past_preparation  # type: ignore[method-assign, assignment]
     if "finish" in at:
-        Fit.finish = during(Fit.finish)  # type: ignore[method-assign]
+        Trainer.finish = during(Trainer.finish)  # type: ignore[method-assign]
     if not at & {"disk", "prepare", "finish"}:
         return
 

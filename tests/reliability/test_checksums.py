@@ -26,15 +26,15 @@ from fit import test_classify_training as classifiers
 from regard.answer.loaded import open_model
 from regard.bundle.box import Boxed, models_in_the_box
 from regard.bundle.bundle import open_bundle
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.checksums import NAME as CHECKSUMS
 from regard.checksums import OWN, check, read_checksums
 from regard.cli.main import group
 from regard.convert.convert import convert
 from regard.decode.engine import Layout
 from regard.decode.engines.ctranslate2 import CTranslate2Engine
-from regard.decode.hypothesis import DecodingOptions
-from regard.engines import autotune as settle
+from regard.decode.options import DecodingOptions
+from regard.engines import autotune
 from regard.engines.engines import PREPARING, EngineRequest
 from regard.errors import DamageError, RegardError
 from regard.fit.train import Request, train
@@ -123,7 +123,7 @@ def test_every_file_of_the_data_before_a_run_goes_on(run: Path, tmp_path: Path) 
     assert {"data/valid.jsonl", "data/parts.jsonl", "data/valid/store.json"} <= {*names}
     for name in damaged_in_turn(run, names):
         noticed(name, run, lambda: train(Request(resume=run), lambda line: None))
-    assert read_json(run / "run.json")["state"] == "finished"  # nothing was begun
+    assert read_own_json(run / "run.json")["state"] == "finished"  # nothing was begun
 
 
 def test_one_changed_word_of_the_held_out_pairs(run: Path) -> None:
@@ -173,7 +173,7 @@ def with_engines(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("engines") / "run"
     shutil.copytree(run, copy, ignore=shutil.ignore_patterns("checkpoints"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settle, "layouts_for", lambda count: [(1, 1)])
+        patch.setattr(autotune, "layouts_for", lambda count: [(1, 1)])
         for precision in ("fp32", "int8"):
             answer(copy, precision)
     return copy
@@ -211,7 +211,7 @@ def test_a_damaged_engine_is_made_again(with_engines: Path, precision: str) -> N
 def test_a_damaged_choice_is_made_again(
     with_engines: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settle, "layouts_for", lambda count: [(1, 1)])
+    monkeypatch.setattr(autotune, "layouts_for", lambda count: [(1, 1)])
     before, file = answer(with_engines, "fp32"), with_engines / "engines/choice.json"
     text = file.read_text().replace('"limit": ', '"limit": 1', 1)
     file.write_text(text)

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from regard.api.model import load
-from regard.checkpoint.native import load_checkpoint, load_weights, newest_whole, steps_saved
+from regard.checkpoint.files import steps_saved
+from regard.checkpoint.training_state import load_checkpoint, load_weights, newest_whole
 from regard.errors import CheckpointError, DataError
 from regard.runs.folder import Run
 from reliability import toys

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.checkpoint.files import read_json
-from regard.checkpoint.native import folder_name
+from regard.checkpoint.files import folder_name, read_own_json
 from reliability import toys
 from reliability.forks import Trainings
 
@@ -93,10 +92,10 @@ def _forget_place(folder: Path) -> None:
     import hashlib
     import json
 
-    state = read_json(folder / "state.json") | {"batch": 0}
+    state = read_own_json(folder / "state.json") | {"batch": 0}
     text = json.dumps(state, indent=2) + "\n"
     (folder / "state.json").write_text(text)
-    manifest = read_json(folder / "manifest.json")
+    manifest = read_own_json(folder / "manifest.json")
     del manifest["manifest"]
     manifest["sha256"]["state.json"] = hashlib.sha256(text.encode()).hexdigest()
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.checkpoint.files import copy_around
-from regard.checkpoint.native import folder_name, steps_saved, verify
+from regard.checkpoint.files import copy_around, folder_name, steps_saved
+from regard.checkpoint.training_state import verify
 from regard.runs.log import Log, read_log
 from reliability import toys
 from reliability.forks import Child, Trainings

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.checkpoint.native import folder_name, steps_saved, verify
+from regard.checkpoint.files import folder_name, steps_saved
+from regard.checkpoint.training_state import verify
 from regard.errors import CheckpointError
 from reliability import toys
 from reliability.forks import Trainings

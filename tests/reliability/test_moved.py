@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import toy
-from regard.checkpoint.native import folder_name, steps_saved, verify
+from regard.checkpoint.files import folder_name, steps_saved
+from regard.checkpoint.training_state import verify
 from regard.runs.listing import list_runs
 from reliability import toys
 from reliability.forks import Child, Trainings

@@ -7,7 +7,8 @@ import pytest
 from safetensors.torch import load_file
 
 import toy
-from regard.checkpoint.native import steps_saved, verify
+from regard.checkpoint.files import steps_saved
+from regard.checkpoint.training_state import verify
 from regard.runs.folder import Run
 from regard.runs.log import read_log
 from reliability import toys

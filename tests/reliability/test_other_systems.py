@@ -7,14 +7,12 @@ import pytest
 
 import toy
 from regard import atomic, lock
-from regard.bundle import engine_choice as choice
 from regard.errors import MisuseError
 from regard.fit import signals as stop
 from regard.fit.train import Request, train
 from regard.processor import machine
 from regard.runs import folder as run
-from regard.training import data_parallel as crew
-from regard.training import memory, memory_limit, shared
+from regard.training import data_parallel, memory, memory_limit, shared
 
 STEPS = 12
 SHORT = (*toy.SMALL, "train.threads=2", "train.workers=2", f"train.steps={STEPS}")
@@ -35,9 +33,9 @@ def switch_off(what: str, patch: pytest.MonkeyPatch, nowhere: Path) -> None:
             patch.setattr(memory_limit, "_GROUPS", ())
             patch.setattr(machine, "_first_core", dict[str, str])
         case "affinity":
-            patch.setattr(choice, "can_ask_for_cores", lambda: False)
+            patch.setattr(machine, "can_ask_for_cores", lambda: False)
         case "share":
-            patch.setattr(crew, "can_share", lambda: False)
+            patch.setattr(data_parallel, "can_share", lambda: False)
         case "flock":
             patch.setattr(lock, "can_flock", lambda: False)
         case "folders":
@@ -93,9 +91,9 @@ def test_without_proc_there_is_no_limit_and_nothing_is_claimed(
     assert memory_limit.room(None) is memory_limit.room(500) is None
     with memory_limit.memory_limit(500) as limited:
         assert not limited
-    assert choice.this_machine().cpu  # what Python knows of it
+    assert machine.this_machine().cpu  # what Python knows of it
     switch_off("affinity", monkeypatch, tmp_path)
-    assert choice.cores() >= 1
+    assert machine.cores() >= 1
 
 
 def test_a_c_library_without_the_switch_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

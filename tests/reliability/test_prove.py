@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import toy
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.errors import MisuseError, TrainingError
 from regard.fit import prove as proving
 from regard.fit.prove import Proof, prove
@@ -39,7 +39,7 @@ def test_other_bits_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     def other_loss(straight: Run, killed: Run) -> None:
         copy(straight, killed)
-        recipe = read_json(killed.recipe)
+        recipe = read_own_json(killed.recipe)
         assert recipe["train"]["label_smoothing"] == 0.1
         recipe["train"]["label_smoothing"] = 0.2
         write_json(killed.recipe, recipe)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from regard.api.model import load
-from regard.checkpoint.native import folder_name, steps_saved, verify
+from regard.checkpoint.files import folder_name, steps_saved
+from regard.checkpoint.training_state import verify
 from regard.runs.folder import Run
 from reliability import toys
 from reliability.forks import Trainings
@@ -66,25 +67,25 @@ def test_saved_and_ended_within_seconds(
 
 
 def test_with_two_processes(trainings: Trainings, tmp_path: Path) -> None:
-    """The signal goes to both, as from a terminal or a job manager; the colleague ends with us."""
+    """The signal goes to both, as from a terminal or a job manager; the worker ends with us."""
     (tmp_path / "straight").mkdir()
     both = ("train.workers=2", "train.threads=2")
     assert trainings.run(*toys.new(tmp_path / "straight", *both)).code == 0
     arguments = toys.new(tmp_path, *both)
     for number, step in ((signal.SIGTERM, 9), (signal.SIGUSR1, 17)):
         child = trainings.start(*arguments, gate_at=["step"])
-        colleagues: list[int] = []
+        workers: list[int] = []
         for word in child.words():
             if word == f"step {step}":
-                colleagues = children_of(child.pid)
-                for pid in (*colleagues, child.pid):
+                workers = children_of(child.pid)
+                for pid in (*workers, child.pid):
                     os.kill(pid, number)
                 break
         begun = time.monotonic()
         done = child.wait()
         assert done.code == 128 + number, done.output
         assert time.monotonic() - begun < SECONDS
-        assert len(colleagues) == 1 and not Path(f"/proc/{colleagues[0]}").exists()
+        assert len(workers) == 1 and not Path(f"/proc/{workers[0]}").exists()
         arguments = toys.again(tmp_path)
     assert trainings.run(*arguments).code == 0
     assert toys.digest(tmp_path) == toys.digest(tmp_path / "straight")

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import toy
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.cli.main import group
 from regard.errors import DataError, MisuseError
 from regard.runs.curves import in_one_picture, read_curves
@@ -67,7 +67,7 @@ def test_what_a_run_was_aimed_at(
 ) -> None:
     run = Run(tmp_path / "run")
     shutil.copytree(toy_run, run.folder)
-    recipe = read_json(run.recipe)
+    recipe = read_own_json(run.recipe)
     recipe["train"] |= train
     write_json(run.recipe, recipe)
     run.update_info(**{"ended": "", **info})
@@ -77,27 +77,34 @@ def test_what_a_run_was_aimed_at(
 
 
 @pytest.mark.parametrize(
-    ("numbers", "labels", "shown"),
+    ("objective", "numbers", "labels", "shown"),
     [
-        ({"accuracy": 0.91277, "f1": 0.9}, "one", "accuracy 0.9128"),
-        ({"accuracy": 0.91277, "f1": 0.9}, "several", "F1 0.9000"),
-        ({"spearman": 0.8672, "partners": 0.5}, "one", "Spearman 0.8672"),
-        ({"perplexity": 3.0, "bleu": 35.25}, "one", "BLEU 35.2"),
-        ({"perplexity": 3.0, "bleu": None}, "one", ""),
+        ("classify", {"accuracy": 0.91277, "f1": 0.9}, "one", "accuracy 0.9128"),
+        ("classify", {"accuracy": 0.91277, "f1": 0.9}, "several", "F1 0.9000"),
+        ("similar", {"spearman": 0.8672, "partners": 0.5}, "one", "Spearman 0.8672"),
+        ("similar", {"spearman": 0.8672, "accuracy": 0.5}, "one", "Spearman 0.8672"),
+        ("translate", {"perplexity": 3.0, "bleu": 35.25}, "one", "BLEU 35.2"),
+        ("translate", {"perplexity": 3.0, "bleu": None}, "one", ""),
+        ("of a later version", {"perplexity": 3.0, "bleu": 35.25}, "one", ""),
     ],
 )
 def test_a_run_is_judged_by_the_score_of_its_objective(
-    toy_run: Path, tmp_path: Path, numbers: dict[str, float], labels: str, shown: str
+    toy_run: Path,
+    tmp_path: Path,
+    objective: str,
+    numbers: dict[str, float],
+    labels: str,
+    shown: str,
 ) -> None:
     run = Run(tmp_path / "run")
     shutil.copytree(toy_run, run.folder)
-    recipe = read_json(run.recipe)
-    recipe["data"]["labels"] = labels
+    recipe = read_own_json(run.recipe)
+    recipe["objective"], recipe["data"]["labels"] = objective, labels
     write_json(run.recipe, recipe)
     run.update_info(log_sha256="")  # of the log that is written now
     run.log.write_text(json.dumps({"kind": "validation", "step": 30, "loss": 1.0, **numbers}))
     (row,) = list_runs(tmp_path)
-    assert (row.score_name == "") == (shown == "")
+    assert (row.score_name == "") == (shown == "") and row.state == "finished"
     assert shown in invoke("runs", str(tmp_path))
 
 
@@ -309,7 +316,7 @@ def test_a_picture_says_what_was_trained_in_text(toy_run: Path, tmp_path: Path) 
 def test_runs_with_nothing_in_common_are_titled_one_by_one(toy_run: Path, tmp_path: Path) -> None:
     other = Run(tmp_path / "other")
     shutil.copytree(toy_run, other.folder)
-    recipe = read_json(other.recipe)
+    recipe = read_own_json(other.recipe)
     recipe["data"] |= {"source": "/x/b.en", "target": "/x/b.hi"}
     write_json(other.recipe, recipe)
     both = in_one_picture(read_curves([Run(toy_run), other], "loss"), "loss")

@@ -10,7 +10,7 @@ import pytest
 
 import toy
 from halting import ask, digest, go, go_with_halts
-from regard.checkpoint.files import folder_name, read_json, steps_saved
+from regard.checkpoint.files import folder_name, read_own_json, steps_saved
 from regard.errors import ConfigError
 from regard.fit.train import Request
 from regard.runs.folder import Run
@@ -150,7 +150,7 @@ def test_own_files_for_some_seconds_end_at_a_rate_of_nothing(tmp_path: Path) -> 
     state = json.loads(newest_state(run).read_text())
     assert last["learning_rate"] < stored["rate"]  # of up to ten steps before the end
     end = Progress(**{**state, "recent": ()})
-    train = make_recipe(read_json(run.recipe), "r").train
+    train = make_recipe(read_own_json(run.recipe), "r").train
     assert rate_at(end.step + 1, train, 32, end) == 0.0
     assert records[-1]["kind"] == "validation" and records[-1]["step"] == end.step
 

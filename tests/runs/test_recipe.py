@@ -10,7 +10,7 @@ import pytest
 from regard.config import override, read_toml
 from regard.datasets.find import with_sets
 from regard.datasets.table import named
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.errors import ConfigError
 from regard.model.spec import Spec
 from regard.recipes.named import recipe_file, recipe_names, recipe_text

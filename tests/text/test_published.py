@@ -54,6 +54,15 @@ def make_bytes(folder: Path) -> None:
     made.save_model(str(folder))
 
 
+def make_roberta(folder: Path) -> None:
+    made = tokenizers.ByteLevelBPETokenizer()
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    made.train_from_iterator(LINES, vocab_size=400, special_tokens=special)
+    made.save_model(str(folder))
+    mask = {"content": "<mask>", "lstrip": True, "rstrip": False, "normalized": False}
+    (folder / "special_tokens_map.json").write_text(json.dumps({"mask_token": mask}))
+
+
 def make_spiece(folder: Path) -> None:
     sentencepiece.SentencePieceTrainer.train(
         input=str(write_corpus(folder)),
@@ -110,6 +119,7 @@ Make = Callable[[Path], None]
 KINDS: dict[str, tuple[Make, type]] = {
     "wordpiece": (make_wordpiece, transformers.BertTokenizer),
     "bytes": (make_bytes, transformers.GPT2Tokenizer),
+    "roberta": (make_roberta, transformers.RobertaTokenizer),
     "spiece": (make_spiece, transformers.T5Tokenizer),
     "tokenizer.model": (make_tokenizer_model, transformers.LlamaTokenizer),
     "marian": (make_marian, transformers.MarianTokenizer),
@@ -185,6 +195,28 @@ def test_wordpiece_options(options: dict[str, object], tmp_path: Path) -> None:
     assert any(ours.encode(text) != plain.encode(text) for text in TEXTS)
 
 
+def test_pairs_of_roberta_have_two_ends_between_and_one_segment(tmp_path: Path) -> None:
+    ours, theirs = make("roberta", tmp_path)
+    got = ours.encode("the animal", "was <mask>")
+    assert list(got.ids) == theirs("the animal", "was <mask>")["input_ids"]
+    assert set(got.segments) == {0}
+    assert ours.mask_id == theirs.mask_token_id
+
+
+def test_a_mask_takes_the_space_before_it_where_its_file_says_so(tmp_path: Path) -> None:
+    _, theirs = make("roberta", tmp_path / "many")
+    theirs.save_pretrained(tmp_path / "one")
+    assert '"lstrip": true' in (tmp_path / "one/tokenizer.json").read_text()
+    # Published folders name it once more, and the name alone must not undo it.
+    roles = {"mask_token": "<mask>", "cls_token": "<s>", "sep_token": "</s>"}
+    (tmp_path / "one/special_tokens_map.json").write_text(json.dumps(roles))
+    ours = load_tokenizer(tmp_path / "one")
+    assert ours is not None
+    ids = list(ours.encode("the <mask> was").ids)
+    assert ours.pieces(ids) == ["<s>", "the", "<mask>", "▁was", "</s>"]
+    assert ids == theirs("the <mask> was")["input_ids"]
+
+
 def test_pairs_have_segments(tmp_path: Path) -> None:
     ours, theirs = make("wordpiece", tmp_path)
     got, expected = ours.encode("the animal", "was tired"), theirs("the animal", "was tired")
@@ -202,7 +234,7 @@ def test_a_limit_keeps_the_special_tokens(both: Both, limit: int) -> None:
 
 
 def test_one_file_gives_the_same_as_many(tmp_path: Path) -> None:
-    for kind in ("wordpiece", "bytes", "spiece", "tokenizer.model"):
+    for kind in ("wordpiece", "bytes", "roberta", "spiece", "tokenizer.model"):
         many, theirs = make(kind, tmp_path / kind)
         expected = [theirs(text)["input_ids"] for text in TEXTS]
         theirs.backend_tokenizer.enable_padding(length=50)  # as some published files have it

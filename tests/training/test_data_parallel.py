@@ -20,14 +20,13 @@ from regard.errors import TrainingError
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.text.special import Special
-from regard.training import data_parallel as crew
-from regard.training import shared
+from regard.training import data_parallel, shared
 from regard.training.compute import Compute
 from regard.training.data_parallel import DataParallel
-from regard.training.label_smoothing import Loss
-from regard.training.objectives import TranslationLoss
+from regard.training.label_smoothing import SummedLoss
+from regard.training.losses import TranslationLoss
 from regard.training.shared import SharedTensors
-from regard.training.worker import Sums
+from regard.training.worker import MeanLoss
 
 Precision = Literal["fp32", "bf16"]
 LENGTHS = [(3, 4), (9, 2), (1, 1), (6, 7), (5, 5), (2, 8), (7, 3)]
@@ -63,10 +62,10 @@ loss_of = TranslationLoss(0.1)
 
 def gradients(
     model: Transformer, compute: Compute, group: Sequence[Batch], step: int = 3
-) -> tuple[Sums, dict[str, Tensor]]:
-    with closing(DataParallel(model, loss_of, compute, seed=7)) as crew:
-        sums = crew.gradients(step, group)
-    return sums, {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
+) -> tuple[MeanLoss, dict[str, Tensor]]:
+    with closing(DataParallel(model, loss_of, compute, seed=7)) as workers:
+        means = workers.gradients(step, group)
+    return means, {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
 
 
 def farthest(a: dict[str, Tensor], b: dict[str, Tensor]) -> float:
@@ -116,12 +115,12 @@ def test_bf16_is_near_fp32_and_keeps_the_weights_in_fp32() -> None:
 @pytest.mark.needs("bf16")
 def test_bf16_sees_what_the_optimizer_changed() -> None:
     one = model(dropout=0.0)
-    with closing(DataParallel(one, loss_of, Compute("bf16"), seed=1)) as crew:
-        before = crew.gradients(1, batches())
+    with closing(DataParallel(one, loss_of, Compute("bf16"), seed=1)) as workers:
+        before = workers.gradients(1, batches())
         with torch.no_grad():
             for weight in one.parameters():
                 weight.mul_(1.5)
-        after = crew.gradients(1, batches())
+        after = workers.gradients(1, batches())
     assert after.smoothed != pytest.approx(before.smoothed, rel=0.001)
 
 
@@ -134,13 +133,13 @@ def test_workers_share_a_step_without_changing_it() -> None:
     assert farthest(parts, whole) < 1e-12
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_step_depends_on_its_number_and_on_nothing_before(workers: int) -> None:
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_step_depends_on_its_number_and_on_nothing_before(count: int) -> None:
     one, by_step = model(), []
-    with closing(DataParallel(one, loss_of, Compute(workers=workers), seed=7)) as crew:
+    with closing(DataParallel(one, loss_of, Compute(workers=count), seed=7)) as workers:
         for step in (5, 6, 5):
             torch.rand(17)  # somebody else draws
-            crew.gradients(step, batches())
+            workers.gradients(step, batches())
             by_step.append(
                 {n: p.grad.clone() for n, p in one.named_parameters() if p.grad is not None}
             )
@@ -150,54 +149,54 @@ def test_a_step_depends_on_its_number_and_on_nothing_before(workers: int) -> Non
 
 
 def test_an_error_in_a_worker_is_not_lost() -> None:
-    def broken(model: Transformer, batch: Batch) -> Loss:
+    def broken(model: Transformer, batch: Batch) -> SummedLoss:
         raise ZeroDivisionError("no loss today")
 
     with (
-        closing(DataParallel(model(), broken, Compute(), seed=1)) as crew,
+        closing(DataParallel(model(), broken, Compute(), seed=1)) as workers,
         pytest.raises(ZeroDivisionError, match="no loss today"),
     ):
-        crew.gradients(1, batches())
+        workers.gradients(1, batches())
 
 
-def test_a_colleagues_error_reaches_us_and_the_crew_can_go_on() -> None:
+def test_the_error_of_a_worker_process_reaches_us_and_work_can_go_on() -> None:
     """A token that the vocabulary does not have, in the second half of the batch only."""
     good = make_batch(pairs(), Special())
     bad = make_batch([*pairs()[:-1], ([5], [39999])], Special())
-    with closing(DataParallel(model(), loss_of, Compute(workers=2), seed=1)) as crew:
+    with closing(DataParallel(model(), loss_of, Compute(workers=2), seed=1)) as workers:
         with pytest.raises(TrainingError, match="IndexError"):
-            crew.gradients(1, [bad])
-        assert crew.gradients(1, [good]).plain > 0
+            workers.gradients(1, [bad])
+        assert workers.gradients(1, [good]).plain > 0
 
 
 def test_after_an_error_of_ours_no_old_answer_is_taken() -> None:
-    """The token beyond the vocabulary is in our half; the colleague answers all the same."""
+    """The token beyond the vocabulary is in our half; the other process answers all the same."""
     good = make_batch(pairs(), Special())
     bad = make_batch([([39999], [5]), *pairs()[1:]], Special())
     one = model()
-    with closing(DataParallel(one, loss_of, Compute(workers=2), seed=7)) as crew:
+    with closing(DataParallel(one, loss_of, Compute(workers=2), seed=7)) as workers:
         with pytest.raises(IndexError):
-            crew.gradients(1, [bad])
-        after = crew.gradients(3, [good])
+            workers.gradients(1, [bad])
+        after = workers.gradients(3, [good])
     assert after == gradients(one, Compute(workers=2), [good], step=3)[0]
 
 
-def test_a_colleague_that_was_killed_is_named() -> None:
+def test_a_worker_process_that_was_killed_is_named() -> None:
     one, before = model(), set(psutil.Process().children())  # other tests may leave some
-    with closing(DataParallel(one, loss_of, Compute(workers=2), seed=1)) as crew:
-        crew.gradients(1, batches())
+    with closing(DataParallel(one, loss_of, Compute(workers=2), seed=1)) as workers:
+        workers.gradients(1, batches())
         (child,) = set(psutil.Process().children()) - before
         child.kill()
         with pytest.raises(TrainingError, match="worker process ended with code -9"):
-            crew.gradients(2, batches())
+            workers.gradients(2, batches())
     assert not set(psutil.Process().children()) - before
 
 
 def test_after_closing_the_weights_are_our_own() -> None:
     one = model()
     before = [weight.detach().clone() for weight in one.parameters()]
-    with closing(DataParallel(one, loss_of, Compute(workers=2), seed=1)) as crew:
-        crew.gradients(1, batches())
+    with closing(DataParallel(one, loss_of, Compute(workers=2), seed=1)) as workers:
+        workers.gradients(1, batches())
     assert all(torch.equal(a, b) for a, b in zip(before, one.parameters(), strict=True))
     for weight in one.parameters():
         weight.data.add_(1)  # would fail in memory that is gone
@@ -212,18 +211,18 @@ from regard.model.transformer import Transformer
 from regard.text.special import Special
 from regard.training.compute import Compute
 from regard.training.data_parallel import DataParallel
-from regard.training.objectives import TranslationLoss
+from regard.training.losses import TranslationLoss
 import psutil
 one = Transformer(preset("tiny", 40))
-crew = DataParallel(one, TranslationLoss(), Compute(workers=2), seed=1)
+workers = DataParallel(one, TranslationLoss(), Compute(workers=2), seed=1)
 batch = make_batch([([5, 6], [7, 8])] * 4, Special())
-assert crew.gradients(1, [batch]).plain > 0
+assert workers.gradients(1, [batch]).plain > 0
 print(psutil.Process().children()[0].pid, flush=True)
 sys.stdin.read()
 """
 
 
-def test_colleagues_end_when_we_are_killed(tmp_path: Path) -> None:
+def test_worker_processes_end_when_we_are_killed(tmp_path: Path) -> None:
     """Started by a script without `if __name__ == "__main__"`, which must run once only."""
     script = tmp_path / "script.py"
     script.write_text(DIES.format(path=[p for p in sys.path if p]), encoding="utf-8")
@@ -239,14 +238,14 @@ def test_colleagues_end_when_we_are_killed(tmp_path: Path) -> None:
 
 
 SERVES = """
-from regard.training import worker_process as colleague
-colleague.die_with_parent = lambda: False
-colleague.serve{files}
+from regard.training import worker_process
+worker_process.die_with_parent = lambda: False
+worker_process.serve{files}
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="colleagues are processes that share memory")
-def test_without_the_systems_help_the_end_of_the_line_ends_a_colleague() -> None:
+@pytest.mark.skipif(os.name != "posix", reason="workers are processes that share memory")
+def test_without_the_systems_help_the_end_of_the_line_ends_a_worker_process() -> None:
     ours, theirs = socket.socketpair()
     memory = SharedTensors([torch.zeros(1)])
     files = (memory.descriptor, memory.descriptor, theirs.fileno())
@@ -267,7 +266,7 @@ def test_shares_in_other_memory_or_in_turn_are_the_same_bits(
 ) -> None:
     one = model()
     usual, theirs = gradients(one, Compute(workers=2), batches())
-    monkeypatch.setattr(shared if without == "can_memfd" else crew, without, lambda: False)
+    monkeypatch.setattr(shared if without == "can_memfd" else data_parallel, without, lambda: False)
     plain, ours = gradients(one, Compute(workers=2), batches())
     assert plain == usual
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
@@ -278,13 +277,13 @@ def test_split_keeps_every_pair_and_shares_the_tokens(parts: int) -> None:
     whole = make_batch(pairs(), Special(), range(len(LENGTHS)))
     split = whole.split(parts)
     assert len(split) <= parts
-    assert [i for part in split for i in part.ids] == list(range(len(LENGTHS)))
+    assert [i for part in split for i in part.examples] == list(range(len(LENGTHS)))
     assert sum(part.tokens for part in split) == whole.tokens
     for part in split:
         assert bool(part["source_real"].any(dim=0).all()) and bool(
             part["target_real"].any(dim=0).all()
         )
-        alone = make_batch([pairs()[i] for i in part.ids], Special())
+        alone = make_batch([pairs()[i] for i in part.examples], Special())
         for name in ("source", "source_real", "target_in", "target_out", "target_real"):
             assert torch.equal(part[name], alone[name])
     longest = max(s + t + 2 for s, t in LENGTHS)
@@ -307,7 +306,7 @@ from regard.model.transformer import Transformer
 from regard.text.special import Special
 from regard.training.compute import Compute
 from regard.training.data_parallel import DataParallel
-from regard.training.objectives import translation_loss
+from regard.training.losses import translation_loss
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -315,10 +314,10 @@ def peak():
 one = Transformer(preset("tiny", 40, d_model=32, heads=8, ffn_size=32,
                          encoder_layers=1, decoder_layers=1))
 loss = lambda m, b: translation_loss(m, b, 0.1)
-with closing(DataParallel(one, loss, Compute(), seed=1)) as crew:
-    crew.gradients(1, [make_batch([([5] * 60, [6] * 60)], Special())])
+with closing(DataParallel(one, loss, Compute(), seed=1)) as workers:
+    workers.gradients(1, [make_batch([([5] * 60, [6] * 60)], Special())])
     before = peak()
-    crew.gradients(2, [make_batch([([5] * 4095, [6] * 4095)], Special())])
+    workers.gradients(2, [make_batch([([5] * 4095, [6] * 4095)], Special())])
 print(peak() - before)
 """
 

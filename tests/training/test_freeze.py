@@ -14,7 +14,7 @@ from regard.training.compute import Compute
 from regard.training.data_parallel import DataParallel
 from regard.training.freeze import check_names, freeze, frozen_share
 from regard.training.loop import training_steps
-from regard.training.objectives import TranslationLoss
+from regard.training.losses import TranslationLoss
 from regard.training.optimizer import make_adam, optimizer_tensors, restore_optimizer
 
 SPEC = preset(
@@ -72,9 +72,9 @@ def test_frozen_weights_do_not_change_by_a_bit(compute: Compute) -> None:
     before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
     optimizer = make_adam(model)
     batch = make_batch([([5, 6, 7], [8, 9]), ([9, 9], [7, 6, 5, 4])], Special())
-    with closing(DataParallel(model, TranslationLoss(0.1), compute, seed=1)) as crew:
+    with closing(DataParallel(model, TranslationLoss(0.1), compute, seed=1)) as workers:
         groups = iter([[batch]] * 3)
-        list(training_steps(model, optimizer, groups, crew.gradients, lambda step: 0.01, 1.0))
+        list(training_steps(model, optimizer, groups, workers.gradients, lambda step: 0.01, 1.0))
     still = {n for n, w in model.named_parameters() if torch.equal(w, before[n])}
     expected = {n for n in before if n.startswith(("encoder.", "source_embedding."))}
     expected |= {n for n in before if n.startswith("target_embedding.")}  # the same matrix

@@ -10,9 +10,9 @@ from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.text.special import Special
 from regard.training.compute import Compute
-from regard.training.data_parallel import DataParallel, Sums
+from regard.training.data_parallel import DataParallel, MeanLoss
 from regard.training.loop import Step, training_steps
-from regard.training.objectives import translation_loss
+from regard.training.losses import translation_loss
 from regard.training.optimizer import make_adam
 from regard.training.watch import SkipReason
 
@@ -22,14 +22,14 @@ PAIRS = [([5, 6, 7], [8, 9]), ([5], [9, 8, 7, 6]), ([9, 9, 9, 9], [5]), ([6, 5],
 def run(groups: list[list[Batch]], clip: float = 0.0) -> tuple[list[Step], dict[str, torch.Tensor]]:
     model = Transformer(preset("tiny", 12, dropout=0.0), seed=3).double()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
-    crew = DataParallel(
+    workers = DataParallel(
         model, lambda model, batch: translation_loss(model, batch, 0.1), Compute(), seed=1
     )
     steps = training_steps(
         model,
         optimizer,
         iter(groups),
-        crew.gradients,
+        workers.gradients,
         lambda step: 0.1 * step,
         clip,
     )
@@ -71,13 +71,13 @@ def test_a_step_that_is_objected_to_changes_no_weight() -> None:
     """A loss that is no number, by default; or what the caller finds wrong."""
     model = Transformer(preset("tiny", 12, dropout=0.0), seed=3)
     before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
-    crew = DataParallel(
+    workers = DataParallel(
         model, lambda model, batch: translation_loss(model, batch, 0.1), Compute(), seed=1
     )
 
-    def broken(step: int, group: Sequence[Batch]) -> Sums:
-        sums = crew.gradients(step, group)
-        return Sums(float("nan"), float("nan")) if step == 1 else sums
+    def broken(step: int, group: Sequence[Batch]) -> MeanLoss:
+        means = workers.gradients(step, group)
+        return MeanLoss(float("nan"), float("nan")) if step == 1 else means
 
     def judge(loss: float, norm: float) -> SkipReason | None:
         return SkipReason("too loud", is_spike=True) if norm > 0 else None
@@ -100,7 +100,7 @@ def test_a_small_model_learns_to_copy() -> None:
     """The whole chain learns something that it did not know: loss falls far below chance."""
     model = Transformer(preset("tiny", 14, encoder_layers=1, decoder_layers=1, dropout=0.0))
     optimizer = make_adam(model)
-    crew = DataParallel(
+    workers = DataParallel(
         model, lambda model, batch: translation_loss(model, batch, 0.0), Compute(), seed=1
     )
 
@@ -113,7 +113,7 @@ def test_a_small_model_learns_to_copy() -> None:
         model,
         optimizer,
         groups(),
-        crew.gradients,
+        workers.gradients,
         lambda step: 2e-3 * min(1, step / 30),
         1.0,
     )

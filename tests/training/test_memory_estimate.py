@@ -15,6 +15,7 @@ from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.text.special import Special
 from regard.training.compute import Compute
+from regard.training.losses import translation_loss
 from regard.training.memory_estimate import (
     BatchShape,
     _passing,
@@ -23,7 +24,6 @@ from regard.training.memory_estimate import (
     learned_by,
     memory_need,
 )
-from regard.training.objectives import translation_loss
 
 KINDS = {
     "paper": {"norm_order": "post"},
@@ -118,7 +118,7 @@ def test_the_sum_with_lora_by_hand() -> None:
 SCRIPT = """
 import json, sys, torch
 from contextlib import closing
-from regard.checkpoint.native import Checkpoint, save_checkpoint
+from regard.checkpoint.training_state import Checkpoint, save_checkpoint
 from regard.model.lora import Lora
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
@@ -128,7 +128,7 @@ from regard.training.compute import Compute
 from regard.training.data_parallel import DataParallel
 from regard.training.memory_limit import peak_memory, peak_of_children, used_memory
 from regard.training.memory_estimate import BatchShape, learned_by, memory_need
-from regard.training.objectives import TranslationLoss
+from regard.training.losses import TranslationLoss
 from regard.training.optimizer import make_adam
 torch.set_num_threads(1)
 changes, vocabulary, rows, source, target, workers, precision, rank = json.loads(sys.argv[1])
@@ -138,17 +138,17 @@ def batch(rows, source, target):
     return make_batch([(ids[:source - 1], ids[:target - 1])] * rows, Special())
 loss_of = TranslationLoss(0.1)
 compute = Compute(precision, workers)
-with closing(DataParallel(small, loss_of, compute, 1)) as crew:
-    crew.gradients(1, [batch(2, 3, 4)])   # libraries load what they need at first use
+with closing(DataParallel(small, loss_of, compute, 1)) as workers:
+    workers.gradients(1, [batch(2, 3, 4)])   # libraries load what they need at first use
 make_adam(small).step()
 before = used_memory() + peak_of_children()
 spec = preset("tiny", vocabulary, **changes)
 model = Transformer(spec)
 lora = Lora(model, rank, 16.0, ["query", "value"]) if rank else None
 adam = make_adam(lora or model)
-with closing(DataParallel(model, loss_of, compute, 1, lora=lora)) as crew:
+with closing(DataParallel(model, loss_of, compute, 1, lora=lora)) as workers:
     for step in (1, 2):
-        crew.gradients(step, [batch(rows, source, target)])
+        workers.gradients(step, [batch(rows, source, target)])
         adam.step()
         if lora:
             lora.put()

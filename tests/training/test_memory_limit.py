@@ -27,7 +27,8 @@ from regard.text.special import Special
 from regard.training import worker as worker_module
 from regard.training.compute import Compute
 from regard.training.data_parallel import DataParallel
-from regard.training.label_smoothing import Loss
+from regard.training.label_smoothing import SummedLoss
+from regard.training.losses import TranslationLoss, translation_loss
 from regard.training.memory_limit import (
     free_memory,
     is_out_of_memory,
@@ -36,9 +37,8 @@ from regard.training.memory_limit import (
     room,
     used_memory,
 )
-from regard.training.objectives import TranslationLoss, translation_loss
 from regard.training.parts import parts_of
-from regard.training.worker import Sums
+from regard.training.worker import MeanLoss
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
 TOO_MUCH = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate …")
@@ -64,7 +64,7 @@ class Memory:
     def __init__(self, most: int) -> None:
         self.most, self.computed = most, []
 
-    def __call__(self, model: Transformer, part: Batch) -> Loss:
+    def __call__(self, model: Transformer, part: Batch) -> SummedLoss:
         cells = part["source"].numel() + part["target_in"].numel()
         if cells > self.most:
             raise TOO_MUCH
@@ -74,11 +74,11 @@ class Memory:
 
 def steps(
     model: Transformer, memory: Memory, group: Sequence[Batch], count: int = 1
-) -> tuple[list[Sums], dict[str, Tensor], int]:
-    with closing(DataParallel(model, memory, Compute(), seed=7)) as crew:
-        sums = [crew.gradients(3, group) for _ in range(count)]
-        halved = crew.halved
-    return sums, {n: p.grad for n, p in model.named_parameters() if p.grad is not None}, halved
+) -> tuple[list[MeanLoss], dict[str, Tensor], int]:
+    with closing(DataParallel(model, memory, Compute(), seed=7)) as workers:
+        means = [workers.gradients(3, group) for _ in range(count)]
+        halved = workers.halved
+    return means, {n: p.grad for n, p in model.named_parameters() if p.grad is not None}, halved
 
 
 @pytest.mark.parametrize("most", [25, 15, 11])
@@ -87,10 +87,10 @@ def test_halves_give_the_gradient_of_the_whole(most: int) -> None:
     one, group = model(), [batch(), batch(5)]
     (whole,), expected, none = steps(one, Memory(10**6), group)
     memory = Memory(most)
-    (sums,), got, halved = steps(one, memory, group)
+    (means,), got, halved = steps(one, memory, group)
     assert none == 0 and halved > 0 and sum(memory.computed) == 12
-    assert sums.smoothed == pytest.approx(whole.smoothed, rel=1e-12)
-    assert sums.plain == pytest.approx(whole.plain, rel=1e-12)
+    assert means.smoothed == pytest.approx(whole.smoothed, rel=1e-12)
+    assert means.plain == pytest.approx(whole.plain, rel=1e-12)
     highest = max(float(g.abs().max()) for g in expected.values())
     for name, gradient in expected.items():
         assert float((got[name] - gradient).abs().max()) < 1e-12 * highest, name
@@ -101,9 +101,9 @@ def test_halves_by_two_processes() -> None:
     """Whichever process computes which half, the masks and the sum are those of the whole."""
     one, group, gradients = model(), [batch(), batch(5)], []
     for most in (None, 15):
-        compute = Compute(workers=2)
-        with closing(DataParallel(one, TranslationLoss(0.1), compute, seed=7, most=most)) as crew:
-            crew.gradients(3, group)
+        loss_of, compute = TranslationLoss(0.1), Compute(workers=2)
+        with closing(DataParallel(one, loss_of, compute, seed=7, most=most)) as workers:
+            workers.gradients(3, group)
         gradients.append([w.grad.clone() for w in one.parameters() if w.grad is not None])
     highest = max(float(g.abs().max()) for g in gradients[0])
     for whole, halves in zip(*gradients, strict=True):
@@ -111,24 +111,25 @@ def test_halves_by_two_processes() -> None:
 
 
 @LINUX
-def test_a_colleague_that_runs_out_of_memory_says_so_and_we_do_its_part() -> None:
+def test_a_worker_process_that_runs_out_of_memory_says_so_and_we_do_its_part() -> None:
     """Real want of memory in the other process, which gets half of what its share takes."""
     import resource
 
     one = Transformer(preset("tiny", 40, dropout=0.3, ffn_size=2048), seed=2)
     gradients, halved, data = [], [], []
     for limited in (False, True):
-        with closing(DataParallel(one, TranslationLoss(0.1), Compute(workers=2), seed=7)) as crew:
-            crew.gradients(1, [batch(4)])
-            pid = crew._colleagues[0]._process.pid
+        loss_of, compute = TranslationLoss(0.1), Compute(workers=2)
+        with closing(DataParallel(one, loss_of, compute, seed=7)) as workers:
+            workers.gradients(1, [batch(4)])
+            pid = workers._processes[0]._process.pid
             if limited:
                 half = (data[0] + data[1]) // 2
                 resource.prlimit(pid, resource.RLIMIT_DATA, (half, resource.RLIM_INFINITY))
             data.append(sizes_in(Path(f"/proc/{pid}/status"))["VmData"])
-            crew.gradients(3, [batch(400)])
+            workers.gradients(3, [batch(400)])
             data.append(sizes_in(Path(f"/proc/{pid}/status"))["VmData"])
         gradients.append([w.grad.clone() for w in one.parameters() if w.grad is not None])
-        halved.append(crew.halved)
+        halved.append(workers.halved)
     assert data[1] > data[0] + 50_000_000  # there was something to limit
     assert halved[0] == 0 < halved[1]
     highest = max(float(g.abs().max()) for g in gradients[0])
@@ -149,11 +150,14 @@ def test_a_single_pair_that_does_not_fit_ends_training() -> None:
 
 
 def test_other_errors_are_not_taken_for_memory() -> None:
-    def broken(model: Transformer, part: Batch) -> Loss:
+    def broken(model: Transformer, part: Batch) -> SummedLoss:
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
-    with closing(DataParallel(model(), broken, Compute(), 7)) as crew, pytest.raises(RuntimeError):
-        crew.gradients(1, [batch()])
+    with (
+        closing(DataParallel(model(), broken, Compute(), 7)) as workers,
+        pytest.raises(RuntimeError),
+    ):
+        workers.gradients(1, [batch()])
 
 
 def test_masks_of_rows_are_rows_of_the_mask() -> None:
@@ -282,7 +286,7 @@ def untrained(changes: Sequence[str]) -> dict[str, Tensor]:
     return {name: weight.detach() for name, weight in model.named_parameters()}
 
 
-def test_the_crew_forgets_nothing_between_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_workers_forget_nothing_between_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory that was not released after an error would make the next half fail too."""
     collected: list[int] = []
     monkeypatch.setattr(worker_module.gc, "collect", lambda: collected.append(1))

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.data.batch import lay_out
 from regard.model.transformer import Transformer
-from regard.text.codec import Encoded
+from regard.text.encoded import Encoded
 from regard.text.published import PublishedTokenizer
 
 TOKEN_BUDGET = 4096  # places of a batch, padding too
@@ -38,5 +38,4 @@ def logits_by_length(
         rows = [texts[n] for n in numbers]
         first = [len(row.ids) - sum(map(bool, row.segments)) for row in rows]
         source, real, segments = (t.to(device) for t in lay_out([r.ids for r in rows], first, pad))
-        memory = model.encode(source, real, segments=segments if model.spec.segments else None)
-        yield numbers, model.answer(memory)
+        yield numbers, model.answer(model.encode(source, real, segments=segments))

@@ -38,7 +38,7 @@ def fill_text(model: LoadedModel, text: str, top: int) -> list[list[Candidate]]:
     if not places:
         raise MisuseError(f"fill: the text has no {name}; write {name} where a word is missing")
     ids, segments = row_of(network, encoded.ids), row_of(network, encoded.segments)
-    memory = network.encode(ids, segments=segments if model.spec.segments else None)
+    memory = network.encode(ids, segments=segments)
     p = network.token_logits(memory[0, places]).softmax(dim=-1)
     best = p.topk(min(top, p.shape[1]), dim=-1)
     candidates = zip(places, best.indices.tolist(), best.values.tolist(), strict=True)

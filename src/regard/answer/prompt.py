@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.errors import MisuseError
 from regard.model.transformer import Transformer
-from regard.text.codec import Encoded
+from regard.text.encoded import Encoded
 from regard.text.published import PublishedTokenizer
 
 

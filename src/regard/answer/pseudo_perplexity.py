@@ -12,7 +12,7 @@ import torch
 
 from regard.data.batch import IGNORED, Batch, text_batch
 from regard.model.transformer import Transformer
-from regard.training.objectives import Filling
+from regard.training.losses import Filling
 
 TokenIds = Sequence[int]
 

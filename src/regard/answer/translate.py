@@ -14,15 +14,16 @@ from typing import Any
 
 from regard.bundle.codec import Codec
 from regard.decode.engine import Engine, Pending, Row
-from regard.decode.hypothesis import DecodingOptions, Hypothesis
-from regard.draw.counted import counted
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.options import DecodingOptions
 from regard.errors import CheckpointError, DataError, MisuseError, RegardError, nearest
+from regard.printable import counted
 from regard.text.sentences import split_sentences
 
 CHUNK = 512  # sentences that are handed to the engine together
 
 Advance = Callable[[int], None]
-# Which engine offers this search, with prefixes or without.
+# Which engine offers these options, with prefixes or without.
 TakeEngine = Callable[[DecodingOptions, bool], Engine]
 
 
@@ -45,7 +46,7 @@ EMPTY = Translation("", 0.0, 0.0, True, ())
 
 @dataclass(frozen=True)
 class Reading:
-    """The options beside those of the search: how a line is read."""
+    """The options beside those of decoding: how a line is read."""
 
     split: bool = True  # False: a line is handed to the model as it is
     language: str = "en"  # whose abbreviations and full stops
@@ -61,37 +62,37 @@ class Sentence:
     line: int
 
 
-def search_with(search: DecodingOptions, task: str, **options: Any) -> DecodingOptions:
-    """The search with single options changed; the beam follows where it is not given."""
+def decoding_with(decoding: DecodingOptions, task: str, **options: Any) -> DecodingOptions:
+    """The decoding options with some of them changed; the beam follows where it is not given."""
     for name in options:
-        if name not in vars(search):
-            names = [*vars(search), *vars(Reading())]
+        if name not in vars(decoding):
+            names = [*vars(decoding), *vars(Reading())]
             raise MisuseError(f"{task}: unknown option {name!r}{nearest(name, names)}")
     if "beam" not in options:
-        if options.get("temperature", search.temperature) > 0:
+        if options.get("temperature", decoding.temperature) > 0:
             options = {**options, "beam": 1}  # a draw has no beam
         elif "n_best" in options:
-            options = {**options, "beam": max(search.beam, options["n_best"])}
-    return replace(search, **options)
+            options = {**options, "beam": max(decoding.beam, options["n_best"])}
+    return replace(decoding, **options)
 
 
 def options_with(
-    search: DecodingOptions, task: str, options: dict[str, Any]
+    decoding: DecodingOptions, task: str, options: dict[str, Any]
 ) -> tuple[DecodingOptions, Reading]:
-    """All options of a translation: those of the search, and how a line is read."""
+    """All options of a translation: those of decoding, and how a line is read."""
     names = {each.name for each in fields(Reading)}
     reading = Reading(**{name: value for name, value in options.items() if name in names})
     others = {name: value for name, value in options.items() if name not in names}
-    return search_with(search, task, **others), reading
+    return decoding_with(decoding, task, **others), reading
 
 
 class Translator:
     """Translates lines with whichever engine `take` gives for the options asked for."""
 
     def __init__(
-        self, codec: Codec, search: DecodingOptions, limit: int | None, take: TakeEngine
+        self, codec: Codec, decoding: DecodingOptions, limit: int | None, take: TakeEngine
     ) -> None:
-        self.codec, self.search, self.limit, self.take = codec, search, limit, take
+        self.codec, self.decoding, self.limit, self.take = codec, decoding, limit, take
 
     def translations(
         self,
@@ -102,7 +103,7 @@ class Translator:
         **options: Any,
     ) -> list[list[Translation]]:
         """The best translations of each line, at most `n_best`, best first; blank stays blank."""
-        search, reading = options_with(self.search, task, options)
+        decoding, reading = options_with(self.decoding, task, options)
         prefixes = self._prefixes(texts, reading)
         splits = reading.split and not any(prefixes)
         # whitespace, sentence, whitespace, …
@@ -112,12 +113,12 @@ class Translator:
         for number, (parts, prefix) in enumerate(zip(lines, prefixes, strict=True)):
             keys.append([])
             for place, text in enumerate(parts[1::2]):
-                key = (number, place) if search.draws else (text, prefix)
+                key = (number, place) if decoding.draws else (text, prefix)
                 sentences.setdefault(key, Sentence(text, prefix, first_line + number))
                 keys[-1].append(key)
-        answers = self._answers_to(sentences, search, splits, _counter(keys, sentences, advance))
+        answers = self._answers_to(sentences, decoding, splits, _counter(keys, sentences, advance))
         return [
-            joined(parts, [answers[key] for key in row], search) if row else [EMPTY]
+            joined(parts, [answers[key] for key in row], decoding) if row else [EMPTY]
             for parts, row in zip(lines, keys, strict=True)
         ]
 
@@ -134,20 +135,20 @@ class Translator:
     def _answers_to(
         self,
         sentences: dict[object, Sentence],
-        search: DecodingOptions,
+        decoding: DecodingOptions,
         splits: bool,
         advance: Callable[[Iterable[object]], None],
     ) -> dict[object, list[Translation]]:
         """The answers to each sentence."""
         if not sentences:
             return {}
-        engine = self.take(search, any(sentence.prefix for sentence in sentences.values()))
+        engine = self.take(decoding, any(sentence.prefix for sentence in sentences.values()))
         # Long ones first: the short ones then fill the time until the last is done.
         order = list(sentences)
-        if not search.draws:
+        if not decoding.draws:
             order.sort(key=lambda key: -len(sentences[key].text))
         answers: dict[object, list[Translation]] = {}
-        for keys, hypotheses in self._searched(engine, order, sentences, search, splits):
+        for keys, hypotheses in self._searched(engine, order, sentences, decoding, splits):
             texts = iter(self.codec.decode([h.ids for row in hypotheses for h in row]))
             for key, row in zip(keys, hypotheses, strict=True):
                 if not row or any(math.isnan(h.score) for h in row):
@@ -164,7 +165,7 @@ class Translator:
         engine: Engine,
         order: list[object],
         sentences: dict[object, Sentence],
-        search: DecodingOptions,
+        decoding: DecodingOptions,
         splits: bool,
     ) -> Iterator[tuple[list[object], list[list[Hypothesis]]]]:
         """Chunks as they are done; one more than the engine works on is always waiting."""
@@ -173,7 +174,7 @@ class Translator:
             keys = order[first : first + CHUNK]
             chunk = [sentences[key] for key in keys]
             rows, forced = self.rows(chunk, splits), self._forced(chunk)
-            waiting.append((keys, engine.submit(rows, search, forced)))
+            waiting.append((keys, engine.submit(rows, decoding, forced)))
             if len(waiting) > 1:
                 done, pending = waiting.popleft()
                 yield done, pending()
@@ -255,7 +256,7 @@ def _counter(
 
 
 def joined(
-    parts: Sequence[str], answers_of: Sequence[Sequence[Translation]], search: DecodingOptions
+    parts: Sequence[str], answers_of: Sequence[Sequence[Translation]], decoding: DecodingOptions
 ) -> list[Translation]:
     """The best combinations of the sentences' answers, with the line's own whitespace.
 
@@ -272,9 +273,9 @@ def joined(
         ]
         if len(answers_of) > 1:  # else the engine's own order stands
             longer.sort(key=lambda each: (each[1], each[0]), reverse=True)
-        chains = list(longer[: search.n_best])
+        chains = list(longer[: decoding.n_best])
     results = [_whole(parts, chain, score) for score, _, chain in chains]
-    if search.draws:
+    if decoding.draws:
         return results
     distinct: dict[str, Translation] = {}
     for answer in results:  # of equal texts the best, at its place

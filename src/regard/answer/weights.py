@@ -7,11 +7,11 @@ from torch import Tensor
 
 from regard.bundle.bundle import Bundle, best_step
 from regard.checkpoint.converted import load_converted
-from regard.checkpoint.files import read_json, sha256, steps_saved
+from regard.checkpoint.files import read_own_json, sha256, steps_saved
 from regard.checkpoint.guard import load_into, read_tensors
 from regard.checkpoint.llama2c import load_llama2c
-from regard.checkpoint.native import load_weights
 from regard.checkpoint.published import load_published
+from regard.checkpoint.training_state import load_weights
 from regard.errors import CheckpointError, DamageError
 from regard.model.transformer import Transformer
 from regard.runs.folder import Run, typed
@@ -43,7 +43,7 @@ def _of_run(run: Run, transformer: Transformer) -> dict[str, Tensor]:
 
 
 def _final(run: Run, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    if sha256(run.weights) != read_json(run.weights_info).get("sha256"):
+    if sha256(run.weights) != read_own_json(run.weights_info).get("sha256"):
         again = (
             f"`regard train --resume {typed(run.folder)}` makes it again from the checkpoints, or "
             if steps_saved(run.checkpoints)

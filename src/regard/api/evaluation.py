@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from regard.answer.loaded import LoadedModel
-from regard.answer.translate import search_with
+from regard.answer.translate import decoding_with
 from regard.api.rows import write_rows
 from regard.errors import MisuseError
 from regard.evaluate.texts import TextScores, score_tags_of, score_texts_of, texts_to_score
@@ -45,8 +45,8 @@ def evaluate(
             pairs = pairs_to_score(run, source, reference, False, columns or {})
             given = {"beam": beam, "alpha": alpha}
             options = {name: value for name, value in given.items() if value is not None}
-            search = search_with(model.bundle.settings.search, "evaluate", **options)
-            outputs = translate_all(model, pairs.sources, search)
+            decoding = decoding_with(model.bundle.settings.search, "evaluate", **options)
+            outputs = translate_all(model, pairs.sources, decoding)
             return score(outputs, pairs.references, tokenize, lowercase)
         if reference is not None:
             raise MisuseError("evaluate: a classifier reads one table, not a file and references")

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypedDict, TypeVar
 
-from regard.decode.hypothesis import LengthNorm, Stop
+from regard.decode.options import LengthNorm, Stop
 
 F = TypeVar("F", bound=Callable[..., Any])
 

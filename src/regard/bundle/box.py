@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from regard import atomic
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.checksums import NAME as CHECKSUMS
 from regard.checksums import check, is_whole, read_checksums, sealed, write_checksums
 from regard.errors import CheckpointError, DamageError
@@ -57,7 +57,7 @@ class Boxed:
     @property
     def card(self) -> dict[str, Any]:
         """What is known of it: languages, data, recipe, scores, licence."""
-        return read_json(self.folder / CARD)
+        return read_own_json(self.folder / CARD)
 
     def unpacked(self) -> Path:
         """Its run folder in the user's cache; made on first use, and after each change here."""
@@ -83,7 +83,7 @@ class Boxed:
             for name, content in files.items():
                 (folder / name).write_bytes(content)
             weights = (self.folder / WEIGHTS).read_bytes()
-            stated = read_json(folder / STATED)
+            stated = read_own_json(folder / STATED)
             if stated["sha256"] != _digest([weights]):
                 raise DamageError(f"{self.folder / WEIGHTS}: differs from its checksum")
             wide = widened(weights)
@@ -112,14 +112,14 @@ def _look_at(folder: Path) -> None:
         raise DamageError(f"{folder / CHECKSUMS}: is missing")
     check(folder)
     for name in (*OBJECTS, STATED):
-        read_json(folder / name)
+        read_own_json(folder / name)
 
 
 def _damage(folder: Path) -> str:
     """What is wrong with an unpacked model, in a clause."""
     try:
         _look_at(folder)
-        if is_whole(folder / WEIGHTS, str(read_json(folder / STATED).get("sha256"))):
+        if is_whole(folder / WEIGHTS, str(read_own_json(folder / STATED).get("sha256"))):
             return ""
     except CheckpointError as error:
         return str(error).partition(";")[0]
@@ -136,7 +136,7 @@ def models_in_the_box() -> dict[str, Boxed]:
 def pack(run: Path, place: Path, card: dict[str, Any]) -> None:
     """A finished run → a folder of the box."""
     weights = narrowed((run / WEIGHTS).read_bytes())
-    stated = {**read_json(run / STATED), "sha256": _digest([weights])}
+    stated = {**read_own_json(run / STATED), "sha256": _digest([weights])}
     sums = read_checksums(run)
     assert sums is not None, "a run of an earlier version: `regard train --resume` adds checksums"
     texts = BytesIO()

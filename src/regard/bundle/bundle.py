@@ -29,16 +29,16 @@ from regard.checkpoint.files import (
     is_converted,
     is_published,
     read_config_file,
-    read_json,
+    read_own_json,
     steps_saved,
 )
 from regard.checksums import check
 from regard.config import build
+from regard.decode.options import DecodingOptions
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.model.spec import Spec
 from regard.runs.folder import Run, typed
 from regard.runs.objectives import Objective, objective_of
-from regard.runs.recipe import make_recipe
 from regard.text.published import PublishedTokenizer, load_tokenizer
 from regard.text.tokenizer import Tokenizer
 
@@ -84,7 +84,7 @@ class Bundle:
         """Everything in which it differs from other models."""
         if self.is_run:
             file = self.run.spec
-            return build(Spec, read_json(file), str(file))
+            return build(Spec, read_own_json(file), str(file))
         if self.kind == "converted":
             from regard.checkpoint.converted import check_converted  # imports torch
 
@@ -197,8 +197,9 @@ class Bundle:
     def settings(self) -> GenerationSettings:
         """How it wants its text made."""
         if self.is_own_translator:
-            recipe = make_recipe(read_json(self.run.recipe), str(self.run.recipe))
-            return GenerationSettings(search=recipe.decode)
+            file = self.run.recipe
+            tables = read_own_json(file).get("decode", {})  # how it was trained is not asked here
+            return GenerationSettings(search=build(DecodingOptions, tables, f"{file}: [decode]"))
         if self.is_run or self.kind == "llama2.c" or not self.vocabulary:
             return GenerationSettings()
         return read_settings(self.path, self.vocabulary)
@@ -216,8 +217,8 @@ class Bundle:
     def limit(self) -> int | None:
         """The most tokens of a sentence; relative and rotary positions have no end.
 
-        Sinusoids have none either, but no model was trained that far, and a line without a full
-        stop must not exhaust the memory.
+        Sinusoids have none either (`Spec.position_limit`), but no model was trained beyond
+        `max_length`, and a line without a full stop must not exhaust the memory.
         """
         if self._choice_without_torch is not None:
             return self._choice_without_torch.limit

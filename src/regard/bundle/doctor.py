@@ -13,15 +13,15 @@ from typing import Any
 from regard.checkpoint.converted import check_converted
 from regard.checkpoint.families.config import requests_for_code
 from regard.checkpoint.families.family import OWN
-from regard.checkpoint.files import is_converted, is_published, read_config_file, read_json
+from regard.checkpoint.files import is_converted, is_published, read_config_file, read_own_json
 from regard.checkpoint.headers.contents import Contents, Finding, Level, Stored, told
 from regard.checkpoint.headers.look import look
 from regard.checkpoint.published import FAMILIES, TOKENIZERS, check_published
 from regard.checksums import check, read_checksums
 from regard.config import build
-from regard.draw.counted import counted
 from regard.errors import CheckpointError, MisuseError, RegardError
 from regard.model.spec import Spec
+from regard.printable import counted
 from regard.runs.folder import Run
 from regard.runs.objectives import objective_of
 from regard.untrusted import member, opened
@@ -195,9 +195,9 @@ def _examine_run(report: Diagnosis) -> None:
         check(report.path)
         for name in ("recipe.json", "model.json", "encoder.json"):
             if (report.path / name).exists():
-                read_json(report.path / name)
-        info = read_json(report.path / "run.json")
-        build(Spec, read_json(report.path / "spec.json"), str(report.path / "spec.json"))
+                read_own_json(report.path / name)
+        info = read_own_json(report.path / "run.json")
+        build(Spec, read_own_json(report.path / "spec.json"), str(report.path / "spec.json"))
         tasks = objective_of(Run(report.path)).offers
     except RegardError as error:
         report.find("broken", told(str(error)))
@@ -214,7 +214,7 @@ def _examine_run(report: Diagnosis) -> None:
 def _examine_converted(report: Diagnosis) -> None:
     report.kind = "folder of regard convert"
     try:
-        info = read_json(report.path / "regard.json")
+        info = read_own_json(report.path / "regard.json")
         report.writer = {"regard": told(str(info.get("regard")))}
         report.family = told(str(info.get("family")))
         spec, _ = check_converted(report.path)

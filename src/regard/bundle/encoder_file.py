@@ -1,6 +1,6 @@
 """encoder.json: what a run of an encoder is, beside its spec. It reads small files, and no torch.
 
-family    bert, distilbert, or regard for a shape of our own
+family    of the folder that training began with, or regard for a shape of our own
 labels    the names of its classes, in the order of its logits
 kind      whether one of them holds, or several; words as config.json of published folders has
 limit     tokens of a text that training saw, special ones too; longer ones were cut
@@ -9,7 +9,7 @@ limit     tokens of a text that training saw, special ones too; longer ones were
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.config import build, to_tables
 from regard.runs.folder import write_json
 
@@ -37,7 +37,7 @@ class EncoderFile:
 
 def read_encoder_file(folder: Path) -> EncoderFile:
     """That of a run."""
-    return build(EncoderFile, read_json(folder / NAME), str(folder / NAME))
+    return build(EncoderFile, read_own_json(folder / NAME), str(folder / NAME))
 
 
 def tokens_seen(folder: Path) -> int | None:

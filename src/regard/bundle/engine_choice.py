@@ -9,8 +9,6 @@ is measured again. Nothing here imports torch.
 """
 
 import logging
-import os
-import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -24,7 +22,7 @@ from regard.checkpoint import files
 from regard.checksums import sealed, states_its_own, unsealed
 from regard.decode.engine import Layout
 from regard.errors import CheckpointError
-from regard.processor.machine import cpu_name
+from regard.processor.machine import Machine, cores
 from regard.runs.folder import Run, read_texts
 from regard.untrusted import read_json
 from regard.version import __version__
@@ -55,14 +53,6 @@ to_log: Say = logging.getLogger("regard").info
 
 
 @dataclass(frozen=True)
-class Machine:
-    """What a layout depends on."""
-
-    cpu: str
-    cores: int
-
-
-@dataclass(frozen=True)
 class Choice:
     """What was chosen, and for which weights, versions and machine."""
 
@@ -88,23 +78,6 @@ class Choice:
 def default_layout(precision: str = "fp32") -> Layout:
     """Before anything is measured: a worker for each core."""
     return Layout(precision, workers=cores(), threads=1)
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    if can_ask_for_cores():
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def can_ask_for_cores() -> bool:
-    """Whether the system says which cores this process may use; else all are counted."""
-    return platform.system() == "Linux"
-
-
-def this_machine() -> Machine:
-    """The name of the CPU as the system gives it, and the cores that may be used."""
-    return Machine(cpu_name(), cores())
 
 
 def versions() -> dict[str, str]:

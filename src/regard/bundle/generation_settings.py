@@ -14,7 +14,7 @@ from typing import Any
 
 from regard.checkpoint.families.config import Config
 from regard.checkpoint.files import read_config_file
-from regard.decode.hypothesis import DecodingOptions, Rules
+from regard.decode.options import DecodingOptions, Rules
 from regard.errors import CheckpointError
 
 SIZES = range(2**31)
@@ -38,7 +38,10 @@ NOT_DONE: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True)
 class GenerationSettings:
-    """What the folder says about making text; `ignored` names what regard does not do of `file`."""
+    """What the folder says about making text; `ignored` names what regard does not do of `file`.
+
+    A run only has `search`, its recipe's [decode]; its ids are the tokenizer's (bundle/codec.py).
+    """
 
     start: int | None = None
     ends: tuple[int, ...] = ()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from regard.bundle.box import models_in_the_box
 from regard.bundle.named import near_short_name
-from regard.checkpoint.files import is_published, read_json
+from regard.checkpoint.files import is_published, read_own_json
 from regard.checksums import check, note_once, read_checksums
 from regard.errors import CheckpointError, MisuseError, RegardError
 from regard.runs.folder import DATA, LOCK, SEALED, Run, typed
@@ -61,7 +61,7 @@ def _check_small_files(run: Run) -> None:
         check(run.folder, [name for name in stated if not name.startswith(DATA)])
     for name in SEALED:
         if (run.folder / name).exists():
-            read_json(run.folder / name)
+            read_own_json(run.folder / name)
 
 
 def _unprepared(run: Run) -> RegardError:

@@ -22,7 +22,7 @@ from regard.checkpoint.guard import (
     read_tensors,
     weights_of,
 )
-from regard.checkpoint.native import save_weights
+from regard.checkpoint.training_state import save_weights
 from regard.checksums import add_checksums, check, is_whole, note_once, read_checksums, sha256
 from regard.config import build, to_tables
 from regard.errors import CheckpointError, ConfigError, DamageError

@@ -9,8 +9,7 @@ from typing import Any
 from regard import atomic
 from regard.checksums import sha256 as sha256
 from regard.checksums import unsealed
-from regard.untrusted import member
-from regard.untrusted import read_json as read_any_json
+from regard.untrusted import member, read_json
 
 MAX_BYTES = 1 << 24  # of a JSON file of ours
 MAX_CONFIG = 4 * 1024 * 1024  # bytes of one that a stranger wrote
@@ -46,17 +45,17 @@ def steps_saved(root: Path) -> list[int]:
     return sorted(int(number) for number in numbers if number.isdigit())
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_own_json(path: Path) -> dict[str, Any]:
     """A JSON object of ours, or an error that names the file.
 
     One that states its own checksum must have it; it comes back without it.
     """
-    return unsealed(read_any_json(path, MAX_BYTES, constants=True), path)
+    return unsealed(read_json(path, MAX_BYTES, constants=True), path)
 
 
 def read_config_file(folder: Path, name: str = "config.json") -> dict[str, Any]:
     """A JSON object that a stranger wrote; a link that leads out of the folder is refused."""
-    return read_any_json(member(folder, name), MAX_CONFIG)
+    return read_json(member(folder, name), MAX_CONFIG)
 
 
 def files_around(folder: Path) -> Iterator[Path]:

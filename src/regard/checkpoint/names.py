@@ -2,8 +2,8 @@
 
 A family's table has a row for each tensor:
 
-    Row("encoder.layer.0.attention.self.query.weight", "encoder.layers.0.attention.query.weight")
-    Row("h.0.attn.c_attn.weight", (query, key, value), "columns")     one of theirs is three of ours
+    RenameRow("encoder.layer.0.output.dense.weight", "encoder.layers.0.feed_forward.outer.weight")
+    RenameRow("h.0.attn.c_attn.weight", (query, key, value), "columns")    one is three of ours
 
 `how` says what lies between the two; each has an inverse, so a table read backwards exports.
 """
@@ -16,7 +16,7 @@ from torch import Tensor
 
 Parts = tuple[Tensor, ...]
 
-# how → (theirs → ours, ours → theirs given the shape of theirs)
+# how → (theirs → ours, given how many; ours → theirs)
 WAYS: dict[str, tuple[Callable[[Tensor, int], Parts], Callable[[Parts], Tensor]]] = {
     # as it is
     "same": (lambda x, n: (x,), lambda parts: parts[0]),
@@ -39,17 +39,20 @@ class RenameRow:
     ours: str | tuple[str, ...]
     how: str = "same"
     shape: tuple[int, ...] | None = None  # of theirs, where it has axes of size 1 that ours lacks
+    skip: int = 0  # rows of theirs before those of ours; nothing reads them, they are written as 0
 
     @property
     def names(self) -> tuple[str, ...]:
         return (self.ours,) if isinstance(self.ours, str) else self.ours
 
     def to_ours(self, tensor: Tensor) -> dict[str, Tensor]:
-        parts = WAYS[self.how][0](tensor, len(self.names))
+        parts = WAYS[self.how][0](tensor[self.skip :], len(self.names))
         return dict(zip(self.names, parts, strict=True))
 
     def to_theirs(self, tensors: Mapping[str, Tensor]) -> Tensor:
         tensor = WAYS[self.how][1](tuple(tensors[name] for name in self.names))
+        if self.skip:
+            tensor = torch.cat((tensor.new_zeros(self.skip, *tensor.shape[1:]), tensor))
         return tensor if self.shape is None else tensor.reshape(self.shape)
 
 

@@ -24,6 +24,7 @@ from regard.checkpoint.families.family import Family
 from regard.checkpoint.families.gpt2 import GPT2
 from regard.checkpoint.families.llama import LLAMA
 from regard.checkpoint.families.marian import MARIAN
+from regard.checkpoint.families.roberta import ROBERTA, XLM_ROBERTA
 from regard.checkpoint.families.t5 import T5
 from regard.checkpoint.families.vit import VIT
 from regard.checkpoint.files import is_converted, read_config_file
@@ -36,10 +37,11 @@ from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.untrusted import shown
 
-FAMILIES = {family.name: family for family in (BERT, DISTILBERT, VIT, GPT2, LLAMA, T5, MARIAN)}
+ENCODERS = (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, VIT)
+FAMILIES = {family.name: family for family in (*ENCODERS, GPT2, LLAMA, T5, MARIAN)}
 # Any of these makes text out of ids.
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "tokenizer.model", "spiece.model", "source.spm",
-              "sentencepiece.bpe.model", "merges.txt")  # fmt: skip
+              "merges.txt")  # fmt: skip
 
 
 def read_config(folder: Path) -> Config:

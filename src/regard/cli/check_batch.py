@@ -27,7 +27,7 @@ def show_check(
     from regard.engines.batch_invariance import WAYS, check_batch
     from regard.errors import MisuseError
 
-    search, reading = options_with(translator.search, "translate", options)
+    search, reading = options_with(translator.decoding, "translate", options)
     if search.draws or reading.prefix:
         raise MisuseError("--check-batch: compares searches; leave out --temperature and --prefix")
     sources = texts or [source for source, _ in engines.bundle.probe()]
@@ -53,8 +53,8 @@ def show_check(
 
 
 def _print(verdict: "InvarianceVerdict", beam: int, texts: Sequence[str]) -> None:
-    from regard.draw.counted import counted
     from regard.engines.batch_invariance import SHARE, TOLERANCE
+    from regard.printable import counted
 
     many = counted(len(texts), "sentence")
     click.echo(f"{verdict.engine}, beam {beam}: {many}, compared with each alone")

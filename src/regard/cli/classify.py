@@ -92,8 +92,8 @@ def _classify_table(
     from regard.answer.table_files import added_names, check_output, names_of, write_table
     from regard.data.labelled import BETWEEN
     from regard.data.report import Report
-    from regard.draw.counted import counted
     from regard.draw.terminal.progress import progress_bar
+    from regard.printable import counted
 
     if output:
         check_output(output)

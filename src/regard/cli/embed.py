@@ -51,8 +51,8 @@ def command(
 
     Prints the cosine of each pair of texts, 1 for the same direction; the vectors themselves come
     with --json or --output. A line is a row: an empty one has a vector too. Of a table the column
-    of texts is embedded, and standard error says which one that is. MODEL is a published folder of
-    an encoder (BERT, DistilBERT, sentence encoders), its name on the hub, or minilm.
+    of texts is embedded, and standard error says which one that is. MODEL is a published encoder
+    folder, its name on the hub, a run that trained an encoder, or minilm.
     """
     from regard.answer.vector_files import check_output
     from regard.cli.inputs import check_there, opened, texts_of

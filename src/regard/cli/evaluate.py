@@ -66,7 +66,7 @@ def command(
     """
     from regard import atomic
     from regard.answer.loaded import open_model
-    from regard.answer.translate import search_with
+    from regard.answer.translate import decoding_with
     from regard.cli.evaluate_texts import evaluate_texts, is_classifier
     from regard.data.report import Report
     from regard.draw.terminal.progress import progress_bar
@@ -87,7 +87,7 @@ def command(
     pairs = scoring.pairs_to_score(model.bundle.run, source, reference, slices, columns, report)
     say_read(report)
     chosen = {name: value for name, value in options.items() if value is not None}
-    search = search_with(model.bundle.settings.search, "evaluate", **chosen)
+    search = decoding_with(model.bundle.settings.search, "evaluate", **chosen)
     with progress_bar("translating", len(pairs.sources)) as bar:
         outputs = scoring.translate_all(model, pairs.sources, search, bar.advance)
     scores = scoring.score(outputs, pairs.references, tokenize, lowercase)
@@ -135,7 +135,7 @@ def _print_slips(notes: "list[SliceScore]", slips: "list[Slip]") -> None:
 
 
 def _print(name: str, scores: "Scores", rows: "list[SliceScore]", beam: int) -> None:
-    from regard.draw.counted import counted
+    from regard.printable import counted
 
     click.echo(f"{counted(scores.sentences, 'sentence')} of {name}, beam {beam}")
     click.echo(f"BLEU  {scores.bleu:6.2f}   {scores.bleu_signature}")

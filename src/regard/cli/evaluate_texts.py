@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.inputs import say_read
+from regard.errors import MisuseError
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
@@ -43,7 +44,12 @@ def evaluate_texts(
             raise click.UsageError("--png and --svg belong to labels; words have no such table")
         _evaluate_fill(model, texts, columns, as_json)
         return
-    model.demand("classify")
+    if "classify" not in model.tasks:
+        raise MisuseError(
+            f"evaluate: {model.bundle} offers {', '.join(model.tasks) or 'nothing'}; scored are "
+            "translations (--source, --reference) and models that classify, tag or fill (--texts). "
+            "`regard runs` shows how a run was judged while it trained"
+        )
     test = texts_to_score(model, texts, columns)
     name = dataset or test.name
     if test.report is not None:
@@ -62,9 +68,9 @@ def _evaluate_fill(
     model: "Model", texts: Path | None, columns: dict[str, str], as_json: bool
 ) -> None:
     """Hide every word of a test set once and print how good that was."""
-    from regard.draw.counted import counted
     from regard.draw.terminal.progress import progress_bar
     from regard.evaluate.fill import score_fill, texts_to_fill
+    from regard.printable import counted
 
     test = texts_to_fill(model, texts, columns)
     if test.report is not None:
@@ -91,9 +97,9 @@ def _evaluate_fill(
 
 
 def _print(name: str, scores: "TextScores") -> None:
-    from regard.draw.counted import counted
     from regard.draw.terminal.console import Console
     from regard.evaluate.texts import worst
+    from regard.printable import counted
 
     several = not scores.confusion
     all_right = "  (all labels of a text right)" if several else ""

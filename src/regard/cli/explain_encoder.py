@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
+    from regard.api.model import Model
     from regard.explain.encoder import Account
 
 
@@ -31,17 +32,16 @@ def explain(
     steps: int | None,
 ) -> None:
     """Print one account for a label, two for a match: the words of either text."""
-    from regard.cli.inputs import opened
     from regard.explain.encoder import explain_label, explain_match
 
     if match is not None and (pair is not None or label is not None):
         raise click.UsageError("--match compares two texts; --pair and --label are for a label")
     if match is not None:
         accounts: Sequence[Account] = explain_match(
-            opened(model, "embed", device), text, match, steps
+            _offering(model, "embed", device), text, match, steps
         )
     else:
-        accounts = [explain_label(_labelling(model, device), text, pair, label, steps)]
+        accounts = [explain_label(_offering(model, "classify", device), text, pair, label, steps)]
     if as_json:
         click.echo(valid_json([_numbers(one) for one in accounts]))
         return
@@ -51,17 +51,18 @@ def explain(
         _show(account)
 
 
-def _labelling(model: Path, device: str) -> Any:
+def _offering(model: Path, task: str, device: str) -> "Model":
+    """The model, if it offers the task that is to be explained."""
     from regard.api.model import load
     from regard.errors import MisuseError
 
     loaded = load(model, device)
-    if "classify" not in loaded.tasks and "embed" in loaded.tasks:
+    if task not in loaded.tasks:
         raise MisuseError(
-            f"explain: {model} gives vectors, not labels; give --match TEXT to see what the match "
-            "of two texts rests on"
+            f"explain: {loaded.bundle} offers {', '.join(loaded.tasks) or 'nothing'}; explained "
+            "are translations, labels of a text (classify) and, if you give --match TEXT, the "
+            "match of two texts (embed)"
         )
-    loaded.demand("classify")
     return loaded
 
 

@@ -20,8 +20,8 @@ from regard.valid_json import valid_json
 def command(model: Path, text: tuple[str, ...], top: int, device: str, as_json: bool) -> None:
     """Print the likeliest words for each [MASK] of TEXT, with probabilities.
 
-    MODEL is a published folder with a masked-language head (BERT, DistilBERT), or its name on the
-    hub. Without TEXT, the lines of standard input are filled.
+    MODEL is a published encoder folder with a masked-language head, its name on the hub, or a run
+    of `regard train` with objective "fill". Without TEXT, the lines of standard input are filled.
     """
     from regard.cli.inputs import one_line, opened, texts_of
 

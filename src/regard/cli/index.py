@@ -46,8 +46,7 @@ def command(folder: Path, model: Path | None, output: Path, as_json: bool, **opt
 
 
 def _lines(done: "Indexed") -> list[str]:
-    from regard.draw.counted import counted
-    from regard.printable import printable_name
+    from regard.printable import counted, printable_name
 
     said = [
         f"{counted(done.files, 'file')}, {counted(done.passages, 'passage')}",

@@ -102,9 +102,9 @@ def _print_agreement(model: "Model", name: str, pairs: "TextPairs", as_json: boo
     import numpy as np
 
     from regard.answer.similar import agreement, by_score
-    from regard.draw.counted import counted
     from regard.draw.terminal.console import Console
     from regard.draw.terminal.tables import bars
+    from regard.printable import counted
 
     cosines = np.array(_compared(model, pairs.firsts, pairs.seconds))
     score = agreement(cosines, pairs.scores)

@@ -37,8 +37,8 @@ def command(
 ) -> None:
     """Print each word of TEXT, its tag and how likely that is; an empty line between texts.
 
-    MODEL is a run of `regard train` with objective "tag", a published folder that labels tokens
-    (BERT, DistilBERT), or its name on the hub. Without TEXT, lines of standard input are tagged.
+    MODEL is a run of `regard train` with objective "tag", a published encoder folder that
+    labels tokens, or its name on the hub. Without TEXT, lines of standard input are tagged.
     """
     from regard.cli.inputs import check_there, opened, texts_of
     from regard.draw.terminal.progress import progress_bar

@@ -1,10 +1,10 @@
 """`regard translate`: text, file or standard input, line by line."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from dataclasses import asdict
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.answer.translate import Translation, Translator
-    from regard.bundle.words_seen import WordsSeen
     from regard.decode.engine import Engine
     from regard.engines.engines import Engines
 
@@ -31,13 +30,13 @@ shown = declare.section("Output")
 
 
 @declare.command("""
-  regard translate runs/demo "How are you?"
+  regard translate demo-de "How are you?"
   regard translate runs/demo --file letter.en > letter.de
   regard translate Helsinki-NLP/opus-mt-en-de "How are you?"
   cat letter.en | regard translate runs/demo --beam 8 --n-best 3 --json
   regard translate runs/demo "How are you?" --temperature 0.8 --seed 1 --n-best 5
   regard translate runs/demo --file test.en --check-batch""")
-@click.argument("run", metavar="MODEL", type=declare.PATH)
+@click.argument("model", type=declare.PATH)
 @click.argument("text", nargs=-1)
 @beams("--beam", type=click.IntRange(min=1), help="Beam size; 1 is greedy.")
 @beams("--n-best", type=click.IntRange(min=1), help="Print so many translations of each.")
@@ -64,7 +63,7 @@ shown = declare.section("Output")
 @shown("--verbose", is_flag=True, help="Say which engine was taken, and why.")
 @shown("--check-batch", is_flag=True, help="Do lines come out alike alone and in batches?")
 def command(
-    run: Path,
+    model: Path,
     text: tuple[str, ...],
     file: Path | None,
     source_column: str,
@@ -77,8 +76,9 @@ def command(
 ) -> None:
     """Translate TEXT with MODEL; without TEXT, the lines of --file or standard input.
 
-    MODEL is the folder of a run, the folder of a published Marian model, or its name on the hub.
-    A line of several sentences is split, and its translation joined again.
+    MODEL is a model in the box (`regard models` lists them), the folder of a run, the folder of a
+    published Marian model, or its name on the hub. A line of several sentences is split, and its
+    translation joined again.
     """
     from regard.answer.loaded import open_model
     from regard.answer.translate import options_with
@@ -88,17 +88,13 @@ def command(
         raise click.UsageError("expected TEXT or --file, not both")
     if file:
         check_there(file)
-    arrive = partial(_arriving, file, source_column, run)
+    arrive = partial(_arriving, file, source_column, model)
     device = options.pop("device")
     request = declare.engine_request(options)
-    chosen = {name: value for name, value in options.items() if value is not None}
-    if chosen.get("prefix") == "":
-        del chosen["prefix"]
-    if no_split:
-        chosen["split"] = False
-    model = open_model(run, device, request, say=lambda line: click.echo(line, err=True))
-    model.demand("translate")
-    settings, engines, translator = model.bundle.settings, model.engines, model.translator
+    chosen = _chosen(options, no_split)
+    loaded = open_model(model, device, request, say=lambda line: click.echo(line, err=True))
+    loaded.demand("translate")
+    settings, engines, translator = loaded.bundle.settings, loaded.engines, loaded.translator
     if settings.warning:
         click.echo(settings.warning, err=True)
     search, _ = options_with(settings.search, "translate", chosen)  # said before any text is read
@@ -109,41 +105,43 @@ def command(
         good = show_check(translator, engines, sources, chosen, as_json)
         _say_notes(engines, verbose)
         sys.exit(0 if good else 1)
+    # Opened now, so that what it says comes before the text; the translator takes the same one.
     engine = engines.take(search, "prefix" in chosen)
     _say_notes(engines, verbose)
-    as_text = _scored_writer(len(text) != 1) if search.n_best > 1 else _write_text
-    write = _json_writer(engine) if as_json else _write_pairs if pairs else as_text
-    seen = WordsSeen.of_run(model.bundle.path / "data")
-    noted = write if seen is None else _noting(seen, write)
-    _translate_all(translator, text, file, arrive, chosen, noted)
+    seen = WordsSeen.of_run(loaded.bundle.path / "data")
+    with closing(_answered(translator, text, file, arrive, chosen)) as answered:
+        for number, (source, answers) in enumerate(answered, start=1):
+            if seen is not None:
+                seen.note(source)
+            if as_json:
+                click.echo(valid_json(_row(source, answers, engine)))
+                continue
+            label = "" if len(text) == 1 else f"{number}\t"
+            for line in _lines(source, answers, pairs, search.n_best > 1, label):
+                echo_answer(line)
     if seen is not None and (sentence := seen.sentence()):
         click.echo(f"Note: {sentence}\n{ADVICE}", err=True)
     engines.close()
 
 
-Write = Callable[[str, "list[Translation]"], None]
+def _chosen(options: dict[str, Any], no_split: bool) -> dict[str, Any]:
+    """The options that say something; an empty prefix is none."""
+    chosen = {name: value for name, value in options.items() if value is not None}
+    if chosen.get("prefix") == "":
+        del chosen["prefix"]
+    return chosen | ({"split": False} if no_split else {})
 
 
-def _noting(seen: "WordsSeen", write: Write) -> Write:
-    """Writes each answer, and notes which words of its source the model has never seen."""
-
-    def noted(source: str, answers: "list[Translation]") -> None:
-        seen.note(source)
-        write(source, answers)
-
-    return noted
-
-
-def _translate_all(
+def _answered(
     translator: "Translator",
     text: tuple[str, ...],
     file: Path | None,
     arrive: Callable[[], Iterator[list[str]]],
     options: dict[str, Any],
-    write: Write,
-) -> None:
+) -> "Generator[tuple[str, list[Translation]], None, None]":
+    """Each source with its translations, in order."""
     if text:
-        _answer(translator, list(text), 1, options, write)
+        yield from zip(text, translator.translations(text, **options), strict=True)
         return
     from regard.draw.terminal.progress import progress_bar
 
@@ -152,16 +150,19 @@ def _translate_all(
     first = 1
     with progress_bar("translating", None) as bar:
         for lines in _parts(file, arrive()):
-            _answer(translator, lines, first, options, write, bar.advance)
+            answers = translator.translations(
+                lines, advance=bar.advance, first_line=first, **options
+            )
+            yield from zip(lines, answers, strict=True)
             first += len(lines)
 
 
-def _arriving(file: Path | None, column: str, run: Path) -> Iterator[list[str]]:
+def _arriving(file: Path | None, column: str, model: Path) -> Iterator[list[str]]:
     """The sources: lines of the file or of standard input, or a column of a table."""
     from regard.data.table import is_table
 
     if file and is_table(file):
-        texts = [text for (text,) in rows_of(file, ["source"], {"source": column}, run)]
+        texts = [text for (text,) in rows_of(file, ["source"], {"source": column}, model)]
         return (texts[i : i + PART] for i in range(0, len(texts), PART))
     if column:
         raise click.UsageError("--source-column belongs to a table as --file")
@@ -187,54 +188,27 @@ def _whole(file: Path | None, arrived: Iterator[list[str]]) -> list[str]:
     return [line for lines in arrived for line in lines]
 
 
-def _answer(
-    translator: "Translator",
-    texts: list[str],
-    first: int,
-    options: dict[str, Any],
-    write: Write,
-    advance: Callable[[int], None] = lambda count: None,
-) -> None:
-    translations = translator.translations(texts, advance=advance, first_line=first, **options)
-    for text, answers in zip(texts, translations, strict=True):
-        write(text, answers)
-    sys.stdout.flush()
-
-
 def _say_notes(engines: "Engines", verbose: bool) -> None:
     if verbose:
         for note in engines.notes:
             click.echo(note, err=True)
 
 
-def _write_text(source: str, answers: "list[Translation]") -> None:
-    echo_answer(one_line(answers[0].text))
+def _lines(
+    source: str, answers: "list[Translation]", pairs: bool, scored: bool, label: str
+) -> list[str]:
+    """What is printed of a source's answers; `label` says whose they are where each has a score."""
+    texts = [one_line(answer.text) for answer in answers]
+    if pairs:
+        return [f"{one_line(source)}\t{text}" for text in texts]
+    if scored:
+        scores = (answer.score for answer in answers)
+        return [f"{label}{score:8.4f}\t{text}" for score, text in zip(scores, texts, strict=True)]
+    return texts[:1]
 
 
-def _scored_writer(numbered: bool) -> Write:
-    """Several answers a line; where there are several lines, their numbers say which is whose."""
-    numbers = count(1)
-
-    def write(source: str, answers: "list[Translation]") -> None:
-        number = next(numbers)
-        for answer in answers:
-            line = f"{answer.score:8.4f}\t{one_line(answer.text)}"
-            echo_answer(f"{number}\t{line}" if numbered else line)
-
-    return write
-
-
-def _write_pairs(source: str, answers: "list[Translation]") -> None:
-    for answer in answers:
-        echo_answer(f"{one_line(source)}\t{one_line(answer.text)}")
-
-
-def _json_writer(engine: "Engine") -> Write:
+def _row(source: str, answers: "list[Translation]", engine: "Engine") -> dict[str, Any]:
+    """A line of JSON: what was translated, how, and by which engine."""
+    rows = [{k: v for k, v in asdict(answer).items() if k != "ids"} for answer in answers]
     facts = {"name": engine.name, **asdict(engine.layout)}
-
-    def write(source: str, answers: "list[Translation]") -> None:
-        rows = [{k: v for k, v in asdict(answer).items() if k != "ids"} for answer in answers]
-        row = {"source": source, "translations": rows, "engine": facts}
-        click.echo(valid_json(row))
-
-    return write
+    return {"source": source, "translations": rows, "engine": facts}

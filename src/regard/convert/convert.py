@@ -17,9 +17,9 @@ from regard.bundle.generation_settings import NOT_DONE
 from regard.checkpoint.converted import WEIGHTS, save_converted
 from regard.checkpoint.families.family import OWN
 from regard.checkpoint.families.marian import MARIAN
-from regard.checkpoint.files import COPIED, copy_around
-from regard.checkpoint.native import read_json, save_weights, sha256
+from regard.checkpoint.files import COPIED, copy_around, read_own_json, sha256
 from regard.checkpoint.published import load_published, save_published
+from regard.checkpoint.training_state import save_weights
 from regard.checksums import NAME as CHECKSUMS
 from regard.checksums import add_checksums, read_checksums
 from regard.convert.ctranslate2 import fill_folder
@@ -30,7 +30,7 @@ from regard.errors import CheckpointError, MisuseError
 from regard.model.transformer import Transformer
 from regard.runs.folder import Run, seal, write_json
 from regard.text.special import Special
-from regard.untrusted import read_json as read_any_json
+from regard.untrusted import read_json
 from regard.version import __version__
 
 MAX_TOKENIZER = 1 << 28  # bytes of a tokenizer.json
@@ -168,8 +168,8 @@ def _write_run(source: Source, folder: Path, to: To) -> Transformer:
         return load_published(folder)
     copy = Run(folder)
     shutil.copyfile(run.tokenizer, copy.tokenizer)
-    write_json(copy.recipe, read_json(run.recipe))
-    write_json(copy.spec, read_json(run.spec))
+    write_json(copy.recipe, read_own_json(run.recipe))
+    write_json(copy.spec, read_own_json(run.spec))
     save_weights(copy.weights, dict(model.named_parameters()))
     write_json(
         copy.weights_info, {"sha256": sha256(copy.weights), "converted_from": run.folder.name}
@@ -181,7 +181,7 @@ def _write_run(source: Source, folder: Path, to: To) -> Transformer:
 
 def _write_tokenizer(file: Path, folder: Path) -> None:
     """Our tokenizer.json with the end token added to every text, as the model was trained."""
-    values = read_any_json(file, MAX_TOKENIZER, MAX_TOKENIZER)
+    values = read_json(file, MAX_TOKENIZER, MAX_TOKENIZER)
     end = {"SpecialToken": {"id": "</s>", "type_id": 0}}
     first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
     values["post_processor"] = {

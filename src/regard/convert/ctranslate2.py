@@ -16,7 +16,7 @@ from regard.convert.golden import weights_digest
 from regard.convert.source import Source
 from regard.decode.engine import Frame, Layout
 from regard.decode.engines.ctranslate2 import CTranslate2Engine
-from regard.decode.hypothesis import Rules
+from regard.decode.options import Rules
 from regard.engines.shortlist import add_shortlist
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.model.transformer import Transformer

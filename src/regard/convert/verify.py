@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from regard import atomic
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.checksums import sealed
 from regard.convert.golden import FORMAT, TOLERANCE, Golden, golden_of, versions
 from regard.convert.source import open_source
@@ -60,7 +60,7 @@ def write_golden(file: Path, golden: Golden) -> None:
 
 def read_golden(file: Path) -> Golden:
     """A golden.json of this format, its parts of the right kinds."""
-    golden = read_json(file)
+    golden = read_own_json(file)
     if golden.get("format") != FORMAT:
         raise CheckpointError(
             f"{file}: format {golden.get('format')}, this regard reads {FORMAT}; write it again "

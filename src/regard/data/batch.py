@@ -46,7 +46,7 @@ class Batch:
     """B rows: `batch["source"]` is the tensor of that name."""
 
     tensors: Mapping[str, Tensor]
-    ids: tuple[int, ...] = ()  # numbers of the examples, for logs
+    examples: tuple[int, ...] = ()  # their numbers, for logs
 
     def __getitem__(self, name: str) -> Tensor:
         return self.tensors[name]
@@ -91,15 +91,19 @@ class Batch:
 
     def having(self, **tensors: Tensor) -> "Batch":
         """The same with these fields."""
-        return Batch({**self.tensors, **tensors}, self.ids)
+        return Batch({**self.tensors, **tensors}, self.examples)
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on a device."""
-        return Batch({name: tensor.to(device) for name, tensor in self.tensors.items()}, self.ids)
+        return Batch(
+            {name: tensor.to(device) for name, tensor in self.tensors.items()}, self.examples
+        )
 
     def rows(self, rows: slice) -> "Batch":
         """Some of the rows, as wide as before."""
-        return Batch({name: tensor[rows] for name, tensor in self.tensors.items()}, self.ids[rows])
+        return Batch(
+            {name: tensor[rows] for name, tensor in self.tensors.items()}, self.examples[rows]
+        )
 
     def split(self, parts: int) -> list["Batch"]:
         """At most `parts` batches of about as many tokens each, rows in their order, each as narrow
@@ -116,7 +120,7 @@ class Batch:
             for name, tensor in self.tensors.items():
                 if name == text or name.startswith(f"{text}_"):
                     narrow[name] = tensor[:, :width]
-        return Batch(narrow, self.ids)
+        return Batch(narrow, self.examples)
 
 
 def even_slices(tokens: Int[Tensor, " B"], parts: int) -> list[slice]:
@@ -128,10 +132,12 @@ def even_slices(tokens: Int[Tensor, " B"], parts: int) -> list[slice]:
     return [slice(start, end) for start, end in zip(edges, edges[1:], strict=False)]
 
 
-def make_batch(pairs: Sequence[tuple[Ids, Ids]], special: Special, ids: Ids = ()) -> Batch:
+def make_batch(
+    pairs: Sequence[tuple[Ids, Ids]], special: Special, examples: Sequence[int] = ()
+) -> Batch:
     """Lay pairs of ids (without special tokens) out for teacher forcing; B is their number."""
     assert pairs, "a batch needs at least one pair"
-    assert len(ids) in (0, len(pairs)), (len(ids), len(pairs))
+    assert len(examples) in (0, len(pairs)), (len(examples), len(pairs))
     sources: list[list[int]] = [np.asarray(source).tolist() for source, _ in pairs]
     targets: list[list[int]] = [np.asarray(target).tolist() for _, target in pairs]
     source, source_real = pad_rows([[*x, special.eos] for x in sources], special.pad)
@@ -144,14 +150,16 @@ def make_batch(pairs: Sequence[tuple[Ids, Ids]], special: Special, ids: Ids = ()
         "target_out": target_out,  # y1 … yn </s>
         "target_real": target_real,
     }
-    return Batch(tensors, tuple(int(i) for i in ids))
+    return Batch(tensors, tuple(examples))
 
 
-def text_batch(rows: Sequence[Ids], first: Sequence[int], pad: int, ids: Ids = ()) -> Batch:
+def text_batch(
+    rows: Sequence[Ids], first: Sequence[int], pad: int, examples: Sequence[int] = ()
+) -> Batch:
     """Lay texts out for an encoder: ids with special tokens, `first` of each of the first text."""
     text, real, segments = lay_out(rows, first, pad)
     tensors = {"text": text, "text_real": real, "text_segments": segments}
-    return Batch(tensors, tuple(int(i) for i in ids))
+    return Batch(tensors, tuple(examples))
 
 
 def lay_out(

@@ -80,14 +80,14 @@ class BatchOrder:
     target_lengths: Lengths
     token_budget: int
     seed: int
-    parts: Sequence[Portion] = ()  # corpora with weights; without any, each example comes once
+    corpora: Sequence[Portion] = ()  # with weights; without any, each example comes once
 
     def plan(self, epoch: int) -> list[Numbers]:
         """The batches of one epoch."""
         limits = {"token_budget": self.token_budget, "seed": self.seed, "epoch": epoch}
-        if all(part.weight == 1 for part in self.parts):
+        if all(corpus.weight == 1 for corpus in self.corpora):
             return plan_epoch(self.source_lengths, self.target_lengths, **limits)
-        chosen = choose_examples(self.parts, self.seed, epoch)
+        chosen = choose_examples(self.corpora, self.seed, epoch)
         plan = plan_epoch(self.source_lengths[chosen], self.target_lengths[chosen], **limits)
         return [chosen[batch] for batch in plan]
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from regard.data.columns import ChosenColumns
 from regard.data.problem import Problem
-from regard.draw.counted import counted
 from regard.errors import DataError
+from regard.printable import counted
 
 SHOWN_LINES = 5
 """How many line numbers of each class of bad line a report keeps."""

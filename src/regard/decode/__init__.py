@@ -1,1 +1,1 @@
-"""WEIGHTS → IDS: greedy and beam search over a cached session. It knows no text."""
+"""WEIGHTS → IDS: greedy search, beam search, sampling, and the engines. It knows no text."""

@@ -1,4 +1,4 @@
-"""Which sentence sits in which slot, how long its output may be, and how it must begin."""
+"""Which sentence is in which slot, how long its output may be, and how it must begin."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class ActiveRequests:
         self.limits = torch.zeros(len(slots), dtype=torch.long, device=slots.ages.device)
         self._prefixes = self.limits.new_zeros(len(slots), 0)
 
-    def seat(self, places: Sequence[int], sentences: Sequence[QueuedSentence]) -> None:
+    def admit(self, places: Sequence[int], sentences: Sequence[QueuedSentence]) -> None:
         longest = max(len(sentence.prefix) for sentence in sentences)
         missing = longest - self._prefixes.shape[1]
         if missing > 0:

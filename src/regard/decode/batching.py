@@ -1,7 +1,7 @@
 """Continuous batching: a slot whose sentence is finished takes the next one of the queue at once.
 
 The memory of the next sentences is made ahead, many at a time, because the encoder works best on
-many; taking a seat is then only a copy. When nobody waits any more, empty slots are removed.
+many; taking a slot is then only a copy. When nobody waits any more, empty slots are removed.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,8 @@ from regard.decode.constraints import Constraints
 from regard.decode.engine import Frame
 from regard.decode.fused import FusedModel
 from regard.decode.greedy import Greedy
-from regard.decode.hypothesis import DecodingOptions, Hypothesis, Rules
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.options import DecodingOptions, Rules
 from regard.decode.slots import Slots
 from regard.model.masks import padded
 
@@ -60,7 +61,7 @@ def decode_queue(
     model: FusedModel,
     take: TakeSentences,
     give: Give,
-    search: DecodingOptions,
+    decoding: DecodingOptions,
     rules: Rules,
     frame: Frame,
     batch: int,
@@ -70,10 +71,10 @@ def decode_queue(
     first = ready.look()
     if first is None:
         return
-    one = search.beam == 1 and not search.coverage
-    slots = Slots(model, first[0], 1 if one else search.beam, first[1])
-    constraints = Constraints(search, rules, frame.end)
-    run = (Greedy if one else BeamSearch)(slots, constraints, frame.start)
+    greedy = decoding.beam == 1 and not decoding.coverage
+    slots = Slots(model, first[0], 1 if greedy else decoding.beam, first[1])
+    constraints = Constraints(decoding, rules, frame.end)
+    run = (Greedy if greedy else BeamSearch)(slots, constraints, frame.start)
     empty = list(range(len(slots)))
     while True:
         while empty:
@@ -82,7 +83,7 @@ def decode_queue(
                 break
             places, empty = empty[: len(sentences)], empty[len(sentences) :]
             slots.admit(torch.tensor(places, device=model.device), memory, lengths)
-            run.seat(places, sentences)
+            run.admit(places, sentences)
         if len(empty) == len(slots):
             return
         if 4 * len(empty) > len(slots):  # nobody waits any more

@@ -2,7 +2,7 @@
 
 At each step the 2k best extensions of a sentence are looked at: those among the first k that end
 are finished; the best k that do not end go on. Finished outputs are compared by
-log p / length norm (decode/hypothesis.py), plus the coverage penalty if there is one; one sentence,
+log p / length norm (decode/options.py), plus the coverage penalty if there is one; one sentence,
 written for reading, is in decode/reference.py. When a sentence is done:
 
     stop = "exact"     no open output can still overtake the n-th best finished one
@@ -26,7 +26,8 @@ from regard.decode.active_requests import ActiveRequests, QueuedSentence
 from regard.decode.best import top
 from regard.decode.constraints import Constraints
 from regard.decode.greedy import Finished
-from regard.decode.hypothesis import LENGTH_NORMS, DecodingOptions, Hypothesis, best_first
+from regard.decode.hypothesis import Hypothesis, best_first
+from regard.decode.options import LENGTH_NORMS, DecodingOptions
 from regard.decode.slots import Slots
 
 
@@ -34,31 +35,31 @@ from regard.decode.slots import Slots
 class Beam:
     """The search of one sentence: finished hypotheses, and when there is nothing left to gain."""
 
-    search: DecodingOptions
+    decoding: DecodingOptions
     limit: int
     finished: list[Hypothesis] = field(default_factory=list)
 
     def finish(
         self, ids: Sequence[int], log_p: float, penalty: float, finished: bool = True
     ) -> None:
-        score = self.search.score(log_p, len(ids) + finished) + penalty
+        score = self.decoding.score(log_p, len(ids) + finished) + penalty
         self.finished.append(Hypothesis(tuple(ids), log_p, score, finished))
 
     def is_done(self, length: int, best_open: float) -> bool:
         """After `length` tokens, with the best open output at log-probability `best_open`."""
         if length >= self.limit:
             return True
-        if self.search.stop == "first-k":
-            return len(self.finished) >= self.search.beam
-        likely = self.search.stop == "likely"
-        wanted = self.search.beam if likely else self.search.n_best
+        if self.decoding.stop == "first-k":
+            return len(self.finished) >= self.decoding.beam
+        likely = self.decoding.stop == "likely"
+        wanted = self.decoding.beam if likely else self.decoding.n_best
         if len(self.finished) < wanted:
             return False
         # An output's log p only falls as it grows; the best it can hope for is to end with p = 1 at
         # the length where the norm is largest, with nothing left uncovered.
-        norm = LENGTH_NORMS[self.search.length_norm]
+        norm = LENGTH_NORMS[self.decoding.length_norm]
         lengths = (length,) if likely else (length + 1, self.limit)
-        hope = best_open / max(norm(n, self.search.alpha) for n in lengths)
+        hope = best_open / max(norm(n, self.decoding.alpha) for n in lengths)
         return self.best(wanted)[-1].score >= hope
 
     def best(self, count: int) -> list[Hypothesis]:
@@ -69,37 +70,37 @@ class BeamSearch:
     """k rows for each sentence, the likeliest first."""
 
     def __init__(self, slots: Slots, constraints: Constraints, start: int) -> None:
-        self.slots, self.seats = slots, ActiveRequests(slots, constraints)
-        self._search, self._end, self._start = constraints.search, constraints.end, start
-        self._beams = [Beam(self._search, 0) for _ in range(len(slots))]
+        self.slots, self.active = slots, ActiveRequests(slots, constraints)
+        self._decoding, self._end, self._start = constraints.decoding, constraints.end, start
+        self._beams = [Beam(self._decoding, 0) for _ in range(len(slots))]
         self._tokens = torch.full((len(slots), slots.width), start, device=slots.ages.device)
         self._scores = torch.zeros_like(self._tokens, dtype=torch.float64)
         self._covered = self._scores.new_zeros(*self._scores.shape, 0)  # attention, (B, k, S)
 
-    def seat(self, places: Sequence[int], sentences: Sequence[QueuedSentence]) -> None:
-        self.seats.seat(places, sentences)
+    def admit(self, places: Sequence[int], sentences: Sequence[QueuedSentence]) -> None:
+        self.active.admit(places, sentences)
         rows = list(places)
         self._tokens[rows] = self._start
         self._scores[rows] = -torch.inf
         self._scores[rows, 0] = 0.0  # at first all k outputs of a sentence are the same empty one
         for place, sentence in zip(places, sentences, strict=True):
-            self._beams[place] = Beam(self._search, sentence.limit)
+            self._beams[place] = Beam(self._decoding, sentence.limit)
         self._covered[rows] = 0.0
 
     def keep(self, places: Int[Tensor, " n"]) -> None:
-        self.seats.keep(places)
+        self.active.keep(places)
         self._beams = [self._beams[place] for place in places.tolist()]
         self._tokens, self._scores, self._covered = (
             x[places] for x in (self._tokens, self._scores, self._covered)
         )
 
     def step(self) -> Finished:
-        """One more token for every sentence; those that are finished now leave their seats."""
+        """One more token for every sentence; those that are finished now leave their slots."""
         slots, k = self.slots, self.slots.width
-        logits = slots.step(self._tokens, explain=self._search.coverage > 0)
-        if self._search.coverage:
+        logits = slots.step(self._tokens, explain=self._decoding.coverage > 0)
+        if self._decoding.coverage:
             self._cover()
-        total = self.seats.constrain(logits)
+        total = self.active.constrain(logits)
         values, tokens = top(logits, 2 * k)
         log_p = (values - total[:, None]).view(len(slots), k, -1)
         candidates = (self._scores[:, :, None] + log_p).flatten(1)
@@ -116,7 +117,7 @@ class BeamSearch:
         self._scores, self._tokens = best.values.gather(1, order), tokens.gather(1, order)
         parents = parents.gather(1, order)
         slots.reorder(parents)
-        if self._search.coverage:
+        if self._decoding.coverage:
             self._covered = self._covered.gather(1, parents[:, :, None].expand_as(self._covered))
         return self._finished()
 
@@ -126,7 +127,7 @@ class BeamSearch:
         """Finish those of the first k extensions of each sentence that end."""
         for place, rank in torch.nonzero(ends[:, : self.slots.width]).tolist():
             value = float(values[place, rank])
-            if value > -torch.inf and self.seats.sentences[place] is not None:
+            if value > -torch.inf and self.active.sentences[place] is not None:
                 row = int(parents[place, rank])
                 ids = self.slots.output(place, row)
                 self._beams[place].finish(ids, value, self._penalty(place, row))
@@ -134,14 +135,14 @@ class BeamSearch:
     def _finished(self) -> Finished:
         length, best_open = self.slots.ages.tolist(), self._scores[:, 0].tolist()
         finished: Finished = []
-        for place, sentence in enumerate(self.seats.sentences):
+        for place, sentence in enumerate(self.active.sentences):
             beam = self._beams[place]
             if sentence is None or not beam.is_done(length[place], best_open[place]):
                 continue
-            if len(beam.finished) < self._search.n_best:
+            if len(beam.finished) < self._decoding.n_best:
                 self._give_up(place)
-            self.seats.sentences[place] = None
-            finished.append((place, sentence, beam.best(self._search.n_best)))
+            self.active.sentences[place] = None
+            finished.append((place, sentence, beam.best(self._decoding.n_best)))
         return finished
 
     def _give_up(self, place: int) -> None:
@@ -161,8 +162,8 @@ class BeamSearch:
         self._covered[..., : attention.shape[2]] += attention
 
     def _penalty(self, place: int, row: int) -> float:
-        if not self._search.coverage:
+        if not self._decoding.coverage:
             return 0.0
         real = int(self.slots.lengths[place])
         covered = self._covered[place, row, :real].clamp(min=1e-9, max=1.0)
-        return self._search.coverage * float(covered.log().sum())
+        return self._decoding.coverage * float(covered.log().sum())

@@ -1,4 +1,4 @@
-"""What an output may not contain: options of the search and rules of the model, on the logits.
+"""What an output may not contain: decoding options and rules of the model, on the logits.
 
 Options (minimum length, repetition penalty, no n-gram twice) change the logits before the softmax,
 so that log p is that of the changed distribution. Rules (ids never output, forced beginnings and
@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.decode.best import log_sum_exp
-from regard.decode.hypothesis import DecodingOptions, Rules
+from regard.decode.options import DecodingOptions, Rules
 
 NO_PREFIX = -1
 
@@ -23,7 +23,7 @@ NO_PREFIX = -1
 class Constraints:
     """All that limits an output, whatever the search is."""
 
-    search: DecodingOptions
+    decoding: DecodingOptions
     rules: Rules
     end: int
 
@@ -40,22 +40,22 @@ class Constraints:
         A row of `outputs` begins with its tokens, which are `real`; `limits` has the most tokens
         it may have, `prefix` the token that must come next, or NO_PREFIX.
         """
-        search, rules = self.search, self.rules
+        decoding, rules = self.decoding, self.rules
         forced = None if prefix is None else prefix != NO_PREFIX
         untouched = None if forced is None else logits[forced]
-        if search.repetition_penalty != 1.0:
-            _penalise(logits, _counted(outputs, real, logits), search.repetition_penalty)
-        if search.no_repeat_ngram:
+        if decoding.repetition_penalty != 1.0:
+            _penalise(logits, _counted(outputs, real, logits), decoding.repetition_penalty)
+        if decoding.no_repeat_ngram:
             logits.masked_fill_(
-                _repeating(outputs, real, search.no_repeat_ngram, logits), -torch.inf
+                _repeating(outputs, real, decoding.no_repeat_ngram, logits), -torch.inf
             )
         lengths = real.sum(dim=1)
-        if search.min_length:
-            logits[lengths < search.min_length, self.end] = -torch.inf
+        if decoding.min_length:
+            logits[lengths < decoding.min_length, self.end] = -torch.inf
         total = log_sum_exp(logits)
         if rules.never:
             logits[:, list(rules.never)] = -torch.inf
-        if search.no_repeat_ngram:  # when every token is used up, only the end is left
+        if decoding.no_repeat_ngram:  # when every token is used up, only the end is left
             stuck = logits.amax(dim=1) == -torch.inf
             _force(logits, stuck, self.end, total.masked_fill_(stuck, 0.0))
         if rules.first is not None:
@@ -70,9 +70,9 @@ class Constraints:
 
     def __bool__(self) -> bool:
         """Whether there are any, beside a prefix."""
-        options = self.search
-        changed = options.repetition_penalty != 1.0 or options.no_repeat_ngram or options.min_length
-        return bool(changed or self.rules)
+        decoding, rules = self.decoding, self.rules
+        penalty = decoding.repetition_penalty != 1.0
+        return bool(penalty or decoding.no_repeat_ngram or decoding.min_length or rules)
 
 
 def _force(logits: Tensor, rows: Bool[Tensor, " R"], token: int, certain: Tensor) -> None:

@@ -1,7 +1,9 @@
 """What an engine is: rows of source ids in, hypotheses out; it knows no text.
 
-torch         the reference: every family, device and option             engines/torch.py
-ctranslate2   production on a CPU: int8, fewer options (extra `fast`)    engines/ctranslate2.py
+torch         the reference: every family, device and option         decode/engines/torch.py
+ctranslate2   production on a CPU: int8, fewer options (extra `fast`)  decode/engines/ctranslate2.py
+
+Which of them answers, and in which precision and layout, engines/engines.py chooses.
 
 Nothing here imports torch, so that a translation by the other engine need not wait for it.
 """
@@ -10,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from regard.decode.hypothesis import DecodingOptions, Hypothesis
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.options import DecodingOptions
 from regard.errors import DataError
 
 Row = Sequence[int]
@@ -43,11 +46,8 @@ class Engine(Protocol):
     name: str
     layout: Layout
 
-    def refusal(self, search: DecodingOptions, prefixed: bool = False) -> str | None:
-        """Which option this engine does not offer, in a few words; None if it offers all."""
-
     def submit(
-        self, sources: Sequence[Row], search: DecodingOptions, prefixes: Sequence[Row] = ()
+        self, sources: Sequence[Row], decoding: DecodingOptions, prefixes: Sequence[Row] = ()
     ) -> Pending:
         """Begin to search; returns at once.
 

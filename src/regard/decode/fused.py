@@ -82,7 +82,7 @@ def attend(
     return weights @ v, weights
 
 
-class PreparedLayer:
+class FusedLayer:
     """One layer's maps and norms, in the order of the spec."""
 
     def __init__(self, layer: Layer, dtype: torch.dtype) -> None:
@@ -102,12 +102,12 @@ class PreparedLayer:
         return part(norm(x)).add_(x) if self.norm_first else norm(part(x).add_(x))
 
 
-class PreparedStack:
+class FusedStack:
     """The layers of a stack, its last norm, and what its layers share."""
 
     def __init__(self, stack: Stack, dtype: torch.dtype) -> None:
         self.layers = [
-            PreparedLayer(layer, dtype) for layer in stack.layers if isinstance(layer, Layer)
+            FusedLayer(layer, dtype) for layer in stack.layers if isinstance(layer, Layer)
         ]
         self.rotary: Rotary | None = stack.rotary
         self.relative: RelativeBias | None = stack.relative
@@ -126,8 +126,8 @@ class FusedModel:
         self.spec, self.dtype, self.device = model.spec, dtype, weight.device
         self.source_embedding = model.source_embedding
         self.target_embedding = model.target_embedding
-        self.encoder = PreparedStack(model.encoder, dtype)
-        self.decoder = PreparedStack(model.decoder, dtype)
+        self.encoder = FusedStack(model.encoder, dtype)
+        self.decoder = FusedStack(model.decoder, dtype)
         crosses = [layer.cross for layer in self.decoder.layers if layer.cross is not None]
         self.memory = joined(*(cross.keys_values for cross in crosses))
         self._head = model.output
@@ -136,8 +136,8 @@ class FusedModel:
     @torch.inference_mode()
     def encode(
         self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"]
-    ) -> Float[Tensor, "N 2 B H rounded K"]:
-        """Keys and values of every cross-attention for these sentences; W is S, at least FEW."""
+    ) -> Float[Tensor, "N 2 B H places K"]:
+        """Keys and values of every cross-attention for these sentences; S places, at least FEW."""
         length = max(FEW, source.shape[1])
         more, hides = length - source.shape[1], rounded(length) - length
         x = F.pad(self._embedded(self.source_embedding, source, None), (0, 0, 0, more))
@@ -150,7 +150,7 @@ class FusedModel:
             bias = bias + F.pad(stack.relative(length, length), (0, hides)).to(self.dtype)
         for layer in stack.layers:
 
-            def look(y: Tensor, layer: PreparedLayer = layer) -> Tensor:
+            def look(y: Tensor, layer: FusedLayer = layer) -> Tensor:
                 own = layer.attention
                 q, k, v = own.split(layer.projection(y)).chunk(3, dim=1)
                 if rotation is not None:

@@ -13,48 +13,48 @@ from regard.decode.hypothesis import Hypothesis
 from regard.decode.sample import drawn, numbers
 from regard.decode.slots import Slots
 
-Finished = list[tuple[int, QueuedSentence, list[Hypothesis]]]  # slot, who sat there, the answer
+Finished = list[tuple[int, QueuedSentence, list[Hypothesis]]]  # slot, its sentence, the answer
 
 
 class Greedy:
     """One row for each sentence."""
 
     def __init__(self, slots: Slots, constraints: Constraints, start: int) -> None:
-        self.slots, self.seats = slots, ActiveRequests(slots, constraints)
-        self._search, self._end, self._start = constraints.search, constraints.end, start
+        self.slots, self.active = slots, ActiveRequests(slots, constraints)
+        self._decoding, self._end, self._start = constraints.decoding, constraints.end, start
         self._tokens = torch.full_like(slots.ages, start)
         self._totals = torch.zeros(len(slots), dtype=torch.float64, device=slots.ages.device)
         self._chance: dict[QueuedSentence, list[float]] = {}
 
-    def seat(self, places: Sequence[int], sentences: Sequence[QueuedSentence]) -> None:
-        self.seats.seat(places, sentences)
+    def admit(self, places: Sequence[int], sentences: Sequence[QueuedSentence]) -> None:
+        self.active.admit(places, sentences)
         self._tokens[list(places)] = self._start
         self._totals[list(places)] = 0.0
-        if self._search.draws:
+        if self._decoding.draws:
             for s in sentences:
-                self._chance[s] = numbers(s.source, s.draw, s.limit, self._search.seed)
+                self._chance[s] = numbers(s.source, s.draw, s.limit, self._decoding.seed)
 
     def keep(self, places: Int[Tensor, " n"]) -> None:
-        self.seats.keep(places)
+        self.active.keep(places)
         self._tokens, self._totals = self._tokens[places], self._totals[places]
 
     def step(self) -> Finished:
-        """One more token for every sentence; those that are finished now leave their seats."""
+        """One more token for every sentence; those that are finished now leave their slots."""
         slots = self.slots
         logits = slots.step(self._tokens[:, None])
-        total = self.seats.constrain(logits)
-        if self._search.draws:
-            values, self._tokens = drawn(logits - total[:, None], self._search, self._uniform())
+        total = self.active.constrain(logits)
+        if self._decoding.draws:
+            values, self._tokens = drawn(logits - total[:, None], self._decoding, self._uniform())
         else:
             values, self._tokens = best(logits)
             values = values - total
         self._totals += values
-        over = (self._tokens == self._end) | (slots.ages >= self.seats.limits)
+        over = (self._tokens == self._end) | (slots.ages >= self.active.limits)
         finished: Finished = []
         for place in torch.nonzero(over)[:, 0].tolist():
-            sentence = self.seats.sentences[place]
+            sentence = self.active.sentences[place]
             if sentence is not None:
-                self.seats.sentences[place] = None
+                self.active.sentences[place] = None
                 self._chance.pop(sentence, None)
                 finished.append((place, sentence, [self._hypothesis(place)]))
         return finished
@@ -65,11 +65,11 @@ class Greedy:
         ended = last == self._end
         if not ended:
             ids.append(last)
-        score = self._search.score(total, len(ids) + ended)
+        score = self._decoding.score(total, len(ids) + ended)
         return Hypothesis(tuple(ids), total, score, ended)
 
     def _uniform(self) -> Float[Tensor, " R"]:
         """The next random number of each sentence."""
-        ages, held = self.slots.ages.tolist(), self.seats.sentences
+        ages, held = self.slots.ages.tolist(), self.active.sentences
         rows = [0.5 if s is None else self._chance[s][ages[i] - 1] for i, s in enumerate(held)]
         return torch.tensor(rows, dtype=torch.float64, device=self._totals.device)

@@ -25,7 +25,8 @@ from dataclasses import dataclass
 import torch
 
 from regard.decode.engine import Frame
-from regard.decode.hypothesis import NO_RULES, DecodingOptions, Hypothesis, Rules, best_first
+from regard.decode.hypothesis import Hypothesis, best_first
+from regard.decode.options import NO_RULES, DecodingOptions, Rules
 from regard.model.trace import Trace
 from regard.model.transformer import Transformer
 
@@ -62,14 +63,14 @@ class ReferenceSearch:
     """Searches the best outputs for one sentence; each begins with `prefix`."""
 
     sentence: SourceSentence
-    options: DecodingOptions
+    decoding: DecodingOptions
     rules: Rules = NO_RULES
     prefix: IdTuple = ()
 
     def run(self) -> list[Hypothesis]:
         """A beam of one is greedy, unless it has a penalty to weigh."""
-        one = self.options.beam == 1 and not self.options.coverage
-        return self.greedy() if one else self.beam()
+        is_greedy = self.decoding.beam == 1 and not self.decoding.coverage
+        return self.greedy() if is_greedy else self.beam()
 
     def greedy(self) -> list[Hypothesis]:
         """Always the most likely token."""
@@ -86,7 +87,7 @@ class ReferenceSearch:
 
     def beam(self) -> list[Hypothesis]:
         """The k most likely open outputs go on; the best finished ones are the answer."""
-        k, end = self.options.beam, self.sentence.frame.end
+        k, end = self.decoding.beam, self.sentence.frame.end
         open_outputs: list[tuple[IdTuple, float]] = [((), 0.0)]
         hypotheses: list[Hypothesis] = []
         for length in range(1, self.limit + 1):
@@ -103,7 +104,7 @@ class ReferenceSearch:
             open_outputs = [e for e in extensions if e[0][-1] != end][:k]
             if not open_outputs or self.is_done(length, open_outputs[0][1], hypotheses):
                 break
-        n = self.options.n_best
+        n = self.decoding.n_best
         if len(hypotheses) < n:
             hypotheses += [self.hypothesis(*one, finished=False) for one in open_outputs]
         return best_first(hypotheses)[:n]
@@ -113,50 +114,50 @@ class ReferenceSearch:
 
         exact: an open output can at best end with p = 1, at once or as late as it may.
         """
-        options = self.options
-        if options.stop == "first-k":
-            return len(hypotheses) >= options.beam
-        if options.stop == "likely":
-            enough, hope = options.beam, best_open / self.norm(length)
+        decoding = self.decoding
+        if decoding.stop == "first-k":
+            return len(hypotheses) >= decoding.beam
+        if decoding.stop == "likely":
+            enough, hope = decoding.beam, best_open / self.norm(length)
         else:
-            enough = options.n_best
+            enough = decoding.n_best
             hope = max(best_open / self.norm(n) for n in (length + 1, self.limit))
         scores = sorted((h.score for h in hypotheses), reverse=True)
         return len(scores) >= enough and scores[enough - 1] >= hope
 
     def norm(self, length: int) -> float:
-        base = (5 + length) / 6 if self.options.length_norm == "paper" else float(length)
-        return math.pow(base, self.options.alpha)
+        base = (5 + length) / 6 if self.decoding.length_norm == "paper" else float(length)
+        return math.pow(base, self.decoding.alpha)
 
     def hypothesis(self, output: IdTuple, log_p: float, finished: bool) -> Hypothesis:
         """The output with its score."""
         score = log_p / self.norm(len(output) + finished)
-        if self.options.coverage:
+        if self.decoding.coverage:
             attended = self.sentence.attended(output if finished else output[:-1])
             covered = (math.log(min(max(total, 1e-9), 1.0)) for total in attended)
-            score += self.options.coverage * sum(covered)
+            score += self.decoding.coverage * sum(covered)
         return Hypothesis(output, log_p, score, finished)
 
     @property
     def limit(self) -> int:
         """The most tokens of an output, its end counted."""
         spec = self.sentence.model.spec
-        return self.options.limit(len(self.sentence.ids), spec.position_limit)
+        return self.decoding.limit(len(self.sentence.ids), spec.position_limit)
 
     def log_p_of_next(self, output: IdTuple) -> list[float]:
         """log p of each token as the one after `output`; NEVER where options or rules forbid it."""
-        options, rules, end = self.options, self.rules, self.sentence.frame.end
+        decoding, rules, end = self.decoding, self.rules, self.sentence.frame.end
         logits, n = list(self.sentence.logits(output)), len(output)
         if n < len(self.prefix):  # it comes whatever the options and rules say
             token = self.prefix[n]
             return _only(token, _log_softmax(logits)[token], len(logits))
         for token in set(output):
-            x, penalty = logits[token], options.repetition_penalty
+            x, penalty = logits[token], decoding.repetition_penalty
             logits[token] = x / penalty if x > 0 else x * penalty
         for token in range(len(logits)):
-            if _comes_twice((*output, token), options.no_repeat_ngram):
+            if _comes_twice((*output, token), decoding.no_repeat_ngram):
                 logits[token] = NEVER
-        if n < options.min_length:
+        if n < decoding.min_length:
             logits[end] = NEVER
         log_p = _log_softmax(logits)
         for token in rules.never:  # the others keep their share: no second softmax

@@ -17,15 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.decode.constraints import Constraints
-from regard.decode.hypothesis import (
-    MOST,
-    NO_RULES,
-    DecodingOptions,
-    Rules,
-    check_draw,
-    check_numbers,
-)
-from regard.decode.session import Session
+from regard.decode.options import MOST, NO_RULES, DecodingOptions, Rules, check_draw, check_numbers
 from regard.errors import ConfigError, MisuseError
 from regard.model.transformer import Transformer
 
@@ -78,13 +70,13 @@ def draw(
 
 
 def drawn(
-    log_p: Float[Tensor, "B V"], search: DecodingOptions, uniform: Float[Tensor, " B"]
+    log_p: Float[Tensor, "B V"], decoding: DecodingOptions, uniform: Float[Tensor, " B"]
 ) -> tuple[Float[Tensor, " B"], Int[Tensor, " B"]]:
     """Where the summed probabilities of a row pass its random number: the token and its log p.
 
     One number of its own for each row: what is drawn does not depend on the other rows.
     """
-    p = narrowed(log_p, search).exp().double()
+    p = narrowed(log_p, decoding).exp().double()
     summed = p.cumsum(dim=1)
     passed = torch.searchsorted(summed, (uniform * summed[:, -1])[:, None], right=True)[:, 0]
     # rounding may point behind the last token that has a probability at all
@@ -100,6 +92,20 @@ def numbers(source: Sequence[int], draw: int, count: int, seed: int | None) -> l
     else:
         chance = np.random.default_rng([seed, draw, *source])
     return chance.random(count).tolist()  # type: ignore[no-any-return]
+
+
+class Session:
+    """A prompt of a decoder-only model, extended by tokens; its cache keeps what was computed."""
+
+    def __init__(self, model: Transformer) -> None:
+        self._model, self._cache = model, model.new_cache()
+
+    def extend(self, tokens: Int[Tensor, "B L"]) -> Float[Tensor, "B V"]:
+        """Append tokens to each row; the log-probabilities of what comes next."""
+        x = self._model.decode(tokens, cache=self._cache)
+        logits = self._model.token_logits(x[:, -1])
+        at_least_single = torch.promote_types(logits.dtype, torch.float32)
+        return torch.log_softmax(logits, dim=-1, dtype=at_least_single)
 
 
 @torch.inference_mode()
@@ -130,7 +136,7 @@ def continued(
     room = min(sampling.max_tokens, (most or MOST["max_length"]) - len(prompt))
     session, limits = Session(model), torch.tensor([room], device=device)
     constraints = Constraints(DecodingOptions(), rules, ends[0] if ends else -1)
-    log_p = session.begin(torch.tensor([list(prompt)], device=device))
+    log_p = session.extend(torch.tensor([list(prompt)], device=device))
     for number in range(room):
         if rules:  # they ask how many tokens there are, not which
             so_far = limits.new_zeros(1, number)
@@ -140,4 +146,4 @@ def continued(
             return
         yield int(token)
         if number + 1 < room:
-            log_p = session.extend(token)
+            log_p = session.extend(token[:, None])

@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.decode.fused import FEW, FusedModel, PreparedLayer, attend, rounded
+from regard.decode.fused import FEW, FusedLayer, FusedModel, attend, rounded
 from regard.model.masks import additive
 from regard.model.relative import buckets
 from regard.model.rotary import Rotation, rotated
@@ -119,7 +119,7 @@ class Slots:
     def _layer(
         self,
         x: Float[Tensor, "filled D"],
-        layer: PreparedLayer,
+        layer: FusedLayer,
         number: int,
         bias: Float[Tensor, "B #H w Pw"],
         rotation: Rotation | None,

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from regard.bundle.codec import Codec
 from regard.bundle.engine_choice import default_layout
 from regard.decode.engine import Engine, Layout, Row
-from regard.decode.hypothesis import DecodingOptions, Hypothesis
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.options import DecodingOptions
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import RegardError
 from regard.processor.survives import ruled_out
@@ -55,7 +56,7 @@ def compare(
     with_library: Make,
     codec: Codec,
     probe: ProbeRows,
-    search: DecodingOptions,
+    decoding: DecodingOptions,
     clock: Clock = time.perf_counter,
 ) -> tuple[dict[str, AgreementCheck], str]:
     """Each precision against torch, and why ctranslate2 is not to be used, if so.
@@ -70,9 +71,9 @@ def compare(
         try:
             with progress_bar("converting to fp32", None):
                 library = opened.enter_context(closing(with_library(default_layout("fp32"))))
-            single = _remembering(library, search)
+            single = _remembering(library, decoding)
             with closing(with_torch(default_layout())) as engine:
-                both = [_remembering(engine, search), single]
+                both = [_remembering(engine, decoding), single]
                 expected, got = _in_time("comparing fp32", both, first, SECONDS_FP32, clock)
         except RegardError as error:  # a model that the library cannot express
             return {}, str(error)
@@ -88,7 +89,7 @@ def compare(
         # ones say how many fit. Where time allowed only FEW, they must do.
         answered, new = first[: len(got)], [*first[len(got) :], *others]
         chosen = answered if left and len(answered) <= FEW else [*new, *answered]
-        both = [single, _remembering(small, search)]
+        both = [single, _remembering(small, decoding)]
         expected, got = _in_time("comparing int8", both, chosen, SECONDS_INT8, clock)
     references = [reference for _, reference in chosen[: len(got)]]
     texts = compare_texts(codec, expected, got, references)
@@ -119,13 +120,13 @@ def _divided(probe: ProbeRows) -> tuple[ProbeRows, ProbeRows]:
     return first, others
 
 
-def _remembering(engine: Engine, search: DecodingOptions) -> AnswerRows:
+def _remembering(engine: Engine, decoding: DecodingOptions) -> AnswerRows:
     """The best outputs of an engine, each source searched once."""
     best: dict[tuple[int, ...], Hypothesis] = {}
 
     def answer(rows: Sequence[Row]) -> list[Hypothesis]:
         new = [row for row in dict.fromkeys(map(tuple, rows)) if row not in best]
-        outputs = engine.submit(new, search)() if new else []
+        outputs = engine.submit(new, decoding)() if new else []
         best.update((row, n_best[0]) for row, n_best in zip(new, outputs, strict=True))
         return [best[tuple(row)] for row in rows]
 

@@ -7,38 +7,29 @@ choice   the fastest that passed its check; on another machine only the layout i
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
-from regard import atomic
 from regard.bundle.bundle import Bundle
 from regard.bundle.engine_choice import (
-    ENGINES,
     Choice,
     Say,
-    cores,
     digest,
     stamps,
-    this_machine,
     to_log,
     versions,
 )
 from regard.decode.engine import Engine, Layout
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.engines.ctranslate2 import refused
+from regard.decode.options import DecodingOptions
 from regard.draw.terminal.progress import progress_bar
 from regard.engines.agreement import AgreementCheck, Clock, Make, compare, cut_short
-from regard.errors import CheckpointError, MisuseError
+from regard.engines.converted import Network, converted_engine
+from regard.processor.machine import cores, this_machine
 from regard.processor.survives import ruled_out
 
-if TYPE_CHECKING:
-    from regard.model.transformer import Transformer
-
-Network = Callable[[], "Transformer"]  # the model, read when it is needed
-PRECISIONS = ("fp32", "int8")
 TOKENS = 20  # of an output, at most, while speed is measured
 FIRST = 16  # sentences of a first measurement
 SECONDS = 0.3  # that one measurement should take
@@ -46,7 +37,7 @@ SENTENCES = 300  # that it has at most
 SECONDS_MEASURING = 20.0  # then no further layouts; the usual one is always measured
 
 
-def settle(
+def autotune(
     bundle: Bundle,
     transformer: Network,
     before: Choice | None = None,
@@ -57,7 +48,7 @@ def settle(
     from regard.decode.engines.torch import TorchEngine  # imports torch
 
     rows = _rows(bundle)
-    search = _search(bundle, rows)
+    decoding = _compared_decoding(bundle, rows)
     model, weights = transformer(), digest(bundle.weights)
 
     def with_torch(layout: Layout) -> Engine:
@@ -70,7 +61,7 @@ def settle(
     reason = ""
     if before is None:
         probe = _with_references(bundle, rows)
-        checks, reason = compare(with_torch, with_library, bundle.codec, probe, search, clock)
+        checks, reason = compare(with_torch, with_library, bundle.codec, probe, decoding, clock)
         passed = [name for name, check in checks.items() if check.passed]
     else:
         passed = [f"{before.engine} {before.precision}"]
@@ -78,7 +69,7 @@ def settle(
             passed = ["ctranslate2 fp32"]
     makes: dict[str, Make] = {"torch fp32": with_torch}
     makes |= {name: with_library for name in passed if name != "torch fp32"}
-    layouts, speeds = _measured(makes, rows, replace(search, max_length=TOKENS), clock)
+    layouts, speeds = _measured(makes, rows, replace(decoding, max_length=TOKENS), clock)
     best = max(speeds, key=lambda name: speeds[name])
     if before is not None:
         best, reason = passed[0], before.reason
@@ -116,19 +107,18 @@ def _with_references(
     return list(zip(rows, kept, strict=True))
 
 
-def _search(bundle: Bundle, rows: Sequence[list[int]]) -> DecodingOptions:
+def _compared_decoding(bundle: Bundle, rows: Sequence[list[int]]) -> DecodingOptions:
     """What is compared and measured: the model's own beam, as both engines offer it.
 
     Outputs that never end would be as long as published settings allow, often 512 tokens; those
     that end are shorter than the longest source + 50.
     """
-    from regard.decode.engines.ctranslate2 import refused  # its library is an extra
-
     own = bundle.settings.search
     usual = DecodingOptions().limit(max(map(len, rows), default=0))
     longest = own.max_length if own.max_length is not None and own.max_length < usual else None
-    search = DecodingOptions(own.beam, own.alpha, max_length=longest)
-    return search if refused(search, bundle.settings.rules) is None else replace(search, beam=1)
+    decoding = DecodingOptions(own.beam, own.alpha, max_length=longest)
+    refusal = refused(decoding, bundle.settings.rules)
+    return decoding if refusal is None else replace(decoding, beam=1)
 
 
 def layouts_for(count: int) -> list[tuple[int, int]]:
@@ -141,7 +131,7 @@ def layouts_for(count: int) -> list[tuple[int, int]]:
 
 
 def _measured(
-    makes: dict[str, Make], rows: Sequence[Sequence[int]], search: DecodingOptions, clock: Clock
+    makes: dict[str, Make], rows: Sequence[Sequence[int]], decoding: DecodingOptions, clock: Clock
 ) -> tuple[dict[str, Layout], dict[str, float]]:
     """The best layout of each engine and precision, and its target tokens a second."""
     layouts: dict[str, Layout] = {}
@@ -155,7 +145,7 @@ def _measured(
                     layout = Layout(name.split()[1], workers, threads)
                     with closing(make(layout)) as engine:
                         begun = clock()
-                        speed = _speed(engine, rows, search, speeds.get(name, 0.0), clock)
+                        speed = _speed(engine, rows, decoding, speeds.get(name, 0.0), clock)
                         spent += clock() - begun
                     if name not in speeds or speed > speeds[name]:
                         layouts[name], speeds[name] = layout, speed
@@ -166,7 +156,7 @@ def _measured(
 def _speed(
     engine: Engine,
     rows: Sequence[Sequence[int]],
-    search: DecodingOptions,
+    decoding: DecodingOptions,
     best: float,
     clock: Clock,
 ) -> float:
@@ -177,87 +167,19 @@ def _speed(
     if not rows:  # then the usual layout, which comes first, is as good as any
         return 0.0
     first = rows[:FIRST]
-    seconds, tokens = _timed(engine, first, search, clock)
+    seconds, tokens = _timed(engine, first, decoding, clock)
     if seconds > SECONDS * 3 or tokens / seconds < best / 3:
         return tokens / seconds
     count = max(len(first), min(SENTENCES, int(len(first) * SECONDS / seconds)))
     work = (list(rows) * -(-count // len(rows)))[:count]
-    runs = [_timed(engine, work, search, clock) for _ in range(3)]
+    runs = [_timed(engine, work, decoding, clock) for _ in range(3)]
     return median(tokens / seconds for seconds, tokens in runs)
 
 
 def _timed(
-    engine: Engine, rows: Sequence[Sequence[int]], search: DecodingOptions, clock: Clock
+    engine: Engine, rows: Sequence[Sequence[int]], decoding: DecodingOptions, clock: Clock
 ) -> tuple[float, int]:
     begun = clock()
-    outputs = engine.submit(rows, search)()
+    outputs = engine.submit(rows, decoding)()
     tokens = sum(len(best[0].ids) + 1 for best in outputs)
     return max(clock() - begun, 1e-6), tokens
-
-
-def converted_engine(
-    bundle: Bundle,
-    transformer: Network,
-    weights: str,
-    layout: Layout,
-    shortlist: bool = False,
-    say: Say = to_log,
-) -> Engine:
-    """The ctranslate2 engine on the folder of its precision, which is made if it is not fresh.
-
-    A damaged file is told, and the folder made again from the weights, once.
-    """
-    from regard.checkpoint.ctranslate2_info import (  # its library is an extra
-        has_shortlist,
-        is_fresh,
-    )
-    from regard.decode.engines.ctranslate2 import CTranslate2Engine  # its library is an extra
-
-    folder = bundle.path / ENGINES / f"ctranslate2-{layout.precision}"
-
-    def opened() -> Engine:
-        if not is_fresh(folder, weights, layout.precision, bundle.settings.rules.never):
-            _convert(bundle, transformer, folder, weights, layout.precision)
-        if shortlist and not has_shortlist(folder):
-            _learn_shortlist(bundle, folder)
-        frame, rules = bundle.codec.frame, bundle.settings.rules
-        return CTranslate2Engine(folder, frame, rules, layout, bundle.limit, shortlist=shortlist)
-
-    try:
-        return opened()
-    except CheckpointError as error:
-        what = str(error).partition(";")[0]
-        say(f"{what}: the engine is made again from the weights.")
-        _convert(bundle, transformer, folder, weights, layout.precision)
-        return opened()
-
-
-def _convert(
-    bundle: Bundle, transformer: Network, folder: Path, weights: str, precision: str
-) -> None:
-    from regard.checkpoint.to_ctranslate2 import write_ctranslate2  # imports torch
-
-    model = transformer()
-    with atomic.new_folder(folder) as temporary:
-        write_ctranslate2(
-            model,
-            temporary,
-            bundle.codec.vocabulary(model.spec.vocabulary),
-            start=bundle.codec.frame.start,
-            end=bundle.codec.frame.end,
-            never=bundle.settings.rules.never,
-            precision=precision,
-            weights=weights,
-        )
-
-
-def _learn_shortlist(bundle: Bundle, folder: Path) -> None:
-    from regard.engines.shortlist import add_shortlist  # its library is an extra
-
-    corpus = bundle.path / "data" / "train"
-    if not corpus.is_dir():
-        raise MisuseError(
-            f"--shortlist: {bundle.path} has no training pairs to learn it from; only runs of "
-            "`regard train` have"
-        )
-    add_shortlist(folder, corpus)

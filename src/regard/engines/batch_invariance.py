@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from regard.decode.engine import Engine
-from regard.decode.hypothesis import DecodingOptions, Hypothesis
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.options import DecodingOptions
 
 TOLERANCE = 1e-5
 SHARE = 0.995
@@ -57,7 +58,7 @@ class InvarianceVerdict:
 def check_batch(
     engine: Engine,
     rows: Sequence[Sequence[int]],
-    search: DecodingOptions,
+    decoding: DecodingOptions,
     advance: Callable[[int], None] = lambda count: None,
     seed: int = 0,
 ) -> InvarianceVerdict:
@@ -72,7 +73,7 @@ def check_batch(
         step = {1: 1, ALL: len(order)}.get(size, size * engine.layout.workers)
         for first in range(0, len(order), step):
             numbers = order[first : first + step]
-            outputs = engine.submit([rows[i] for i in numbers], search)()
+            outputs = engine.submit([rows[i] for i in numbers], decoding)()
             answers |= {i: best[0] for i, best in zip(numbers, outputs, strict=True)}
             advance(len(numbers))
         answers_by_way[name] = [answers[i] for i in range(len(rows))]

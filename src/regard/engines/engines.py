@@ -1,7 +1,9 @@
 """Which engine answers: the one that was asked for, or the faster one that offers the options.
 
-auto          ctranslate2, if it is installed, agrees with torch, is faster and offers the options
-              of the search; else torch (bundle/engine_choice.py keeps what was measured)
+The engines themselves lie in decode/engines/.
+
+auto          ctranslate2, if it is installed, agrees with torch, is faster and offers the
+              decoding options; else torch (bundle/engine_choice.py keeps what was measured)
 torch         every option, family and device
 ctranslate2   on a CPU; an option that it does not offer is an error
 
@@ -21,13 +23,15 @@ from regard.bundle.engine_choice import (
     default_layout,
     only_one,
     read_choice,
-    this_machine,
     to_log,
     write_choice,
 )
 from regard.decode.engine import Engine, Layout
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.engines.ctranslate2 import refused
+from regard.decode.options import DecodingOptions
+from regard.engines.converted import converted_engine
 from regard.errors import MisuseError, RegardError
+from regard.processor.machine import this_machine
 from regard.processor.survives import ruled_out
 
 if TYPE_CHECKING:
@@ -83,9 +87,9 @@ class Engines:
         self._choice = bundle.choice
         self._open: dict[str, Engine] = {}
 
-    def take(self, search: DecodingOptions, prefixed: bool = False) -> Engine:
+    def take(self, decoding: DecodingOptions, prefixed: bool = False) -> Engine:
         """The engine for these options."""
-        engine = self._fast(search, prefixed)
+        engine = self._fast(decoding, prefixed)
         if engine is None:
             engine = self._torch()
         self._note(f"engine: {describe(engine)}")
@@ -105,30 +109,29 @@ class Engines:
             engine.close()
         self._open.clear()
 
-    def _fast(self, search: DecodingOptions, prefixed: bool) -> Engine | None:
+    def _fast(self, decoding: DecodingOptions, prefixed: bool) -> Engine | None:
         """The ctranslate2 engine, or None and a note that says why not."""
-        named = self.request.engine == "ctranslate2"
         if self.request.engine == "torch":
             return None
-        obstacle = self._obstacle()
-        if obstacle:
-            return self._without(obstacle, named)
-        from regard.decode.engines.ctranslate2 import refused  # its library is an extra
-
-        refusal = refused(search, self.bundle.settings.rules, prefixed)
-        if refusal:
-            return self._without(f"ctranslate2 does not offer {refusal}", named)
-        if "ctranslate2" not in self._open:
+        named = self.request.engine == "ctranslate2"
+        obstacle = self._obstacle() or self._not_offered(decoding, prefixed)
+        if obstacle and named:
+            raise MisuseError(f"engine: {obstacle}")
+        if not obstacle and "ctranslate2" not in self._open:
             try:
-                choice = self._settled()
+                choice = self._measured_choice()
                 if choice.engine == "torch" and not named:
-                    return self._without(choice.reason, named)
-                self._open["ctranslate2"] = self._opened(choice)
+                    obstacle = choice.reason
+                else:
+                    self._open["ctranslate2"] = self._opened(choice)
             except (RegardError, OSError) as error:
                 if named:
                     raise
-                return self._without(str(error), named)
-        return self._open["ctranslate2"]
+                obstacle = str(error)
+        if not obstacle and "ctranslate2" in self._open:
+            return self._open["ctranslate2"]
+        self._note(f"torch, because {obstacle}")
+        return None
 
     def _obstacle(self) -> str:
         """What stands in the way of ctranslate2 before any option is looked at."""
@@ -155,18 +158,16 @@ class Engines:
             return choose_device("auto").type == "cpu"
         return self._device == "cpu"
 
-    def _without(self, reason: str, named: bool) -> Engine | None:
-        """No such engine: an error where it was asked for by name."""
-        if named:
-            raise MisuseError(f"engine: {reason}")
-        self._note(f"torch, because {reason}")
-        return None
+    def _not_offered(self, decoding: DecodingOptions, prefixed: bool) -> str:
+        """Which option ctranslate2 does not offer; nothing if it offers all."""
+        refusal = refused(decoding, self.bundle.settings.rules, prefixed)
+        return f"ctranslate2 does not offer {refusal}" if refusal else ""
 
     def _note(self, line: str) -> None:
         if line not in self.notes:
             self.notes.append(line)
 
-    def _settled(self) -> Choice:
+    def _measured_choice(self) -> Choice:
         """The stored choice; what is missing is measured now, under a lock."""
         choice = self._choice
         if choice is not None and choice.machine == this_machine():
@@ -181,17 +182,15 @@ class Engines:
             choice = read_choice(self.bundle.path, self.bundle.weights)  # by another, meanwhile?
             if choice is None or choice.machine != this_machine():
                 self.say(PREPARING)
-                from regard.engines.autotune import settle  # measures with torch
+                from regard.engines.autotune import autotune  # measures with torch
 
-                choice = settle(self.bundle, self._transformer, choice, say=self.say)
+                choice = autotune(self.bundle, self._transformer, choice, say=self.say)
                 write_choice(self.bundle.path, choice)
         self._choice = choice
         return choice
 
     def _opened(self, choice: Choice) -> Engine:
         """The ctranslate2 engine in the precision and layout chosen or asked for."""
-        from regard.engines.autotune import converted_engine  # measures with torch
-
         precision = self.request.precision
         if precision == "auto":
             precision = choice.precision

@@ -12,11 +12,17 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from statistics import median
 
-from regard.bundle.engine_choice import cores
 from regard.draw.terminal.progress import progress_bar
 from regard.places import cache_folder
 from regard.processor import caps, kept
-from regard.processor.machine import LIBRARIES, cpu_flags, cpu_name, library_version, total_memory
+from regard.processor.machine import (
+    LIBRARIES,
+    cores,
+    cpu_flags,
+    cpu_name,
+    library_version,
+    total_memory,
+)
 from regard.processor.probe import FEATURES
 from regard.processor.survives import about, answers, get_ready, ruled_out
 from regard.training.memory_limit import free_memory

@@ -26,7 +26,7 @@ from regard.runs.folder import Run
 from regard.runs.sections import DataSection
 from regard.text.words import WORD
 from regard.training.label_smoothing import smoothed_cross_entropy
-from regard.training.objectives import encoded
+from regard.training.losses import encoded
 
 ROWS = 128  # texts with one hole each that are asked for together
 GROUPS = {

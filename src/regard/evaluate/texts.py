@@ -13,7 +13,7 @@ import numpy as np
 from regard.answer.classify import class_probabilities
 from regard.answer.loaded import LoadedModel
 from regard.answer.tag import tag_rows
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.data.corpus import Limits, Report
 from regard.data.labelled import Columns, Labelled, read_labelled
 from regard.data.tagged import read_tagged
@@ -102,7 +102,7 @@ def texts_to_score(
 
 def _own_rows(run: Run) -> TestTexts:
     """What the run held out; of the phrasebook its test sentences, which no validation saw."""
-    recipe = make_recipe(read_json(run.recipe), str(run.recipe))
+    recipe = make_recipe(read_own_json(run.recipe), str(run.recipe))
     if recipe.data.phrasebook:  # a tagger: classifiers have a file
         return TestTexts(
             "the phrasebook's test set", [*tagged_phrases(recipe.data.phrasebook, "test")]

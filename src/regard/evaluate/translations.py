@@ -12,7 +12,7 @@ from regard.data.corpus import read_pairs
 from regard.data.phrasebook.corpus import Entry, decided_right
 from regard.data.report import Report
 from regard.data.table import is_table
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.draw.notebook.table import html_table
 from regard.errors import DataError, MisuseError
 from regard.prepare.pairs import kept_entries

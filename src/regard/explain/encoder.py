@@ -35,7 +35,7 @@ from regard.model.masks import Mask
 from regard.model.pool import POOL
 from regard.model.trace import Trace
 from regard.model.transformer import Transformer
-from regard.text.codec import Encoded
+from regard.text.encoded import Encoded
 from regard.text.published import PublishedTokenizer
 
 HIDDEN_BY = ("mask", "pad", "unk")  # roles that can stand for a word that is not told
@@ -156,7 +156,7 @@ def _memory(
 ) -> Float[Tensor, "B L D"]:
     """The encoder's vectors for rows that need not be rows of any token."""
     assert model.source_embedding is not None and model.encoder is not None
-    x = model.source_embedding.assembled(rows, segments=segments if model.spec.segments else None)
+    x = model.source_embedding.assembled(rows, segments=segments)
     memory: Tensor = model.encoder(x, Mask())
     return memory
 
@@ -217,8 +217,8 @@ def _account(
 def _last_weights(model: Transformer, encoded: Encoded) -> Float[np.ndarray, "L L"]:
     """The last layer's attention, mean over heads."""
     trace = Trace()
-    segments = row_of(model, encoded.segments) if model.spec.segments else None
-    model.encode(row_of(model, encoded.ids), trace=trace, segments=segments)
+    ids, segments = row_of(model, encoded.ids), row_of(model, encoded.segments)
+    model.encode(ids, trace=trace, segments=segments)
     last = model.spec.encoder_layers - 1
     weights: np.ndarray = (
         trace[f"encoder.{last}.self.weights"][0].mean(dim=0).double().cpu().numpy()

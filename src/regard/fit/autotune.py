@@ -21,12 +21,12 @@ from typing import Any
 
 import torch
 
-from regard.bundle.engine_choice import cores, this_machine
 from regard.data.batch import Batch
 from regard.draw.terminal.progress import progress_bar
 from regard.engines.autotune import layouts_for
 from regard.model.transformer import Transformer
 from regard.processor.caps import our_caps, users_caps
+from regard.processor.machine import cores, this_machine
 from regard.processor.simulate import watched
 from regard.processor.survives import insist_on, ruled_out
 from regard.runs.sections import TrainSection
@@ -45,7 +45,7 @@ Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
-class Pace:
+class TuningResult:
     """What was chosen, and the tokens per second of each way that was tried."""
 
     compute: Compute
@@ -81,7 +81,7 @@ def choose_compute(
     groups: Callable[[], Iterator[Sequence[Batch]]],
     train: TrainSection,
     device: torch.device,
-) -> Pace:
+) -> TuningResult:
     """The fastest way to compute steps like these, within what the recipe fixes."""
     total = train.threads or cores()
     if train.workers:
@@ -96,7 +96,7 @@ def choose_compute(
     ways = [Compute(precision, *layout, train.kernels) for layout in layouts]
     half = train.precision == "auto" and bf16_is_faster(device)
     if len(ways) == 1 and not half:
-        return Pace(ways[0], {})
+        return TuningResult(ways[0], {})
     sample = _sample(groups)
     with progress_bar("measuring ways to compute a step", len(ways) - 1 + half) as bar:
         return tournament(
@@ -117,7 +117,7 @@ class Contender:
         clock: Clock = time.perf_counter,
     ) -> None:
         self.way, self._model, self._sample, self._clock = way, model, sample, clock
-        self._crew = DataParallel(model, loss_of, way, seed)
+        self._workers = DataParallel(model, loss_of, way, seed)
         self.speeds: list[float] = []
         self.turn(0)
         self.speeds.clear()
@@ -127,14 +127,14 @@ class Contender:
         group = self._sample[number % len(self._sample)]
         torch.set_num_threads(self.way.threads)  # those of the other one were set meanwhile
         begun = self._clock()
-        self._crew.gradients(0, group)
+        self._workers.gradients(0, group)
         seconds = max(self._clock() - begun, 1e-9)
         self.speeds.append(sum(batch.tokens for batch in group) / seconds)
         return seconds
 
     def close(self) -> None:
-        """Send the workers home; the weights are as they were."""
-        self._crew.close()
+        """End the workers; the weights are as they were."""
+        self._workers.close()
         self._model.zero_grad(set_to_none=True)
 
 
@@ -143,7 +143,7 @@ def tournament(
     half: bool,
     ready: Callable[[Compute], Contender],
     advance: Callable[[], None] = lambda: None,
-) -> Pace:
+) -> TuningResult:
     """The winner of duels, in the order of `ways`; with `half` it meets itself in bf16 at last."""
     speeds: dict[Compute, float] = {}
     with ExitStack() as still_open:
@@ -162,7 +162,7 @@ def tournament(
             best, loser = (other, best) if is_faster else (best, other)
             loser.close()
             advance()
-    return Pace(best.way, {str(way): round(speed, 1) for way, speed in speeds.items()})
+    return TuningResult(best.way, {str(way): round(speed, 1) for way, speed in speeds.items()})
 
 
 def duel(best: Contender, other: Contender) -> float:

@@ -12,8 +12,9 @@ from pathlib import Path
 import torch
 
 from regard import atomic
-from regard.checkpoint import native
-from regard.checkpoint.native import Checkpoint
+from regard.checkpoint import training_state
+from regard.checkpoint.files import folder_name, steps_saved
+from regard.checkpoint.training_state import Checkpoint
 from regard.runs.folder import Run
 from regard.runs.sections import TrainSection
 from regard.training.state import Progress
@@ -49,15 +50,15 @@ class CheckpointManager:
             return
         try:
             self.check_place()
-            native.save_checkpoint(self.root, step, content)
+            training_state.save_checkpoint(self.root, step, content)
             self.run.update_info(step=step, best_step=progress.best_step)
         except OSError as error:
             self._failed(step, error.filename or self.root, error.strerror or str(error), say)
             return
         self.unsaved = ""
         regular = self.regular_steps(train)[-max(FEWEST, train.average) :]
-        for old in set(native.steps_saved(self.root)) - {*regular, progress.best_step, step}:
-            atomic.remove_folder(self.root / native.folder_name(old))
+        for old in set(steps_saved(self.root)) - {*regular, progress.best_step, step}:
+            atomic.remove_folder(self.root / folder_name(old))
 
     def check_place(self) -> None:
         """Refuse to write where the run's folder is no longer, or is another one by now.
@@ -76,7 +77,7 @@ class CheckpointManager:
 
     def _failed(self, step: int, file: str | Path, why: str, say: Callable[[str], None]) -> None:
         self.unsaved = why
-        steps = native.steps_saved(self.root)
+        steps = steps_saved(self.root)
         last = f"the last one is of step {steps[-1]:,}" if steps else "there is none yet"
         say(
             f"ERROR: step {step:,}: the checkpoint could not be written to {file}: {why}; "
@@ -88,7 +89,7 @@ class CheckpointManager:
 
         Where the clock says when (validate_every 0), no two runs have the same: there all count.
         """
-        saved = native.steps_saved(self.root)
+        saved = steps_saved(self.root)
         if not train.validate_every:
             return saved
         return [s for s in saved if s % train.validate_every == 0 or s == train.last_step]

@@ -28,7 +28,7 @@ SHOWN = 8  # numbers of examples on the screen; the log has all
 def report_skipped(step: Step, log: Log, say: Callable[[str], None]) -> None:
     """A line for the eye and a record with the number of every example."""
     assert step.objection is not None
-    examples = [number for batch in step.group for number in batch.ids]
+    examples = [number for batch in step.group for number in batch.examples]
     log.write(
         "skipped",
         step.number,
@@ -44,15 +44,16 @@ def report_skipped(step: Step, log: Log, say: Callable[[str], None]) -> None:
     )
 
 
-def is_hopeless(
+def note_step(
     step: Step,
     progress: Progress,
-    keeper: CheckpointManager,
+    checkpoints: CheckpointManager,
     texts: TextsOfBatch,
     log: Log,
     say: Callable[[str], None],
 ) -> bool:
-    """Note how a step went; whether it is time to go back to the last checkpoint.
+    """Remember how a step went, and say if it was not taken; True when it is time to go back to the
+    last checkpoint.
 
     Raises DivergedError when it is time to give up.
     """
@@ -66,8 +67,8 @@ def is_hopeless(
         why = f"the loss jumped again after {ROLLBACKS} returns to one checkpoint"
     else:
         return progress.spikes >= SPIKES
-    keeper.note(state="failed")
-    raise _given_up(step, why, keeper.run, texts)
+    checkpoints.note(state="failed")
+    raise _given_up(step, why, checkpoints.run, texts)
 
 
 def _given_up(step: Step, why: str, run: Run, texts: TextsOfBatch) -> DivergedError:

@@ -13,14 +13,14 @@ from regard.data.buckets import BatchOrder, Lengths, Numbers, PlannedBatch, plan
 from regard.data.mixture import Portion
 from regard.data.prefetch import prefetched
 from regard.data.store import Store
-from regard.draw.counted import counted
-from regard.fit.job import Began, Validated
+from regard.fit.job import FirstWeights, Validated
 from regard.fit.warm_start import WarmStart, take_weights
 from regard.model.lora import check_maps
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.prepare.encoder_data import EncoderData
 from regard.prepare.encoder_spec import Start, open_start
+from regard.printable import counted
 from regard.runs.sections import Recipe
 from regard.training.memory_limit import in_less_memory
 from regard.training.worker import LossOf
@@ -62,7 +62,7 @@ class EncoderJob:
         return lengths_of(self.data.train)
 
     @property
-    def parts(self) -> Sequence[Portion]:
+    def corpora(self) -> Sequence[Portion]:
         return ()
 
     def batches(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, Batch]]:
@@ -94,9 +94,9 @@ class EncoderJob:
             rows = max(1, budget * len(batch) // batch.cells) if self.cut else len(batch)
             yield from (batch.rows(slice(j, j + rows)) for j in range(0, len(batch), rows))
 
-    def start_weights(self, model: Transformer) -> Began:
+    def start_weights(self, model: Transformer) -> FirstWeights:
         start = self.begins_with
-        return Began() if start is None else Began(warm=self.take(model, start))
+        return FirstWeights() if start is None else FirstWeights(warm=self.take(model, start))
 
     def examples(self, batch: Batch) -> list[dict[str, Any]]:
         decode, names = self.data.tokenizer.decode, {"second": "pair"}
@@ -107,7 +107,7 @@ class EncoderJob:
         }
         return [
             {
-                "example": batch.ids[i] if batch.ids else None,
+                "example": batch.examples[i] if batch.examples else None,
                 **{
                     names.get(text, text): decode(batch[text][i][real[i]].tolist())
                     for text, real in batch.real.items()

@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass
 
 from torch import Tensor
 
-from regard.checkpoint import native
+from regard.checkpoint import training_state
+from regard.checkpoint.files import sha256, steps_saved
 from regard.checkpoint.guard import load_into
-from regard.checkpoint.native import whole_steps
+from regard.checkpoint.training_state import whole_steps
 from regard.fit.checkpoints import CheckpointManager
 from regard.fit.job import Validated
 from regard.model.transformer import Transformer
@@ -25,25 +26,26 @@ Candidates = dict[str, dict[str, Tensor]]
 def final_candidates(
     model: Transformer,
     progress: Progress,
-    keeper: CheckpointManager,
+    checkpoints: CheckpointManager,
     train: TrainSection,
     say: Callable[[str], None],
 ) -> Candidates:
     """Each set of weights that may be taken, under the words that name it."""
     weights = dict(model.named_parameters())
-    saved = whole_steps(keeper.root, native.steps_saved(keeper.root), say)
+    saved = whole_steps(checkpoints.root, steps_saved(checkpoints.root), say)
     candidates: Candidates = {}
     if progress.step not in saved:  # the disk was full: they exist in memory only
         now = {name: weight.detach().clone() for name, weight in weights.items()}
         candidates[f"those of the last step ({progress.step:,})"] = now
     if saved:
         best = progress.best_step if progress.best_step in saved else saved[-1]
-        checkpoint = native.load_weights(keeper.root, best, weights)
+        checkpoint = training_state.load_weights(checkpoints.root, best, weights)
         candidates[f"the best checkpoint (step {best:,})"] = checkpoint
-    last = [step for step in keeper.regular_steps(train)[-train.average :] if step in saved]
+    last = [step for step in checkpoints.regular_steps(train)[-train.average :] if step in saved]
     if len(last) > 1:
         which = f"the last {len(last)} checkpoints (steps {last[0]:,} to {last[-1]:,})"
-        candidates[f"the average of {which}"] = native.average_weights(keeper.root, last, weights)
+        average = training_state.average_weights(checkpoints.root, last, weights)
+        candidates[f"the average of {which}"] = average
     return candidates
 
 
@@ -82,12 +84,12 @@ def choose_final(
 
 def write_final(run: Run, weights: dict[str, Tensor], chosen: FinalChoice) -> None:
     """The weights, and beside them where they come from."""
-    native.save_weights(run.weights, weights)
+    training_state.save_weights(run.weights, weights)
     write_json(
         run.weights_info,
         {
             "from": chosen.name,
             **asdict(chosen.validated),  # type: ignore[call-overload]
-            "sha256": native.sha256(run.weights),
+            "sha256": sha256(run.weights),
         },
     )

@@ -17,14 +17,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from regard.checkpoint.native import Checkpoint, read_json, save_checkpoint
+from regard.checkpoint.files import read_own_json
+from regard.checkpoint.training_state import Checkpoint, save_checkpoint
 from regard.config import build
 from regard.errors import MisuseError, TrainingError
-from regard.fit.job import doers_of
+from regard.fit.job import code_of
 from regard.fit.preflight import FIRST_USE, need_of, shapes_of
 from regard.fit.request import Request
 from regard.fit.train import trial
-from regard.fit.trainer import Fit
+from regard.fit.trainer import Trainer
 from regard.runs.folder import Run
 from regard.runs.recipe import make_recipe
 from regard.training.compute import Compute
@@ -76,22 +77,22 @@ class BatchTest:
 def find_batch(request: Request, say: Callable[[str], None]) -> BatchTest:
     """Search for a recipe or own files; no run is left behind. `say` is told each try."""
     try:
-        with trial(replace(request, force=True)) as fit:
-            return _search(fit, say)
+        with trial(replace(request, force=True)) as trainer:
+            return _search(trainer, say)
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
     raise MisuseError("find-batch: not even the model fits; choose a smaller one (model.preset)")
 
 
-def _search(fit: Fit, say: Callable[[str], None]) -> BatchTest:
+def _search(trainer: Trainer, say: Callable[[str], None]) -> BatchTest:
     """The largest by the estimate, smaller if its step fails; then some that are smaller still."""
     free = free_memory()
-    megabytes = fit.recipe.train.memory or int((free or 0) * (1 - KEPT_FREE) / MEGABYTE)
+    megabytes = trainer.recipe.train.memory or int((free or 0) * (1 - KEPT_FREE) / MEGABYTE)
     if not megabytes:
         raise MisuseError("find-batch: this system does not say how much memory is free")
-    most = _most(fit)
-    budget = _by_estimate(fit, megabytes, most)
+    most = _most(trainer)
+    budget = _by_estimate(trainer, megabytes, most)
     tried: list[Tried] = []
     while not tried or not tried[-1].fits:
         if len(tried) == ROWS or budget < GRAIN:
@@ -99,13 +100,13 @@ def _search(fit: Fit, say: Callable[[str], None]) -> BatchTest:
                 f"find-batch: no step was possible with {megabytes:,} MB, not even of "
                 f"{tried[-1].budget:,} tokens; choose a smaller model (model.preset)"
             )
-        tried.append(_try(fit, budget, megabytes))
+        tried.append(_try(trainer, budget, megabytes))
         say(_line(tried[-1]))
         budget = _grain(budget * SMALLER)
     largest = tried[-1].budget
     for smaller in dict.fromkeys(_grain(largest / 2**i) for i in range(1, ROWS)):
         if smaller >= GRAIN:
-            tried.append(_try(fit, smaller, megabytes))
+            tried.append(_try(trainer, smaller, megabytes))
             say(_line(tried[-1]))
     return BatchTest(sorted(tried, key=lambda one: one.budget), megabytes, most)
 
@@ -119,25 +120,25 @@ def _grain(budget: float) -> int:
     return int(budget) // GRAIN * GRAIN
 
 
-def _most(fit: Fit) -> int:
+def _most(trainer: Trainer) -> int:
     """Larger ones would leave too few batches in an epoch."""
-    source, target = fit.job.lengths
+    source, target = trainer.job.lengths
     return max(GRAIN, _grain((int(source.sum()) + int(target.sum())) / FEWEST))
 
 
-def _estimate(fit: Fit, budget: int) -> int:
+def _estimate(trainer: Trainer, budget: int) -> int:
     """Megabytes of all processes."""
-    train = replace(fit.recipe.train, token_budget=budget)
-    largest = shapes_of(fit.job.lengths, fit.model.spec, train, fit.job.parts).largest
-    need = need_of(fit.recipe, fit.model.spec, largest, fit.compute)
-    programs = fit.compute.workers * PROGRAM + FIRST_USE
+    train = replace(trainer.recipe.train, token_budget=budget)
+    largest = shapes_of(trainer.job.lengths, trainer.model.spec, train, trainer.job.corpora).largest
+    need = need_of(trainer.recipe, trainer.model.spec, largest, trainer.compute)
+    programs = trainer.compute.workers * PROGRAM + FIRST_USE
     return (need.total + programs) // MEGABYTE
 
 
-def _by_estimate(fit: Fit, megabytes: int, most: int) -> int:
+def _by_estimate(trainer: Trainer, megabytes: int, most: int) -> int:
     """The largest budget up to `most` whose estimate fits, by halving the interval."""
     low, high = GRAIN, max(GRAIN, most)
-    least = _estimate(fit, low)
+    least = _estimate(trainer, low)
     if least > megabytes:
         raise MisuseError(
             f"find-batch: the model alone needs about {least:,} MB, there are {megabytes:,}; "
@@ -145,15 +146,15 @@ def _by_estimate(fit: Fit, megabytes: int, most: int) -> int:
         )
     while high - low >= GRAIN * 2:
         middle = _grain((low + high) / 2)
-        fits = _estimate(fit, middle) <= megabytes
+        fits = _estimate(trainer, middle) <= megabytes
         low, high = (middle, high) if fits else (low, middle)
-    return high if _estimate(fit, high) <= megabytes else low
+    return high if _estimate(trainer, high) <= megabytes else low
 
 
-def _try(fit: Fit, budget: int, megabytes: int) -> Tried:
+def _try(trainer: Trainer, budget: int, megabytes: int) -> Tried:
     """A step of another process, which may not take more than `megabytes`."""
-    estimate = _estimate(fit, budget)
-    command = [sys.executable, "-m", "regard.fit.find_batch", str(fit.run.folder)]
+    estimate = _estimate(trainer, budget)
+    command = [sys.executable, "-m", "regard.fit.find_batch", str(trainer.run.folder)]
     done = subprocess.run(
         [*command, str(budget), str(megabytes)], capture_output=True, text=True, check=False
     )
@@ -169,37 +170,37 @@ def _try(fit: Fit, budget: int, megabytes: int) -> Tried:
 def try_batch(folder: Path, budget: int, megabytes: int) -> dict[str, Any]:
     """The other process: whether it fits, the peak in megabytes and the tokens per second."""
     run = Run(folder)
-    recipe = make_recipe(read_json(run.recipe), str(run.recipe))
+    recipe = make_recipe(read_own_json(run.recipe), str(run.recipe))
     limits = replace(recipe.train, token_budget=budget, memory=megabytes)
     recipe = replace(recipe, train=limits)
     try:
-        fit = Fit(run, recipe, doers_of(recipe).load(run, recipe))
-        fit.compute = build(Compute, run.read_info()["compute"], str(run.info))
-        fit.adapt()
-        with fit.memory_limit():
-            speed = _steps(run, fit)
+        trainer = Trainer(run, recipe, code_of(recipe).load(run, recipe))
+        trainer.compute = build(Compute, run.read_info()["compute"], str(run.info))
+        trainer.adapt()
+        with trainer.memory_limit():
+            speed = _steps(run, trainer)
     except (MemoryError, RuntimeError, TrainingError) as error:
         if not is_out_of_memory(error):
             raise
         return {"fits": False}
-    peak = (peak_memory() or 0) + (fit.compute.workers - 1) * peak_of_children()
+    peak = (peak_memory() or 0) + (trainer.compute.workers - 1) * peak_of_children()
     return {"fits": True, "peak": peak // MEGABYTE, "speed": round(speed, 1)}
 
 
-def _steps(run: Run, fit: Fit) -> float:
-    shapes = shapes_of(fit.job.lengths, fit.model.spec, fit.recipe.train, fit.job.parts)
-    batch = fit.job.batch(shapes.examples)
-    group = [batch] * fit.recipe.train.accumulate
+def _steps(run: Run, trainer: Trainer) -> float:
+    job, train = trainer.job, trainer.recipe.train
+    batch = job.batch(shapes_of(job.lengths, trainer.model.spec, train, job.corpora).examples)
+    group = [batch] * train.accumulate
     seconds: list[float] = []
-    with closing(fit.crew()) as crew:
+    with closing(trainer.data_parallel()) as workers:
         while not seconds or (len(seconds) < 4 and sum(seconds) < SECONDS):
             begun = time.perf_counter()
-            crew.gradients(1, group)
-            if crew.halved:
+            workers.gradients(1, group)
+            if workers.halved:
                 raise MemoryError
-            fit.optimizer.step()
+            trainer.optimizer.step()
             seconds.append(time.perf_counter() - begun)
-    content = Checkpoint(dict(fit.model.named_parameters()), fit.optimizer_tensors(), {})
+    content = Checkpoint(dict(trainer.model.named_parameters()), trainer.optimizer_tensors(), {})
     save_checkpoint(run.folder / "tried", 1, content)
     # The first step also asks the system for its memory; where it was slow it was the only one.
     return batch.tokens * len(group) / min(seconds)

@@ -24,7 +24,7 @@ from regard.draw.terminal.progress import progress_bar
 from regard.errors import TrainingError
 from regard.fit.request import Request
 from regard.fit.train import describe, trial
-from regard.fit.trainer import Fit
+from regard.fit.trainer import Trainer
 from regard.runs.objectives import OBJECTIVES
 from regard.runs.rates import peak
 from regard.training.schedule import noam
@@ -60,10 +60,11 @@ class RangeTest:
 
 def find_rate(request: Request) -> RangeTest:
     """Make the test for a recipe or own files; no run is left behind."""
-    with trial(request) as fit, fit.memory_limit():
-        rates, losses = _climb(fit, STEPS)
-        train, d_model = fit.recipe.train, fit.model.spec.d_model
-        model, unit = describe(fit.model.spec, fit.recipe), OBJECTIVES[fit.recipe.objective].unit
+    with trial(request) as trainer, trainer.memory_limit():
+        rates, losses = _climb(trainer, STEPS)
+        recipe, spec = trainer.recipe, trainer.model.spec
+        train, d_model = recipe.train, spec.d_model
+        model, unit = describe(spec, recipe), OBJECTIVES[recipe.objective].unit
     smooth = running_mean(losses)
     chosen = best_rate(rates, smooth, *quiet_part(losses))
     setting = f"train.rate={chosen:.2g}"
@@ -78,12 +79,12 @@ def rate_at(steps: int) -> Callable[[int], float]:
     return lambda step: LOWEST * (HIGHEST / LOWEST) ** ((step - 1) / (steps - 1))
 
 
-def _climb(fit: Fit, steps: int) -> tuple[list[float], list[float]]:
+def _climb(trainer: Trainer, steps: int) -> tuple[list[float], list[float]]:
     """Train at rising rates until the loss explodes or the steps are done."""
     rates: list[float] = []
     losses: list[float] = []
-    with closing(fit.crew()) as crew, progress_bar("range test", steps) as bar:
-        for step in fit.steps(crew, rate_at(steps)):
+    with closing(trainer.data_parallel()) as workers, progress_bar("range test", steps) as bar:
+        for step in trainer.steps(workers, rate_at(steps)):
             if step.objection is not None:  # a loss or gradient that is no number: the end too
                 break
             rates.append(step.learning_rate)

@@ -1,7 +1,9 @@
 """What differs between one objective and another, as one object for fit/trainer.py: a job.
 
-Each file of fit/objectives/ makes its own (`Doers`); which one a recipe asks for is said in
-runs/objectives.py. fit/encoder_job.py is what those of an encoder share.
+Each file of fit/objectives/ makes its own (`ObjectiveCode`): `code_of` imports it by the name of
+the recipe's objective, for "translate" fit/objectives/translate.py. The rows are in
+runs/objectives.py, the losses in training/losses.py; the jobs of all encoders share
+fit/encoder_job.py.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +31,7 @@ class Validated(Protocol):
 
     @property
     def loss(self) -> float:
-        """In nats, mean over what is asked for; the less, the better."""
+        """Mean over what is asked for, in the `unit` of its objective; the less, the better."""
 
     @property
     def numbers(self) -> dict[str, float | None]:
@@ -44,7 +46,7 @@ class Validated(Protocol):
 
 
 @dataclass(frozen=True)
-class Began:
+class FirstWeights:
     """Where the first weights come from, if not from chance alone."""
 
     coverage: VectorCoverage | None = None  # static vectors for the embedding
@@ -67,8 +69,8 @@ class Job(Protocol):
         """Positions that each training example takes, on either side; 0 where there is none."""
 
     @property
-    def parts(self) -> Sequence[Portion]:
-        """The corpora that they belong to."""
+    def corpora(self) -> Sequence[Portion]:
+        """What they come from, with sizes and weights; none where there is only one."""
 
     def batches(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, Batch]]:
         """Batch `number` of `epoch` and all after it, without end."""
@@ -79,7 +81,7 @@ class Job(Protocol):
     def validation(self, model: Transformer, quick: bool = False) -> Validated:
         """How good the model is on what was held out; `quick`: the loss is enough."""
 
-    def start_weights(self, model: Transformer) -> Began:
+    def start_weights(self, model: Transformer) -> FirstWeights:
         """Give the model its first weights, where they are not from chance."""
 
     def examples(self, batch: Batch) -> list[dict[str, Any]]:
@@ -111,16 +113,16 @@ class Survey(Protocol):
 
 
 @dataclass(frozen=True)
-class Doers:
-    """What a file of fit/objectives/ offers, as DOERS."""
+class ObjectiveCode:
+    """What a file of fit/objectives/ offers, as CODE."""
 
     check: Callable[[Recipe], Spec | None]  # refuse early; the spec, as far as it is known then
     survey: Callable[[Recipe], Survey]  # count and check the data
-    prepare: Callable[[Run, Recipe, Any], object]  # fill the run's data folder with what it found
+    prepare: Callable[[Run, Recipe, Any], None]  # fill the run's data folder with what it found
     load: Callable[[Run, Recipe], Job]  # what was prepared
 
 
-def doers_of(recipe: Recipe) -> Doers:
+def code_of(recipe: Recipe) -> ObjectiveCode:
     """Those of its objective."""
     module = OBJECTIVES[recipe.objective].module or f"regard.fit.objectives.{recipe.objective}"
-    return cast(Doers, vars(import_module(module))["DOERS"])
+    return cast(ObjectiveCode, vars(import_module(module))["CODE"])

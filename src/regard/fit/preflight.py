@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.bundle.engine_choice import cores
 from regard.data.buckets import BatchOrder, Lengths, Numbers, padding_share
 from regard.data.mixture import Portion
 from regard.data.store import Store
@@ -24,6 +23,7 @@ from regard.fit.checkpoints import FEWEST
 from regard.fit.job import Job
 from regard.model.spec import Spec, parameter_count
 from regard.prepare.pairs import Corpus, PreparedPairs
+from regard.processor.machine import cores
 from regard.runs.sections import Recipe, TrainSection
 from regard.training.compute import Compute
 from regard.training.memory_estimate import (
@@ -53,11 +53,14 @@ class BatchShapes:
 
 
 def shapes_of(
-    lengths: tuple[Lengths, Lengths], spec: Spec, train: TrainSection, parts: Sequence[Portion] = ()
+    lengths: tuple[Lengths, Lengths],
+    spec: Spec,
+    train: TrainSection,
+    corpora: Sequence[Portion] = (),
 ) -> BatchShapes:
     """Plan the first epoch and look at its batches."""
     source, target = lengths
-    plan = BatchOrder(source, target, train.token_budget, train.seed, parts).plan(epoch=0)
+    plan = BatchOrder(source, target, train.token_budget, train.seed, corpora).plan(epoch=0)
 
     def shape(batch: Numbers) -> BatchShape:
         return BatchShape(len(batch), int(source[batch].max()), int(target[batch].max()))
@@ -70,7 +73,7 @@ def shapes_of(
 
 def steps_within(job: Job, train: TrainSection, speed: float) -> float:
     """How many steps the minutes allow at so many tokens a second."""
-    shapes = shapes_of(job.lengths, job.spec, train, job.parts)
+    shapes = shapes_of(job.lengths, job.spec, train, job.corpora)
     tokens = shapes.tokens / shapes.batches * train.accumulate
     return max(1.0, 60 * (train.minutes or 0.0) * speed / tokens)
 
@@ -164,9 +167,9 @@ def report(
 ) -> Iterator[str]:
     """Lines for a person: what the training will take."""
     spec, train = job.spec, recipe.train
-    shapes = shapes_of(job.lengths, spec, train, job.parts)
+    shapes = shapes_of(job.lengths, spec, train, job.corpora)
     need = need_of(recipe, spec, shapes.largest, compute)
-    programs = held.program + (compute.workers - 1) * PROGRAM  # colleagues have their own
+    programs = held.program + (compute.workers - 1) * PROGRAM  # workers have their own
     yield _memory_line(need, programs, held.most)
     kept, free = checkpoint_bytes(spec, recipe), shutil.disk_usage(_existing(folder)).free
     yield f"Disk:       about {size(kept)} for checkpoints; {size(free)} are free"

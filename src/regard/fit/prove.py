@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from regard.bundle.encoder_file import NAME as ENCODER
-from regard.checkpoint.files import copy_around, folder_name, read_json, sha256, steps_saved
+from regard.checkpoint.files import copy_around, folder_name, read_own_json, sha256, steps_saved
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import MisuseError, TrainingError
 from regard.fit.request import Request
@@ -87,7 +87,7 @@ def _proof(request: Request, straight: Run, killed: Run, say: Callable[[str], No
     with progress_bar("the straight run", None):
         short = replace(request, assignments=(*SHORT, *request.assignments))
         _train([*short.words(), "--run", str(straight.folder)])
-    train = read_json(straight.recipe)["train"]
+    train = read_own_json(straight.recipe)["train"]
     say(
         f"A short run: {train['steps']} steps, a checkpoint every {train['validate_every']}, "
         "straight; then the same again, killed and resumed."

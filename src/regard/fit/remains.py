@@ -5,9 +5,9 @@ has checkpoints behind it, all of them gone, would begin again too, write its lo
 count as finished: so it is refused.
 """
 
-from regard.checkpoint.files import read_json, sha256, steps_saved
-from regard.draw.counted import counted
+from regard.checkpoint.files import read_own_json, sha256, steps_saved
 from regard.errors import CheckpointError
+from regard.printable import counted
 from regard.runs.folder import Run, typed
 from regard.runs.log import read_log
 from regard.runs.objectives import objective_of
@@ -49,7 +49,7 @@ def has_final_weights(run: Run) -> bool:
     if not run.weights.is_file() or not run.weights_info.is_file():
         return False
     try:
-        return read_json(run.weights_info).get("sha256") == sha256(run.weights)
+        return read_own_json(run.weights_info).get("sha256") == sha256(run.weights)
     except (CheckpointError, OSError):
         return False
 

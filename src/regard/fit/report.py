@@ -41,14 +41,14 @@ class Reporter:
 
 
 class ShortOfMemory:
-    """Watches how often the crew had to halve a part of a batch."""
+    """Watches how often the workers had to halve a part of a batch."""
 
     def __init__(self) -> None:
         self._told = 0
 
-    def tell(self, crew: DataParallel, step: int, log: Log, bar: TrainingProgress) -> None:
+    def tell(self, workers: DataParallel, step: int, log: Log, bar: TrainingProgress) -> None:
         """A record for each step in which it happened, a sentence for the first."""
-        if crew.halved == self._told:
+        if workers.halved == self._told:
             return
         if not self._told:
             bar.say(
@@ -56,5 +56,5 @@ class ShortOfMemory:
                 "parts from here on, with the same gradient (a lower train.token_budget with a "
                 "higher train.accumulate avoids this)"
             )
-        self._told = crew.halved
-        log.write("memory", step, halved=crew.halved)
+        self._told = workers.halved
+        log.write("memory", step, halved=workers.halved)

@@ -40,7 +40,7 @@ def check_dimensions(path: Path, d_model: int) -> None:
 
 
 @torch.no_grad()
-def start_from(model: Transformer, tokenizer: Tokenizer, path: Path) -> VectorCoverage:
+def fill_embedding(model: Transformer, tokenizer: Tokenizer, path: Path) -> VectorCoverage:
     """Set the embedding's rows of the words that the file holds, spelled in the same way.
 
     E[word] = v[word] / |v[word]|

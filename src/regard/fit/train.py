@@ -10,10 +10,9 @@ from typing import Any
 from regard.atomic import FULL
 from regard.bundle.named import kept_name
 from regard.bundle.open_run import open_run
-from regard.checkpoint.native import read_json, steps_saved
+from regard.checkpoint.files import read_own_json, steps_saved
 from regard.config import override, read_toml
 from regard.datasets.find import with_sets
-from regard.draw.counted import counted
 from regard.draw.figure.loss_curve import loss_curve_png
 from regard.draw.figure.png import MissingMatplotlib
 from regard.draw.terminal.progress import TrainingProgress
@@ -21,7 +20,7 @@ from regard.errors import ConfigError, MisuseError, OutOfMemoryError, TrainingEr
 from regard.fit.autotune import changed_since
 from regard.fit.claim import Claim, claimed, claimed_free
 from regard.fit.ending import ASKED, Outcome, check_goes_on
-from regard.fit.job import Survey, doers_of
+from regard.fit.job import Survey, code_of
 from regard.fit.preflight import (
     HeldMemory,
     check_fits,
@@ -33,18 +32,19 @@ from regard.fit.preflight import (
 from regard.fit.remains import check_remains
 from regard.fit.request import Request
 from regard.fit.signals import Stopped, StopRequest, polite_stop, told_how_to_go_on
-from regard.fit.trainer import Fit
+from regard.fit.trainer import Trainer
 from regard.fit.warm_start import check_start, tables_of_start
 from regard.model.spec import Spec, parameter_count
 from regard.prepare.default_classifier import classifier_for
 from regard.prepare.more_corpora import root_further
 from regard.prepare.pairs import survey_pairs
+from regard.printable import counted
 from regard.recipes.named import recipe_file
-from regard.runs.curves import judged_by_f1, points_of_log, score_key, title_of
+from regard.runs.curves import points_of_log, title_of
 from regard.runs.default_recipe import chosen_tables
 from regard.runs.folder import Run, only_one, seal, typed, write_json
 from regard.runs.log import read_log
-from regard.runs.objectives import OBJECTIVES, objective_of, score_names
+from regard.runs.objectives import OBJECTIVES, objective_of, score_of
 from regard.runs.rates import in_words
 from regard.runs.recipe import make_recipe
 from regard.runs.sections import Recipe
@@ -64,11 +64,11 @@ def train(request: Request, say: Say) -> Outcome:
     try:
         if request.resume is None:
             with _claimed(request) as claim:
-                fit = _started(claim, request, say)
-                return _train(fit, say)
+                trainer = _new_trainer(claim, request, say)
+                return _step_and_finish(trainer, say)
         run = open_run(request.resume)
         with only_one(run):
-            return _train(_resumed(run, request, say), say)
+            return _step_and_finish(_resumed_trainer(run, request, say), say)
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
@@ -79,37 +79,37 @@ def train(request: Request, say: Say) -> Outcome:
 
 
 @contextmanager
-def trial(request: Request) -> Iterator[Fit]:
+def trial(request: Request) -> Iterator[Trainer]:
     """A training that is ready for its first step, in a folder that is removed afterwards."""
     if request.resume or request.folder:
         raise MisuseError("train: --find-lr and --find-batch take a recipe or own files, no run")
     with TemporaryDirectory(prefix="regard-") as place:
         request = replace(request, folder=Path(place) / "trial")
         with _claimed(request) as claim:
-            yield _started(claim, request, lambda line: None)
+            yield _new_trainer(claim, request, lambda line: None)
 
 
-def _train(fit: Fit, say: Say) -> Outcome:
+def _step_and_finish(trainer: Trainer, say: Say) -> Outcome:
     """Step, choose the final weights, draw; a request to stop ends the first two."""
     with polite_stop() as stop:
-        with told_how_to_go_on(fit.run, say):
-            with fit.memory_limit():
-                outcome = fit.train(stop, lambda done: _bar(fit, done))
-            for line in _unwritten(outcome, fit.run):
+        with told_how_to_go_on(trainer.run, say):
+            with trainer.memory_limit():
+                outcome = trainer.train(stop, lambda done: _bar(trainer, done))
+            for line in _unwritten(outcome, trainer.run):
                 say(line)
             if outcome.signal is None:
                 say(f"Training ended: {outcome.reason}.")
-                with fit.memory_limit():  # anew: steps fill theirs, a choice needs its spare room
-                    outcome = _finished(fit, outcome, stop, say)
+                with trainer.memory_limit():  # anew: steps fill theirs, a choice needs spare room
+                    outcome = _finished(trainer, outcome, stop, say)
         if outcome.signal is None:
-            _draw(fit.run, say)
-            task = OBJECTIVES[fit.recipe.objective].offers[0]
-            say(f'Run folder: {fit.run.folder}   Try: regard {task} {fit.run.folder} "…"')
+            _draw(trainer.run, say)
+            task = OBJECTIVES[trainer.recipe.objective].offers[0]
+            say(f'Run folder: {trainer.run.folder}   Try: regard {task} {trainer.run.folder} "…"')
             return outcome
     saved = "" if outcome.unsaved else "; everything is saved"
     choosing = ", while the final weights were chosen" if outcome.reason != ASKED else ""
     say(f"Stopped after step {outcome.step:,}{choosing}{saved}.")
-    say(f"Go on with: regard train --resume {typed(fit.run.folder)}")
+    say(f"Go on with: regard train --resume {typed(trainer.run.folder)}")
     return outcome
 
 
@@ -123,16 +123,16 @@ def _unwritten(outcome: Outcome, run: Run) -> Iterator[str]:
         yield f"Warning: {outcome.board_failed}; {run.log.name} has the same numbers."
 
 
-def _finished(fit: Fit, outcome: Outcome, stop: StopRequest, say: Say) -> Outcome:
+def _finished(trainer: Trainer, outcome: Outcome, stop: StopRequest, say: Say) -> Outcome:
     """With the final weights; or the same with the signal that came before they were chosen."""
     try:
-        say(fit.finish(stop, say))
+        say(trainer.finish(stop, say))
     except Stopped:
         return replace(outcome, signal=stop.signal)
     except OSError as error:
         raise TrainingError(
-            f"{error.filename or fit.run.folder}: the final weights could not be written: "
-            f"{error.strerror or error}; {_cure(fit.run, outcome, error)}"
+            f"{error.filename or trainer.run.folder}: the final weights could not be written: "
+            f"{error.strerror or error}; {_cure(trainer.run, outcome, error)}"
         ) from None
     return outcome
 
@@ -147,10 +147,10 @@ def _cure(run: Run, outcome: Outcome, error: OSError) -> str:
     return f"{first}, then `regard train --resume {typed(run.folder)}` {then}"
 
 
-def _bar(fit: Fit, done: int) -> TrainingProgress:
-    minutes = fit.recipe.train.minutes
-    limit = None if minutes is None else max(1.0, 60 * minutes - fit.progress.seconds)
-    return TrainingProgress(fit.recipe.train.last_step, start_step=done, seconds_limit=limit)
+def _bar(trainer: Trainer, done: int) -> TrainingProgress:
+    minutes = trainer.recipe.train.minutes
+    limit = None if minutes is None else max(1.0, 60 * minutes - trainer.progress.seconds)
+    return TrainingProgress(trainer.recipe.train.last_step, start_step=done, seconds_limit=limit)
 
 
 def _claimed(request: Request) -> AbstractContextManager[Claim]:
@@ -166,14 +166,14 @@ def _claimed(request: Request) -> AbstractContextManager[Claim]:
     return claimed_free(RUNS, named[0].name.split(".")[0] or "run", request.words())
 
 
-def _started(claim: Claim, request: Request, say: Say) -> Fit:
+def _new_trainer(claim: Claim, request: Request, say: Say) -> Trainer:
     """A new run: the recipe made or read, the data surveyed and prepared."""
     run, folder = claim.run, claim.run.folder
     recipe, survey = _recipe_and_data(request)
     if recipe.train.start_from is not None:
         check_start(recipe.train.start_from)
-    doers = doers_of(recipe)
-    spec = doers.check(recipe)
+    code = code_of(recipe)
+    spec = code.check(recipe)
     if not request.force and spec is not None:  # before anything is written
         check_fits(spec, recipe, guessed_shape(recipe.train), folder)
     say(f"Run folder: {folder}")
@@ -181,26 +181,26 @@ def _started(claim: Claim, request: Request, say: Say) -> Fit:
         say("  A training was killed here before its first step; its data is prepared again.")
     for line in survey.lines():
         say(f"  {line}")
-    doers.prepare(run, recipe, survey)
+    code.prepare(run, recipe, survey)
     seal(run)
-    job = doers.load(run, recipe)
+    job = code.load(run, recipe)
     if not request.force:  # now with the real lengths
-        largest = shapes_of(job.lengths, job.spec, recipe.train, job.parts).largest
+        largest = shapes_of(job.lengths, job.spec, recipe.train, job.corpora).largest
         check_fits(job.spec, recipe, largest, folder)
     held = HeldMemory.now(recipe.train)
     workers = guessed_compute(recipe.train).workers
     with memory_limit(recipe.train.memory, SPARE, workers):
-        fit = Fit(run, recipe, job)
-        fit.start()
-        speed = fit.speed()
+        trainer = Trainer(run, recipe, job)
+        trainer.start()
+        speed = trainer.speed()
     claim.ready = True
-    for line in _plan(fit, survey):
+    for line in _plan(trainer, survey):
         say(line)
-    for line in report(recipe, job, fit.compute, speed, folder, held):
+    for line in report(recipe, job, trainer.compute, speed, folder, held):
         say(line)
     for line in job.remarks(survey):
         say(line)
-    return fit
+    return trainer
 
 
 def _recipe_and_data(request: Request) -> tuple[Recipe, Survey]:
@@ -223,7 +223,7 @@ def _from_recipe(request: Request) -> tuple[Recipe, Survey]:
         tables.setdefault("train", {})["minutes"] = request.minutes
     where = str(request.recipe)
     recipe = make_recipe(_rooted(with_sets(tables, where)), where)
-    return recipe, doers_of(recipe).survey(recipe)
+    return recipe, code_of(recipe).survey(recipe)
 
 
 def _rooted(tables: dict[str, Any]) -> dict[str, Any]:
@@ -267,7 +267,7 @@ def _from_files(request: Request) -> tuple[Recipe, Survey]:
     return recipe_for(corpus.report.kept), corpus
 
 
-def _resumed(run: Run, request: Request, say: Say) -> Fit:
+def _resumed_trainer(run: Run, request: Request, say: Say) -> Trainer:
     """An existing run, from its last checkpoint; only the length of training may be changed."""
     if request.recipe or request.source or request.target or request.texts or request.folder:
         raise MisuseError("train: --resume takes everything from the run; leave the rest out")
@@ -287,45 +287,45 @@ def _resumed(run: Run, request: Request, say: Say) -> Fit:
             f"{run.folder}: {changed}, so it would not go on with the same bits; add --inexact to "
             "go on all the same"
         )
-    tables = override(read_json(run.recipe), request.assignments)
+    tables = override(read_own_json(run.recipe), request.assignments)
     recipe = make_recipe(tables, str(run.recipe))
-    job = doers_of(recipe).load(run, recipe)
+    job = code_of(recipe).load(run, recipe)
     job.verify()  # a byte that changed on the disk would be trained on
     if not run.checksums.exists():  # of an earlier version
         seal(run)
-    fit = Fit(run, recipe, job, device=run.read_info().get("device"))
-    fit.resume(say, anew=request.inexact)
+    trainer = Trainer(run, recipe, job, device=run.read_info().get("device"))
+    trainer.resume(say, anew=request.inexact)
     if request.minutes is not None:  # so many more
-        minutes = fit.progress.seconds / 60 + request.minutes
-        fit.recipe = replace(recipe, train=replace(recipe.train, minutes=minutes))
-    check_goes_on(fit.recipe.train, fit.progress, request.assignments, run.folder)
-    write_json(run.recipe, fit.recipe.tables())  # a later resume has what was changed now
-    say(f"Resuming {run.folder} after step {fit.progress.step:,}.")
+        minutes = trainer.progress.seconds / 60 + request.minutes
+        trainer.recipe = replace(recipe, train=replace(recipe.train, minutes=minutes))
+    check_goes_on(trainer.recipe.train, trainer.progress, request.assignments, run.folder)
+    write_json(run.recipe, trainer.recipe.tables())  # a later resume has what was changed now
+    say(f"Resuming {run.folder} after step {trainer.progress.step:,}.")
     if request.minutes is not None:
         more = f"{request.minutes:g} more minute{'s' * (request.minutes != 1)}"
-        say(f"{more}: until {fit.recipe.train.minutes:.3g} minutes of training in all.")
-    return fit
+        say(f"{more}: until {trainer.recipe.train.minutes:.3g} minutes of training in all.")
+    return trainer
 
 
-def _plan(fit: Fit, survey: Survey) -> list[str]:
+def _plan(trainer: Trainer, survey: Survey) -> list[str]:
     """What was chosen, before the first step."""
-    recipe, spec, began = fit.recipe, fit.model.spec, fit.began
-    train = recipe.train
+    recipe, spec, first = trainer.recipe, trainer.model.spec, trainer.first_weights
+    train, lora = recipe.train, trainer.lora
     until = [] if train.last_step is None else [counted(train.last_step, "step")]
     if train.minutes is not None:
         until.append(f"{train.minutes:g} minute{'s' * (train.minutes != 1)}")
     return [
-        *fit.job.lines(survey),
+        *trainer.job.lines(survey),
         f"Model:      {describe(spec, recipe)}",
-        *([f"Embedding:  {began.coverage.sentence()}"] if began.coverage else []),
-        *([f"Start:      {'; '.join(began.warm.sentences())}"] if began.warm else []),
-        *([f"Frozen:     {frozen_share(fit.model)}"] if train.freeze and not fit.lora else []),
-        *([f"LoRA:       {fit.lora.sentence()}"] if fit.lora else []),
+        *([f"Embedding:  {first.coverage.sentence()}"] if first.coverage else []),
+        *([f"Start:      {'; '.join(first.warm.sentences())}"] if first.warm else []),
+        *([f"Frozen:     {frozen_share(trainer.model)}"] if train.freeze and not lora else []),
+        *([f"LoRA:       {lora.sentence()}"] if lora else []),
         f"Training:   {' or '.join(until)}, about {train.token_budget * train.accumulate:,} "
-        f"tokens a step, on {fit.device} ({fit.compute})",
+        f"tokens a step, on {trainer.device} ({trainer.compute})",
         *(
             [
-                f"Schedule:   {in_words(train, fit.progress.expected)}",
+                f"Schedule:   {in_words(train, trainer.progress.expected)}",
                 "            the minutes are those of steps and validations; preparation, and the "
                 "choice of the final weights, come on top",
             ]
@@ -357,18 +357,19 @@ def _draw(run: Run, say: Say) -> None:
         r for r in records if r["kind"] == "train" and all(points_of_log([r], k) for k in keys)
     ]
     checks = [r for r in records if r["kind"] == "validation"]
-    score = score_key(checks, judged_by_f1(run))
+    score = score_of(run, checks)
     try:
         loss_curve_png(
             run.loss_curve,
             [r["step"] for r in steps],
             [r["plain_loss"] for r in steps],
             points_of_log(checks, "loss"),
-            points_of_log(checks, score),
+            points_of_log(checks, score.key) if score else (),
             [r["learning_rate"] for r in steps],
             title=title_of(run),
             name=run.folder.name,
-            score_name=score_names().get(score, ""),
+            score_name=score.name if score else "",
+            less_is_better=score is not None and score.less_is_better,
             unit=objective_of(run).unit,
         )
         say(f"Loss curve: {run.loss_curve}")

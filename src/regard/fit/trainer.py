@@ -13,19 +13,19 @@ import torch
 from torch import Tensor, nn
 
 from regard import atomic
-from regard.checkpoint import native
+from regard.checkpoint.files import steps_saved
 from regard.checkpoint.guard import load_into
-from regard.checkpoint.native import Checkpoint, newest_whole
+from regard.checkpoint.training_state import Checkpoint, newest_whole
 from regard.config import build, to_tables
 from regard.data.batch import Batch
 from regard.draw.terminal.progress import TrainingProgress
 from regard.errors import CheckpointError, DamageError
 from regard.fit.autotune import choose_compute, measured
 from regard.fit.checkpoints import CheckpointManager
-from regard.fit.divergence import is_hopeless
+from regard.fit.divergence import note_step
 from regard.fit.ending import ASKED, Outcome, ended, ended_by, over
 from regard.fit.final import choose_final, final_candidates, lower_is_better, write_final
-from regard.fit.job import Began, Job, Validated
+from regard.fit.job import FirstWeights, Job, Validated
 from regard.fit.preflight import steps_within
 from regard.fit.remains import what_can_be_done
 from regard.fit.report import Reporter, ShortOfMemory
@@ -53,7 +53,7 @@ Rate = Callable[[int], float]  # of each step, counted from 1
 Show = Callable[[int], AbstractContextManager[TrainingProgress]]  # from the step it begins at
 
 
-class Fit:
+class Trainer:
     """One training of one run; `start` begins, `resume` continues from the last checkpoint."""
 
     def __init__(self, run: Run, recipe: Recipe, job: Job, device: str | None = None) -> None:
@@ -67,18 +67,18 @@ class Fit:
         self.learned: nn.Module = self.model  # what the optimizer moves
         self.lora: Lora | None = None
         self.progress = Progress()
-        self.keeper = CheckpointManager(run)
+        self.checkpoints = CheckpointManager(run)
         self.compute = Compute()
         self.speeds: dict[str, float] = {}  # of each way to compute that was measured
-        self.began = Began()  # where the first weights come from
-        self._started = 0.0  # the clock at the first step, had it never been stopped
+        self.first_weights = FirstWeights()  # where the first weights come from
+        self._clock_zero = 0.0  # the time of the first step, had it never been stopped
         self._reporter = Reporter()
         self._short_of_memory = ShortOfMemory()
 
     def start(self) -> None:
         """Write down what this run is, before its first step."""
-        self.began = self.job.start_weights(self.model)
-        self.adapt(self.began.warm.new if self.began.warm else ())
+        self.first_weights = self.job.start_weights(self.model)
+        self.adapt(self.first_weights.warm.new if self.first_weights.warm else ())
         self._choose_compute()
         expected = self._expect()
         write_json(self.run.recipe, self.recipe.tables())
@@ -89,7 +89,7 @@ class Fit:
             device=str(self.device),
             state="training",
             **({} if expected is None else {"expected_steps": expected}),
-            **({"begun_from": weights_digest(self._weights())} if self.began.warm else {}),
+            **({"begun_from": weights_digest(self._weights())} if self.first_weights.warm else {}),
         )
 
     def _expect(self) -> float | None:
@@ -124,10 +124,10 @@ class Fit:
     def _choose_compute(self) -> None:
         """Measure how to compute a step, and write down what the last bits depend on."""
         train, device = self.recipe.train, self.device
-        pace = choose_compute(self.model, self.job.loss_of, self._groups, train, device)
-        self.compute, self.speeds = pace.compute, pace.speeds
+        tuned = choose_compute(self.model, self.job.loss_of, self._groups, train, device)
+        self.compute, self.speeds = tuned.compute, tuned.speeds
         self.progress = Progress()  # the self-test took batches
-        self.run.update_info(**pace.record())
+        self.run.update_info(**tuned.record())
 
     def resume(self, say: Callable[[str], None], anew: bool = False) -> None:
         """Take up the last whole checkpoint: weights, optimizer, place in the data, way to compute.
@@ -139,26 +139,26 @@ class Fit:
             atomic.sweep(folder)
         self.adapt()
         try:
-            is_taken_up = self._take_up(native.steps_saved(self.run.checkpoints), say)
+            is_taken_up = self._take_up(steps_saved(self.run.checkpoints), say)
         except DamageError as error:
             raise CheckpointError(f"{error}. {what_can_be_done(self.run)}") from None
         if anew:
-            begun = replace(self.progress)
+            kept = replace(self.progress)
             self._choose_compute()
-            self.progress = begun
+            self.progress = kept
         else:
             self.compute = build(Compute, self.run.read_info()["compute"], str(self.run.info))
         if not is_taken_up:
             # stopped before its first checkpoint: it begins again
-            self.began = self.job.start_weights(self.model)
+            self.first_weights = self.job.start_weights(self.model)
             self.adapt()
             self.progress.expected = float(self.run.read_info().get("expected_steps", 0))
             if self.job.begins_with is not None:
                 stated = self.run.read_info().get("begun_from")
                 check_digest(self._weights(), stated, self.job.begins_with)
-        begun = self.progress
-        kept = records_until(self.run.log, begun.step, begun.logged)
-        if damage := damage_to_log(self.run.log, kept, begun.log_sha256):
+        progress = self.progress
+        records = records_until(self.run.log, progress.step, progress.logged)
+        if damage := damage_to_log(self.run.log, records, progress.log_sha256):
             say(f"Warning: {damage}.")
         self.run.update_info(state="training", ended="", log_sha256="")
 
@@ -178,20 +178,20 @@ class Fit:
 
     def train(self, stop: StopRequest, show: Show) -> Outcome:
         """Step until the recipe's end, early stopping or a request to stop; then say why."""
-        with closing(self.crew()) as crew:
-            return self._train(crew, stop, show)
+        with closing(self.data_parallel()) as workers:
+            return self._steps_until_end(workers, stop, show)
 
-    def _train(self, crew: DataParallel, stop: StopRequest, show: Show) -> Outcome:
-        begun, steps = self.progress, self.steps(crew)
+    def _steps_until_end(self, workers: DataParallel, stop: StopRequest, show: Show) -> Outcome:
+        done, steps = self.progress.step, self.steps(workers)
         with (
-            Log(self.run.log, self.run.tensorboard, begun.step, begun.logged) as log,
-            show(begun.step) as bar,
+            Log(self.run.log, self.run.tensorboard, done, self.progress.logged) as log,
+            show(done) as bar,
         ):
-            self._started = monotonic() - self.progress.seconds
-            if self.began.coverage is not None:
-                log.write("embeddings", 0, **asdict(self.began.coverage))
-            if self.began.warm is not None:
-                log.write("start", 0, **asdict(self.began.warm))
+            self._clock_zero = monotonic() - self.progress.seconds
+            if self.first_weights.coverage is not None:
+                log.write("embeddings", 0, **asdict(self.first_weights.coverage))
+            if self.first_weights.warm is not None:
+                log.write("start", 0, **asdict(self.first_weights.warm))
             if self.progress.validate_first:
                 self._validate(log, bar, stop)
                 self._save(log, bar)
@@ -202,12 +202,12 @@ class Fit:
                     self.ema.update(step.number)
                 self.progress.step = step.number
                 self.progress.tokens += step.tokens
-                self.progress.most_cells = crew.most
+                self.progress.most_cells = workers.most
                 self._look_at_the_clock()
                 self._reporter.tell(step, self.progress.epoch, log, bar)
-                self._short_of_memory.tell(crew, step.number, log, bar)
-                if self._went_back(step, log, bar):
-                    steps = self.steps(crew)
+                self._short_of_memory.tell(workers, step.number, log, bar)
+                if self._go_back_if_needed(step, log, bar):
+                    steps = self.steps(workers)
                     continue
                 reason = ended(self.recipe.train, self.progress)
                 due = rates.validation_due(self.recipe.train, self.progress)
@@ -222,33 +222,33 @@ class Fit:
         outcome = Outcome(
             self.progress.step,
             reason or ASKED,
-            unsaved=self.keeper.unsaved,
+            unsaved=self.checkpoints.unsaved,
             unlogged=log.unwritten,
             board_failed=log.board_failed,
         )
         if reason is None or self.progress.validate_first:
-            self.keeper.note(state="stopped")
+            self.checkpoints.note(state="stopped")
             return replace(outcome, reason=ASKED, signal=stop.signal)
-        self.keeper.note(ended=ended_by(self.recipe.train, self.progress))
+        self.checkpoints.note(ended=ended_by(self.recipe.train, self.progress))
         return outcome
 
     def _look_at_the_clock(self) -> None:
-        self.progress.seconds = monotonic() - self._started
+        self.progress.seconds = monotonic() - self._clock_zero
 
-    def steps(self, crew: DataParallel, rate_at: Rate | None = None) -> Iterator[Step]:
+    def steps(self, workers: DataParallel, rate_at: Rate | None = None) -> Iterator[Step]:
         """The steps from where the run stands, at the recipe's rates unless others are given."""
         return training_steps(
             self.learned,
             self.optimizer,
             self._groups(),
-            crew.gradients,
+            workers.gradients,
             rate_at or self._rate,
             self.recipe.train.clip,
             self.progress.step + 1,
             lambda loss, norm: objection(loss, norm, self.progress.recent),
         )
 
-    def crew(self) -> DataParallel:
+    def data_parallel(self) -> DataParallel:
         """The workers for this model, computing as was chosen."""
         most, seed = self.progress.most_cells, self.recipe.train.seed
         return DataParallel(self.model, self.job.loss_of, self.compute, seed, most, self.lora)
@@ -267,15 +267,15 @@ class Fit:
             self.progress.epoch = self.progress.batch = 0  # it took batches
         return speed
 
-    def _went_back(self, step: Step, log: Log, bar: TrainingProgress) -> bool:
-        """Note how the step went; after several bad ones return to a checkpoint's weights.
+    def _go_back_if_needed(self, step: Step, log: Log, bar: TrainingProgress) -> bool:
+        """Note how the step went; after several bad ones return to a checkpoint's weights (True).
 
         The place in the data stays: the batches on the way to the trouble are not used again.
         """
         left = self.progress
-        if not is_hopeless(step, left, self.keeper, self.job.examples, log, bar.say):
+        if not note_step(step, left, self.checkpoints, self.job.examples, log, bar.say):
             return False
-        if not self._take_up(self.keeper.regular_steps(self.recipe.train), bar.say):
+        if not self._take_up(self.checkpoints.regular_steps(self.recipe.train), bar.say):
             return False
         go_on_from(self.progress, left)
         log.write("rollback", step.number, to=self.progress.step)
@@ -294,13 +294,15 @@ class Fit:
         train = self.recipe.train
         try:
             with stop.at_once():
-                candidates = final_candidates(self.model, self.progress, self.keeper, train, say)
+                candidates = final_candidates(
+                    self.model, self.progress, self.checkpoints, train, say
+                )
                 candidates |= self.ema.candidate(self._weights())
                 chosen = choose_final(self.model, candidates, self._validation, train)
         except Stopped:
-            self.keeper.note(state="stopped")
+            self.checkpoints.note(state="stopped")
             raise
-        self.keeper.check_place()
+        self.checkpoints.check_place()
         write_final(self.run, candidates[chosen.name], chosen)
         log = log_checksum(self.run.log)
         self.run.update_info(state="finished", step=self.progress.step, log_sha256=log)
@@ -335,11 +337,11 @@ class Fit:
         except Stopped:
             return
         progress.validate_first = False
-        begun = progress.seconds
+        seconds_before = progress.seconds
         self._look_at_the_clock()
         progress.validated = progress.seconds
         if not quick:
-            progress.validation_seconds = progress.seconds - begun
+            progress.validation_seconds = progress.seconds - seconds_before
         log.write("validation", progress.step, loss=validated.loss, **validated.numbers)
         better = progress.note_validation(lower_is_better(validated, self.recipe.train))
         bar.say(f"step {progress.step:,}: {validated.sentence()}")
@@ -347,7 +349,7 @@ class Fit:
             bar.say(f"step {progress.step:,}: {cut}")
 
     def _validation(self, quick: bool = False) -> Validated:
-        """Loss and scores of the model as it is, by all cores of the crew."""
+        """Loss and scores of the model as it is, by all cores of the workers."""
         compute = self.compute
         torch.set_num_threads(compute.workers * compute.threads)
         try:
@@ -365,7 +367,7 @@ class Fit:
         if not every or self.progress.step % every == 0:
             self.progress.rollbacks = 0  # they are counted for one checkpoint
         content = Checkpoint(self._weights(), self.optimizer_tensors(), asdict(self.progress))
-        self.keeper.save(content, self.progress, self.recipe.train, bar.say)
+        self.checkpoints.save(content, self.progress, self.recipe.train, bar.say)
         self.job.forget_old(self.run.checkpoints, self.progress.best_step)
 
     def optimizer_tensors(self) -> dict[str, Tensor]:

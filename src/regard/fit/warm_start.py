@@ -19,7 +19,7 @@ from torch import Tensor
 from regard.answer.loaded import open_model
 from regard.bundle.bundle import open_bundle
 from regard.bundle.named import located
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.config import override
 from regard.errors import CheckpointError, ConfigError
 from regard.model.spec import Spec
@@ -67,7 +67,7 @@ def tables_of_start(assignments: Sequence[str]) -> dict[str, Any]:
     name = train.get("start_from") if isinstance(train, dict) else None
     place = located(str(name)) if name else None
     recipe = Run(place).recipe if isinstance(place, Path) else None
-    return {"model": read_json(recipe)["model"]} if recipe and recipe.is_file() else {}
+    return {"model": read_own_json(recipe)["model"]} if recipe and recipe.is_file() else {}
 
 
 @torch.no_grad()

@@ -3,8 +3,12 @@
     Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V
     MultiHead(Q, K, V) = Concat(head_1 … head_h) W_O,   head_i = Attention(Q W_Qi, K W_Ki, V W_Vi)
 
-Two paths compute the same numbers and are tested equal: `explicit_attention` writes out every step
-and can be traced; `fused_attention` is torch's kernel, whose memory is linear in the length.
+Three paths compute the same numbers and are tested equal:
+
+    explicit_attention   every step written out: what is traced, and training on short sequences
+                         with attention dropout or a learned bias
+    short_attention      the rest of training on short sequences, at most EXPLICIT_UP_TO keys
+    fused_attention      torch's kernel, whose memory is linear in the length: everything else
 """
 
 import math
@@ -150,10 +154,10 @@ class MultiHeadAttention(nn.Module):
             k = k.repeat_interleave(self.heads // self.groups, dim=1)
             v = v.repeat_interleave(self.heads // self.groups, dim=1)
         rate = self.dropout if self.training else 0.0
-        short = torch.is_grad_enabled() and k.shape[2] <= EXPLICIT_UP_TO
-        if learning and short and not rate and mask.bias is None:
+        short_with_gradient = torch.is_grad_enabled() and k.shape[2] <= EXPLICIT_UP_TO
+        if learning and short_with_gradient and not rate and mask.bias is None:
             heads = short_attention(q, k, v, mask, self.size**-0.5 if self.scale else 1.0)
-        elif trace is not None or short:
+        elif trace is not None or short_with_gradient:
             heads = explicit_attention(q, k, v, mask, rate, trace, self.scale)
         else:
             heads = fused_attention(q, k, v, mask, rate, self.scale)

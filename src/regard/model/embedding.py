@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.errors import MisuseError
 from regard.model.add_and_norm import make_norm
 from regard.model.dropout import dropout
 from regard.model.positions import Positions
@@ -56,10 +57,8 @@ class Embedding(nn.Module):
     ) -> Float[Tensor, "B L D"]:
         """The same for rows of E, or for points between rows (explain/gradients.py)."""
         x = embedded = rows * self.scale
-        if self.segments is not None:
-            chosen = segments
-            if chosen is None:
-                chosen = torch.zeros(rows.shape[:2], dtype=torch.long, device=rows.device)
+        if self.segments is not None:  # a model without them reads a pair as one text
+            chosen = segments_for(rows, segments, len(self.segments))
             x = x + F.embedding(chosen, self.segments)
         if self.positions is not None:
             if positions is None:
@@ -74,3 +73,18 @@ class Embedding(nn.Module):
             trace.record("embedding", embedded)
             trace.record("sum", x)
         return dropout(self.norm(x), self.dropout, self.training)
+
+
+def segments_for(
+    rows: Float[Tensor, "B L D"], segments: Int[Tensor, "B L"] | None, count: int
+) -> Int[Tensor, "B L"]:
+    """The segment of each place, all 0 if none are given; one that a model has not is refused."""
+    if segments is None:
+        return torch.zeros(rows.shape[:2], dtype=torch.long, device=rows.device)
+    highest = int(segments.max())
+    if highest >= count:
+        raise MisuseError(
+            f"segments: got segment {highest}, this model has {count} segment{'s' * (count > 1)}, "
+            "counted from 0; give it one text instead of a pair"
+        )
+    return segments

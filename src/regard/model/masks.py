@@ -1,4 +1,4 @@
-"""Masks: who may attend to whom. The only place where they are made.
+"""Masks: who may attend to whom; those of `regard.model` are made here and nowhere else.
 
     padding mask      keys that are real tokens, not padding          (B, S)
     look-ahead mask   key position ≤ query position (causal)          (L, S)
@@ -6,7 +6,8 @@
     relative bias     a number added to the score of each distance    (1, H, L, S)
 
 True means *may attend*. A mask is carried in this small form and expanded only where a kernel needs
-it; it is never derived from `ids == pad`, because some models start their output from pad.
+it; it is never derived from `ids == pad`, because some models start their output from pad. (The
+torch engine, whose rows begin at different times, makes its own with `additive`: decode/slots.py.)
 """
 
 from collections.abc import Sequence

@@ -71,7 +71,7 @@ class Spec:
     embedding_norm: bool = False  # a norm right after the embedding
     segments: int = 0  # rows of a table that tells a first text from a second
     positions: Literal["sinusoidal", "halves", "learned", "rotary", "relative"] = "sinusoidal"
-    max_length: int = 1024  # positions a learned table holds; the others have no limit
+    max_length: int = 1024  # of a learned table; translations with sinusoids end there too
     rotary_base: float = 10_000.0
     rotary_scaling: Literal["none", "linear", "slow"] = "none"
     rotary_factor: float = 1.0  # how many times longer than trained a text may be

@@ -3,6 +3,7 @@
     source ids ─ embedding ─ encoder ─ memory ─┐
     target ids ─ embedding ─ decoder ──────────┴─ x ─ output ─ logits
 
+It learns and explains; translations are computed by an engine (decode/engine.py) on its weights.
 With `encoder_layers = 0` it is decoder-only, with `decoder_layers = 0` encoder-only; an image comes
 in through patches instead of an embedding.
 """
@@ -105,7 +106,10 @@ class Transformer(nn.Module):
         source_real: Bool[Tensor, "B S"] | None = None,
         trace: Trace | None = None,
     ) -> Float[Tensor, "B L V"]:
-        """Logits of the next token at every target position at once (teacher forcing)."""
+        """Logits of the next token at every target position at once (teacher forcing).
+
+        For scores and traces; training takes `encode` and `decode` (training/objectives.py).
+        """
         memory = self.encode(source, source_real, trace)
         logits = self.token_logits(self.decode(target, memory, source_real, trace=trace))
         if trace:

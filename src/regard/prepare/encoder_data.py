@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from regard.bundle.encoder_file import EncoderFile, read_encoder_file
-from regard.checkpoint.files import copy_around, read_json
+from regard.checkpoint.files import copy_around, read_own_json
 from regard.config import build, to_tables
 from regard.data.labelled import Labelled
 from regard.data.store import ColumnKind, Store, StoreRow, write_store
@@ -62,17 +62,20 @@ def prepare_texts(
     encode: Encode = text_row,
     labels: tuple[str, ...] = (),
     kind: str = "",
+    classes: int | None = None,
     **changes: int,
 ) -> None:
     """Fill the run's data folder.
 
     `columns` are those beside `text` and `first` (None: ids of the vocabulary too), `encode` gives
-    a row of all; `kind` is that of bundle/encoder_file.py; `changes` go to the spec.
+    a row of all; `kind` is that of bundle/encoder_file.py. A head has as many classes as there are
+    labels, unless `classes` says otherwise; `changes` are other fields of the spec.
     """
     start = None if recipe.train.start_from is None else open_start(recipe.train.start_from)
     tokenizer = _tokenizer_for(run, recipe, texts, start)
     vocabulary = _rows_needed(tokenizer, start)
-    spec = encoder_spec(recipe, vocabulary, len(labels), start, **changes)
+    classes = len(labels) if classes is None else classes
+    spec = encoder_spec(recipe, vocabulary, classes, start, **changes)
     limits = (recipe.data.max_tokens, spec.position_limit, tokenizer.max_length)
     limit = min(most for most in limits if most is not None)
     EncoderFile(start.family.name if start else "regard", limit, labels, kind).write(run.folder)
@@ -140,7 +143,7 @@ def load_texts(run: Run) -> EncoderData:
     if tokenizer is None:
         raise CheckpointError(f"{run.folder}: the files of its tokenizer are gone; copy it again")
     return EncoderData(
-        build(Spec, read_json(run.spec), str(run.spec)),
+        build(Spec, read_own_json(run.spec), str(run.spec)),
         read_encoder_file(run.folder),
         tokenizer,
         _open(run.data / "train"),

@@ -31,14 +31,14 @@ def open_start(folder: Path) -> Start:
     bundle = open_bundle(folder)
     if bundle.is_own_translator:
         raise ConfigError(
-            f"train.start_from: {folder} is a run that translates; expected an encoder: a BERT or "
-            "DistilBERT folder, or a run that trained one"
+            f"train.start_from: {folder} is a run that translates; expected a published encoder "
+            "folder, or a run that trained an encoder"
         )
     start = Start(bundle.path, family=bundle.family, spec=bundle.spec)
     if start.spec.decoder_layers or start.spec.image_size:
         raise ConfigError(
             f"train.start_from: {folder} ({start.family.name}) is no encoder of texts; expected a "
-            "BERT or DistilBERT folder, or a run that trained an encoder"
+            "published encoder folder, or a run that trained an encoder"
         )
     return start
 

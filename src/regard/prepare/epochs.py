@@ -13,7 +13,7 @@ from pathlib import Path
 
 from regard import atomic
 from regard.checkpoint.files import steps_saved
-from regard.checkpoint.native import load_state
+from regard.checkpoint.training_state import load_state
 from regard.data.batch import Batch, make_batch
 from regard.data.buckets import BatchOrder, Numbers, PlannedBatch
 from regard.data.prefetch import prefetched
@@ -40,7 +40,9 @@ class Epochs:
         train = self.recipe.train
         while True:
             pairs = self.pairs_of(epoch)
-            order = BatchOrder(*lengths_of(pairs), train.token_budget, train.seed, self.data.parts)
+            order = BatchOrder(
+                *lengths_of(pairs), train.token_budget, train.seed, self.data.corpora
+            )
             yield from ((place, pairs) for place in order.of_epoch(epoch, number))
             epoch, number = epoch + 1, 0
 

@@ -48,18 +48,18 @@ def survey_further(
     return Further(more, limits, sides, report)
 
 
-def parts_lines(parts: Sequence[Portion], further: Sequence[Further]) -> list[str]:
+def corpora_lines(corpora: Sequence[Portion], further: Sequence[Further]) -> list[str]:
     """The share of each corpus in an epoch, for a person; none where there is one of weight 1."""
-    if all(part.weight == 1 for part in parts) and not further:
+    if all(corpus.weight == 1 for corpus in corpora) and not further:
         return []
-    kept = [part.pairs for part in parts[:1]] + [each.report.kept for each in further]
+    kept = [corpus.pairs for corpus in corpora[:1]] + [each.report.kept for each in further]
     lines = []
-    for part, before in zip(parts, kept, strict=True):
-        lost = before - part.pairs
+    for corpus, before in zip(corpora, kept, strict=True):
+        lost = before - corpus.pairs
         why = f"; {lost:,} left out: too long, or among those held out" if lost else ""
         lines.append(
-            f"{part.name}: {part.shown:,} of an epoch's examples "
-            f"({part.pairs:,} pairs, weight {part.weight:g}{why})"
+            f"{corpus.name}: {corpus.shown:,} of an epoch's examples "
+            f"({corpus.pairs:,} pairs, weight {corpus.weight:g}{why})"
         )
     return lines
 

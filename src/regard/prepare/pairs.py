@@ -19,10 +19,10 @@ from regard.data.mixture import Portion
 from regard.data.phrasebook.corpus import NOTES, Entry, phrasebook
 from regard.data.store import ColumnKind, Store, StoreRow, write_store
 from regard.data.suspicion import Different
-from regard.draw.counted import counted
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import DataError
 from regard.prepare.more_corpora import Further, Unseen, survey_further
+from regard.printable import counted
 from regard.runs.columns import sides_of, with_columns
 from regard.runs.folder import Run, read_texts
 from regard.runs.sections import DataSection, Recipe
@@ -44,7 +44,7 @@ class PreparedPairs:
     train: Store
     valid: Store
     valid_texts: list[tuple[str, str]]
-    parts: tuple[Portion, ...] = ()  # the corpora that `train` is made of
+    corpora: tuple[Portion, ...] = ()  # that `train` is made of
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,8 @@ def survey_pairs(data: DataSection, seed: int) -> Corpus:
     return Corpus(data, seed, report, tuple(further))
 
 
-def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> PreparedPairs:
-    """Fill the run's data folder and load it."""
+def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> None:
+    """Fill the run's data folder."""
     tokenizer = _vocabulary(recipe, corpus)
     tokenizer.save(run.tokenizer)
     most = recipe.data.max_tokens
@@ -138,21 +138,20 @@ def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> PreparedPairs:
         def encoded(pairs: Iterable[tuple[str, str]]) -> Iterator[StoreRow]:
             return _encoded(tokenizer, iter(pairs), most, bar.advance)
 
-        parts: list[Portion] = []
+        portions: list[Portion] = []
         sides = dict.fromkeys(("source", "target"), ColumnKind(tokenizer.size))
-        write_store(run.data / "train", sides, _in_parts(corpus, valid, encoded, parts))
+        write_store(run.data / "train", sides, _one_after_another(corpus, valid, encoded, portions))
         store = write_store(run.data / "valid", sides, encoded(valid))
-    for name, pairs in {"train": parts[0].pairs, "valid": len(store)}.items():
+    for name, pairs in {"train": portions[0].pairs, "valid": len(store)}.items():
         if not pairs:
             raise _none_left(name, corpus, valid, most)
-    write_rows(run.data / PARTS, map(asdict, parts))
+    write_rows(run.data / PARTS, map(asdict, portions))
     write_rows(run.data / "valid.jsonl", ({"source": s, "target": t} for s, t in valid))
     if recipe.data.phrasebook:
         book = phrasebook(recipe.data.phrasebook)
         write_rows(run.data / "test.jsonl", (asdict(e) for e in book if e.split == "test"))
         write_rows(run.data / "notes.jsonl", (asdict(e) for e in book if NOTES in e.slices))
         write_words(run.data, (source for source, _ in corpus.train()))
-    return load_prepared(run)
 
 
 def _none_left(name: str, corpus: Corpus, valid: list[tuple[str, str]], most: int) -> DataError:
@@ -234,13 +233,13 @@ def _sentences(pairs: Iterable[tuple[str, str]], advance: Callable[[int], None])
         advance(1)
 
 
-def _in_parts(
+def _one_after_another(
     corpus: Corpus,
     valid: list[tuple[str, str]],
     encoded: Callable[[Iterable[tuple[str, str]]], Iterator[StoreRow]],
-    parts: list[Portion],
+    portions: list[Portion],
 ) -> Iterator[StoreRow]:
-    """The ids of all corpora in a row; `parts` is told where each one ends."""
+    """The ids of all corpora in a row; `portions` is told where each one ends."""
     unseen = Unseen(valid)
     name: str = corpus.data.phrasebook or "data"
     corpora = [(name, corpus.data.weight, corpus.train())]
@@ -251,7 +250,7 @@ def _in_parts(
         for ids in encoded(texts):
             yield ids
             pairs += 1
-        parts.append(Portion(name, pairs, weight))
+        portions.append(Portion(name, pairs, weight))
 
 
 def _encoded(

@@ -13,10 +13,10 @@ from regard.data.corpus import Limits, Report, split_for_validation
 from regard.data.labelled import Labelled, in_order, read_labelled
 from regard.data.phrasebook.corpus import phrasebook
 from regard.data.suspicion import Different
-from regard.draw.counted import counted
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import DataError
 from regard.prepare.pairs import held_out_share, refuse_few
+from regard.printable import counted
 from regard.runs.columns import columns_of, with_columns
 from regard.runs.sections import DataSection
 

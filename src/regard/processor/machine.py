@@ -6,6 +6,7 @@ kernel of the system or version of a library is tried anew.
 
 import os
 import platform
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -51,6 +52,31 @@ def sizes_in(path: Path) -> dict[str, int]:
         return {}
     parts = (line.split() for line in lines if line.endswith(" kB"))
     return {name.rstrip(":"): 1024 * int(size) for name, size, _ in parts}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the best layout of workers and threads depends on."""
+
+    cpu: str
+    cores: int
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    if can_ask_for_cores():
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def can_ask_for_cores() -> bool:
+    """Whether the system says which cores this process may use; else all are counted."""
+    return platform.system() == "Linux"
+
+
+def this_machine() -> Machine:
+    """The name of the CPU as the system gives it, and the cores that may be used."""
+    return Machine(cpu_name(), cores())
 
 
 @cache

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.data.labelled import Columns
 from regard.data.report import Report
 from regard.data.role import Role
@@ -26,7 +26,7 @@ def data_of(run: Run) -> DataSection | None:
     """The data section of a run; None if the folder is none."""
     if not run.info.is_file():
         return None
-    return make_recipe(read_json(run.recipe), str(run.recipe)).data
+    return make_recipe(read_own_json(run.recipe), str(run.recipe)).data
 
 
 def role_of(

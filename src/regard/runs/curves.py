@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.config import build
 from regard.draw.terminal.line_chart import Point
 from regard.errors import DamageError, DataError, RegardError
 from regard.model.spec import Spec, parameter_count
 from regard.runs.folder import Run
 from regard.runs.log import damage_to_log, read_log
-from regard.runs.objectives import objective_of, score_names
+from regard.runs.objectives import objective_of, score_of
 
 What = Literal["loss", "score", "bleu", "rate"]
 NAMES: dict[What, str] = {
@@ -44,16 +44,16 @@ def read_curves(runs: Sequence[Run], what: What) -> list[Curve]:
             raise DamageError(f"{damage}; copy the run again from where it is whole")
         steps = [r for r in records if r.get("kind") == "train"]
         checks = [r for r in records if r.get("kind") == "validation"]
-        key = "bleu" if what == "bleu" else score_key(checks, judged_by_f1(run))
+        score = score_of(run, checks)
+        key = "bleu" if what == "bleu" else score.key if score else ""
         points: dict[str, tuple[list[Point], list[Point]]] = {
             "loss": (points_of_log(steps, "plain_loss"), points_of_log(checks, "loss")),
             "score": ([], points_of_log(checks, key)),
             "rate": (points_of_log(steps, "learning_rate"), []),
         }
         kind = "score" if what == "bleu" else what
-        curve = Curve(
-            name, *points[kind], title, score_names().get(key, "") if kind == "score" else what
-        )
+        measure = score.name if score and kind == "score" else what
+        curve = Curve(name, *points[kind], title, measure)
         if not curve.steps and not curve.checks:
             raise DataError(f"{run.folder}: its log holds no {what} to draw")
         curves.append(curve)
@@ -120,7 +120,10 @@ def measure_of(curves: Sequence[Curve], what: What) -> str:
 def title_of(run: Run) -> str:
     """Objective, data and size of a run; the folder's name where its files do not say."""
     try:
-        recipe, spec = read_json(run.recipe), build(Spec, read_json(run.spec), str(run.spec))
+        recipe, spec = (
+            read_own_json(run.recipe),
+            build(Spec, read_own_json(run.spec), str(run.spec)),
+        )
         data = data_in_words(recipe["data"])
         size = f"{parameter_count(spec) / 1e6:.2f} million parameters"
         return f"{objective_of(run).learned}: {data}, {size}"
@@ -136,21 +139,6 @@ def data_in_words(section: dict[str, Any]) -> str:
         return str(section["set"])
     names = [Path(section[key]).name for key in ("source", "target", "texts") if section.get(key)]
     return " → ".join(names)
-
-
-def judged_by_f1(run: Run) -> bool:
-    """Whether several labels may hold, as its recipe says."""
-    recipe = read_json(run.recipe) if run.recipe.is_file() else {}
-    return bool(recipe.get("data", {}).get("labels") == "several")
-
-
-def score_key(checks: Sequence[dict[str, Any]], several_labels: bool = False) -> str:
-    """The key of what these validations are judged by; empty if they have no score.
-
-    A classifier's log has accuracy and F1; it is judged by F1 where several labels may hold.
-    """
-    keys = [key for key in score_names() if any(r.get(key) is not None for r in checks)]
-    return "f1" if several_labels and "f1" in keys else next(iter(keys), "")
 
 
 def points_of_log(records: Sequence[dict[str, Any]], key: str) -> list[Point]:

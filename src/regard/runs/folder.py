@@ -7,7 +7,7 @@ runs/demo/
   spec.json           the model's spec            tokenizer.json   the vocabulary
   data/               ids of the training pairs, validation and test pairs as text
   log.jsonl           one line per logged step and validation      tensorboard/   the same
-  checkpoints/        checkpoint/native.py
+  checkpoints/        checkpoint/training_state.py
   model.safetensors   the weights to use          model.json       where they come from
   loss.png            the loss curve
 
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from regard import atomic, lock
-from regard.checkpoint.files import files_around, read_json
+from regard.checkpoint.files import files_around, read_own_json
 from regard.checksums import NAME as CHECKSUMS
 from regard.checksums import check, read_checksums, sealed, sha256, write_checksums
 from regard.errors import CheckpointError, DataError, MisuseError
@@ -69,7 +69,7 @@ class Run:
     loss_curve = _Member("loss.png")
 
     def read_info(self) -> dict[str, Any]:
-        return read_json(self.info)
+        return read_own_json(self.info)
 
     def is_preparing(self) -> bool:
         """Whether it says that its data is being prepared, and has nothing to show for itself."""
@@ -101,7 +101,7 @@ class Run:
         return shlex.join(map(str, words)) if isinstance(words, list) else "…"
 
     def update_info(self, **changes: Any) -> None:
-        info = read_json(self.info) if self.info.exists() else {}
+        info = read_own_json(self.info) if self.info.exists() else {}
         write_json(self.info, {**info, **changes})
 
     def whole(self, name: str) -> Path:
@@ -137,7 +137,7 @@ def seal(run: Run) -> None:
     for name in SEALED:
         path = run.folder / name
         if path.is_file() and not run.checksums.exists():
-            write_json(path, read_json(path))
+            write_json(path, read_own_json(path))
     files = [*files_around(run.folder), *(f for f in run.data.rglob("*") if _is_text(f))]
     sums = {file.relative_to(run.folder).as_posix(): sha256(file) for file in files}
     write_checksums(run.folder, sums)

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.config import build
 from regard.errors import CheckpointError, MisuseError, RegardError
 from regard.model.spec import Spec, parameter_count
-from regard.runs.curves import data_in_words, points_of_log, score_key
+from regard.runs.curves import data_in_words, points_of_log
 from regard.runs.folder import PREPARING, Run
 from regard.runs.log import broken_lines, damage_to_log, read_log
-from regard.runs.objectives import score_names
+from regard.runs.objectives import score_of
 from regard.runs.sections import STEPS
 
 FOUND_BY = ("run.json", "recipe.json")  # either may be gone
@@ -112,7 +112,7 @@ def _of_info(run: Run, row: RunRow, info: dict[str, Any]) -> RunRow:
 
 def _of_recipe(run: Run, row: RunRow) -> RunRow:
     """What it was asked for, and on what data; how large the model is."""
-    recipe = read_json(run.recipe)
+    recipe = read_own_json(run.recipe)
     train, data = (recipe.get(section) for section in ("train", "data"))
     if not isinstance(train, dict) or not isinstance(data, dict):
         raise CheckpointError(f"{run.recipe}: holds no tables [train] and [data]")
@@ -120,7 +120,7 @@ def _of_recipe(run: Run, row: RunRow) -> RunRow:
     for name, value in {"steps": steps, "minutes": minutes}.items():
         if value is not None and not _is_number(value):
             raise CheckpointError(f"{run.recipe}: train.{name} is {value!r}, expected a number")
-    spec = build(Spec, read_json(run.spec), str(run.spec))
+    spec = build(Spec, read_own_json(run.spec), str(run.spec))
     return replace(
         row,
         steps=steps,
@@ -135,26 +135,25 @@ def _of_log(run: Run, row: RunRow) -> RunRow:
     records = read_log(run.log)
     damage = damage_to_log(run.log, records, str(run.read_info().get("log_sha256", "")))
     checks = [r for r in ([] if damage else records) if r["kind"] == "validation"]
-    several = read_json(run.recipe)["data"].get("labels") == "several"
-    key = score_key(checks, several)
-    losses, scores = (
-        [value for _, value in points_of_log(checks, name) if _is_number(value)]
-        for name in ("loss", key)
-    )
+    score = score_of(run, checks)
     is_going = row.state in ("training", "cut off")
     last = records[-1]["step"] if records and is_going else 0
     row = replace(
         row,
         step=max(row.step, last),
-        loss=min(losses, default=None),
-        score=max(scores, default=None),
-        score_name=score_names().get(key, ""),
+        loss=min(_values(checks, "loss"), default=None),
+        score=score.best(_values(checks, score.key)) if score else None,
+        score_name=score.name if score else "",
     )
     if broken := broken_lines(run.log):
         are = "line is no record" if broken == 1 else "lines are no records"
         problem = f"{run.log}: {broken:,} {are}; the others are read"
         return replace(row, state="damaged", problem=problem)
     return replace(row, problem=damage)
+
+
+def _values(checks: list[dict[str, Any]], key: str) -> list[float]:
+    return [value for _, value in points_of_log(checks, key) if _is_number(value)]
 
 
 def _is_number(value: Any) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from regard import atomic
-from regard.draw.counted import counted
+from regard.printable import counted
 from regard.untrusted import read_small_file
 
 MAX_LOG = 1 << 30  # bytes

@@ -1,26 +1,28 @@
 """What a model may be trained for: one row an objective, with all that is known without torch.
 
-A new objective is a row here and a file in fit/objectives/, which reads its data, computes its loss
-and judges it. Nothing else asks which objective it is: recipes, plots, listings and whoever opens
-a run take what they need from the row.
+A new objective is a row here, a file in fit/objectives/, which reads its data and judges it, and a
+loss (training/losses.py); tests/fit/test_new_objective.py has one to copy. Nothing else asks which
+objective it is: recipes, plots, listings and whoever opens a run take what they need from the row.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from regard.checkpoint.files import read_json
+from regard.checkpoint.files import read_own_json
 from regard.errors import CheckpointError, ConfigError
 from regard.runs.folder import Run
 from regard.runs.sections import DistilSection, Recipe, SimilarSection, spec_of
 from regard.untrusted import shown
+
+SOME_VOCABULARY = 4000  # to check a spec with, now, not after an hour of tokenizing
 
 
 def check_pairs(recipe: Recipe, where: str) -> None:
     """A recipe that translates."""
     if recipe.data.texts:
         raise ConfigError(f"{where}: [data]: texts are for objectives of an encoder, not translate")
-    spec = spec_of(recipe.model, 4000, f"{where}: [model]")  # now, not after an hour of tokenizing
+    spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
     if not spec.encoder_layers or not spec.decoder_layers:
         raise ConfigError(f"{where}: [model]: translation needs an encoder and a decoder")
     if spec.position_limit is not None and spec.position_limit <= recipe.data.max_tokens:
@@ -34,7 +36,7 @@ def check_texts(recipe: Recipe, where: str) -> None:
     """A recipe for an encoder."""
     phrasebook = OBJECTIVES[recipe.objective].phrasebook
     if not recipe.data.texts and not (phrasebook and recipe.data.phrasebook):
-        needed = "a file, or the phrasebook's English side" if phrasebook else "a file with labels"
+        needed = "a file, or the phrasebook's English side" if phrasebook else "a file"
         raise ConfigError(f"{where}: [data]: {recipe.objective} needs texts, {needed}")
     start = recipe.train.start_from
     if start is not None and "preset" in recipe.model:
@@ -47,12 +49,25 @@ def check_texts(recipe: Recipe, where: str) -> None:
         if name in recipe.model:
             raise ConfigError(f"{where}: [model]: {name} follows from the objective; leave it out")
     if start is None:
-        spec = spec_of({**recipe.model, "decoder_layers": 0}, 4000, f"{where}: [model]")
+        spec = spec_of({**recipe.model, "decoder_layers": 0}, SOME_VOCABULARY, f"{where}: [model]")
         if spec.position_limit is not None and spec.position_limit < recipe.data.max_tokens:
             raise ConfigError(
                 f"{where}: [model]: max_length {spec.position_limit} learned positions cannot hold "
                 f"data.max_tokens {recipe.data.max_tokens}; change one of them"
             )
+
+
+@dataclass(frozen=True)
+class Score:
+    """A number of a validation that runs are judged by."""
+
+    key: str  # in the log
+    name: str
+    less_is_better: bool = False  # an error; `Validated.score` (fit/job.py) is its negative
+
+    def best(self, values: Sequence[float]) -> float | None:
+        """Of several validations; None if there are none."""
+        return (min if self.less_is_better else max)(values, default=None)
 
 
 @dataclass(frozen=True)
@@ -63,11 +78,12 @@ class Objective:
     learned: str  # as the first words of a title
     offers: tuple[str, ...]  # tasks of a trained run; the first is the command to try it with
     head: str  # of the model (model/spec.py)
-    module: str = ""  # whose DOERS read its data (fit/job.py); "": of its name in fit/objectives/
+    module: str = ""  # with its CODE (fit/job.py); "": the one of its name in fit/objectives/
     model: Literal["encoder", "encoder-decoder"] = "encoder"
     check: Callable[[Recipe, str], None] = check_texts  # refuse a recipe before its data is read
     unit: str = ""  # of its loss; "" where several things are added up
-    scores: Mapping[str, str] = field(default_factory=dict)  # key in the log → name; the best first
+    scores: tuple[Score, ...] = ()  # the first that its log has is what it is judged by
+    score_of_several: Score | None = None  # … where several labels may hold (data.labels)
     section: type[Any] | None = None  # of a recipe, named as the objective
     needs: Mapping[str, str] = field(default_factory=dict)  # key of a recipe → why
     refuses: Mapping[str, str] = field(default_factory=dict)  # a key that is not as usual → why
@@ -84,8 +100,16 @@ class Objective:
                     raise ConfigError(f"{where}: [{section}]: {key}: {why}")
         self.check(recipe, where)
 
+    def score_in(
+        self, checks: Sequence[Mapping[str, Any]], several_labels: bool = False
+    ) -> Score | None:
+        """What these validations are judged by; None if they have no score."""
+        first = (self.score_of_several,) if several_labels and self.score_of_several else ()
+        scores = (*first, *self.scores)
+        return next((s for s in scores if any(r.get(s.key) is not None for r in checks)), None)
 
-_SHARES = {"accuracy": "accuracy", "f1": "F1"}
+
+_ACCURACY, _F1 = Score("accuracy", "accuracy"), Score("f1", "F1")
 OBJECTIVES: dict[str, Objective] = {
     row.name: row
     for row in (
@@ -97,7 +121,7 @@ OBJECTIVES: dict[str, Objective] = {
             model="encoder-decoder",
             check=check_pairs,
             unit="nats per token",
-            scores={"bleu": "BLEU"},
+            scores=(Score("bleu", "BLEU"),),
         ),
         Objective(
             "classify",
@@ -105,7 +129,8 @@ OBJECTIVES: dict[str, Objective] = {
             offers=("classify", "embed"),
             head="classes",
             unit="nats per text",
-            scores=_SHARES,
+            scores=(_ACCURACY, _F1),
+            score_of_several=_F1,
         ),
         Objective(
             "fill",
@@ -113,7 +138,7 @@ OBJECTIVES: dict[str, Objective] = {
             offers=("fill", "embed"),
             head="tokens",
             unit="nats per hidden token",
-            scores={"accuracy": "accuracy"},
+            scores=(_ACCURACY,),
             phrasebook=True,
         ),
         Objective(
@@ -122,7 +147,7 @@ OBJECTIVES: dict[str, Objective] = {
             offers=("tag", "classify", "embed"),
             head="labels",
             unit="nats per word",
-            scores=_SHARES,
+            scores=(_ACCURACY, _F1),
             refuses={
                 "data.pair": "tag reads one text; leave pair out",
                 "data.labels": "tag knows one label a word, not several",
@@ -134,7 +159,7 @@ OBJECTIVES: dict[str, Objective] = {
             learned="Similarity",
             offers=("embed",),
             head="none",
-            scores={"spearman": "Spearman"},
+            scores=(Score("spearman", "Spearman"),),
             section=SimilarSection,
             needs={"data.pair": "similar compares two texts; name both columns"},
         ),
@@ -143,7 +168,7 @@ OBJECTIVES: dict[str, Objective] = {
             learned="Distillation",
             offers=("classify", "embed"),
             head="classes",
-            scores=_SHARES,
+            scores=(_ACCURACY, _F1),
             section=DistilSection,
             needs={
                 "train.start_from": "distil needs a teacher, a run that classifies or a published "
@@ -157,7 +182,7 @@ OBJECTIVES: dict[str, Objective] = {
 
 def objective_of(run: Run) -> Objective:
     """What a run was trained for; those of earlier versions translate."""
-    tables = read_json(run.recipe) if run.recipe.is_file() else {}
+    tables = read_own_json(run.recipe) if run.recipe.is_file() else {}
     name = str(tables.get("objective", "translate"))
     if name not in OBJECTIVES:
         raise CheckpointError(
@@ -167,6 +192,10 @@ def objective_of(run: Run) -> Objective:
     return OBJECTIVES[name]
 
 
-def score_names() -> dict[str, str]:
-    """What validations are judged by: key in the log → name."""
-    return {key: name for row in OBJECTIVES.values() for key, name in row.scores.items()}
+def score_of(run: Run, checks: Sequence[Mapping[str, Any]]) -> Score | None:
+    """What the validations of a run are judged by; None without a score, or of an objective that
+    only a later version knows."""
+    tables = read_own_json(run.recipe) if run.recipe.is_file() else {}
+    row = OBJECTIVES.get(str(tables.get("objective", "translate")))
+    several = tables.get("data", {}).get("labels") == "several"
+    return None if row is None else row.score_in(checks, several)

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from regard.config import build
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.errors import ConfigError, nearest
 from regard.model.spec import Spec
 from regard.runs.objectives import OBJECTIVES

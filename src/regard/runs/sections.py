@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from regard.config import to_tables
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.errors import ConfigError
 from regard.model.presets import preset
 from regard.model.spec import BOUNDS, Spec

@@ -2,7 +2,7 @@
 
     tokenizer.json                           any of the below, in one file
     vocab.txt                                WordPiece (BERT)
-    vocab.json, merges.txt                   byte-level BPE (GPT-2)
+    vocab.json, merges.txt                   byte-level BPE (GPT-2, RoBERTa)
     spiece.model                             SentencePiece, ends with </s> (T5)
     tokenizer.model                          SentencePiece, begins with <s> (Llama)
     source.spm, target.spm, vocab.json       SentencePiece for two languages (Marian)
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import DataError, MisuseError
-from regard.text.codec import Encoded, Places
+from regard.text.encoded import Encoded, Places
 from regard.text.pieces import label, spell_bytes
 from regard.text.published_backend import (
     BackendCodec,

@@ -19,7 +19,7 @@ from tokenizers import (
     processors,
 )
 
-from regard.text.codec import Encoded, Places, share
+from regard.text.encoded import Encoded, Places, share
 from regard.text.published_files import (
     MAX_FILE,
     MAX_MERGES,
@@ -36,6 +36,7 @@ from regard.untrusted import read_small_file, strict_json
 
 MAX_ADDED_SPECIALS = 16
 BERT_TEXTS = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"}
+ROBERTA_TEXTS = {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"}
 END_OF_TEXT = "<|endoftext|>"
 
 
@@ -182,7 +183,10 @@ def read_wordpiece(path: Path, settings: TokenizerSettings) -> BackendCodec:
 
 
 def read_byte_pairs(path: Path, merges: Path, settings: TokenizerSettings) -> BackendCodec:
-    """A vocab.json and its merges.txt: byte-level BPE, as GPT-2 has it."""
+    """A vocab.json and its merges.txt: byte-level BPE, as GPT-2 has it.
+
+    RoBERTa's has a token for a mask, and two that stand around a text.
+    """
     vocabulary = read_vocabulary(path)
     lines = [line for line in read_lines(merges) if line and not line.startswith("#version")]
     pairs = [tuple(line.split(" ")) for line in lines]
@@ -193,14 +197,28 @@ def read_byte_pairs(path: Path, merges: Path, settings: TokenizerSettings) -> Ba
     spaced = settings.flag("add_prefix_space", False)
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=spaced)
     backend.decoder = decoders.ByteLevel()
+    texts = ROBERTA_TEXTS | dict(settings.texts)
+    first, end, mask = (vocabulary.get(texts[role]) for role in ("cls", "sep", "mask"))
+    if first is not None and end is not None and mask is not None:
+        backend.post_processor = processors.RobertaProcessing(
+            (texts["sep"], end), (texts["cls"], first), add_prefix_space=spaced
+        )
+        # the space before a mask is the mask's
+        hole = AddedToken(texts["mask"], special=True, lstrip=True, normalized=False)
+        backend.add_special_tokens([hole])
+        _mark(backend, texts.values())
     _mark(backend, [END_OF_TEXT])
     return _finished(backend, merges, settings)
 
 
 def _mark(backend: Tokenizer, texts: Iterable[str]) -> None:
-    """Let texts that are tokens already be special ones, found in a text before it is cut."""
+    """Let texts that are tokens already be special ones, found in a text before it is cut.
+
+    One that is special already stays as its file has it: RoBERTa's mask takes the space before it.
+    """
+    special = {t.content for t in backend.get_added_tokens_decoder().values() if t.special}
     for text in dict.fromkeys(texts):
-        if backend.token_to_id(text) is not None:
+        if text not in special and backend.token_to_id(text) is not None:
             backend.add_special_tokens([AddedToken(text, special=True, normalized=False)])
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sentencepiece import SentencePieceProcessor
 
-from regard.text.codec import Encoded, share
+from regard.text.encoded import Encoded, share
 from regard.text.pieces import SPACE_MARK
 from regard.text.published_files import (
     MAX_FILE,

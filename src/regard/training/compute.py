@@ -7,7 +7,7 @@ every sum depend on it: a run that is resumed in another way is another run.
 from dataclasses import dataclass
 from typing import Literal
 
-from regard.draw.counted import counted
+from regard.printable import counted
 
 
 @dataclass(frozen=True)

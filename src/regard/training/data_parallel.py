@@ -1,7 +1,13 @@
 """The gradient of a step, computed by several workers at once.
 
-    group of batches ─ split ─┬─ we          ─ gradients ─┐
-                              └─ a colleague ─ gradients ─┴─ sum ─ .grad of the weights
+    group   the batches of a step: train.accumulate of them
+    batch   ≤ train.token_budget tokens (data/buckets.py)
+    part    rows of a batch: each is divided among the workers (training/parts.py)
+    half    of a part, or of a half, where memory is too small for it
+    share   parts and halves that one worker computes (training/worker.py)
+
+    group ─ shares ─┬─ this process     ─ gradients ─┐
+                    └─ a worker process ─ gradients ─┴─ sum ─ .grad of the weights
 
 On a CPU two workers of one thread are faster than one of two: nobody waits at the end of each small
 operation. The first worker is this process, the others have one of their own; all see the same
@@ -27,12 +33,12 @@ from regard.training.compute import Compute
 from regard.training.memory import give_freed_memory_back, keep_freed_memory
 from regard.training.parts import parts_of, too_large
 from regard.training.shared import SharedTensors, can_share
-from regard.training.worker import Done, LossOf, Share, Sums, Worker, trained
+from regard.training.worker import Done, LossOf, MeanLoss, Share, Worker, trained
 from regard.training.worker_process import WorkerProcess, is_known, use_shared
 
 
 class DataParallel:
-    """The workers; `gradients` fills `.grad` of the model's weights, `close` sends them home.
+    """The workers; `gradients` fills `.grad` of the model's weights, `close` ends their processes.
 
     With `lora` the gradients are handed on to its A and B (model/lora.py).
     """
@@ -52,15 +58,15 @@ class DataParallel:
         self.halved = 0  # parts that memory was too small for
         self.most = most  # cells of a part that it suffices for, once that is known
         self._weights = trained(model)
-        self._colleagues: list[WorkerProcess] = []
+        self._processes: list[WorkerProcess] = []
         keep_freed_memory()
-        # The optimizer too: threads that meet for moments only spin where colleagues want to work.
+        # The optimizer too: threads that meet for moments only spin where others want to work.
         torch.set_num_threads(compute.threads)
         if compute.workers > 1:
-            self._hire(loss_of, seed)
+            self._start_processes(loss_of, seed)
         self._own = Worker(model, loss_of, compute, seed)
 
-    def _hire(self, loss_of: LossOf, seed: int) -> None:
+    def _start_processes(self, loss_of: LossOf, seed: int) -> None:
         on_cpu = self._weights[0].device.type == "cpu"
         if not (on_cpu and is_known(loss_of)):
             raise MisuseError(
@@ -74,39 +80,39 @@ class DataParallel:
             for place, weight in zip(memory.tensors, weights, strict=True):
                 place.copy_(weight)
         use_shared(self._model, memory.tensors)
-        self._colleagues = [
+        self._processes = [
             WorkerProcess(self._model, loss_of, self.compute, seed, memory)
             for _ in range(self.compute.workers - 1)
         ]
 
-    def gradients(self, step: int, group: Sequence[Batch]) -> Sums:
+    def gradients(self, step: int, group: Sequence[Batch]) -> MeanLoss:
         """The gradient of the mean loss per target token over the group, and that loss."""
         targets = sum(batch.targets for batch in group)
         workers = self.compute.workers
         parts = [half for part in parts_of(group, workers) for half in part.within(self.most)]
         shares = [Share(step, targets, parts[i::workers]) for i in range(workers)]
-        hired = 1 + len(self._colleagues)  # all of them, or only we
-        pairs = zip(self._colleagues, shares[1:hired], strict=True)
-        assigned = [(colleague, share) for colleague, share in pairs if share.parts]
-        for colleague, share in assigned:
-            colleague.ask(share)
+        running = 1 + len(self._processes)  # all workers, or only this process
+        pairs = zip(self._processes, shares[1:running], strict=True)
+        assigned = [(process, share) for process, share in pairs if share.parts]
+        for process, share in assigned:
+            process.ask(share)
         try:
             done = self._own.gradients(shares[0])
         finally:  # even if ours failed: no answer may be left for the next step
-            said = [colleague.listen() for colleague, _ in assigned]
-        for (colleague, share), answer in zip(assigned, said, strict=True):
-            done.add(colleague.done(answer, share))
-        for share in shares[hired:]:
+            answers = [process.listen() for process, _ in assigned]
+        for (process, share), answer in zip(assigned, answers, strict=True):
+            done.add(process.done(answer, share))
+        for share in shares[running:]:
             done.add(self._own.gradients(share))
         self._do_again(step, targets, done)
         for weight, gradient in zip(self._weights, done.gradients, strict=True):
             weight.grad = gradient
         if self._lora is not None:
             self._lora.hand_on()
-        return done.sums
+        return done.loss
 
     def _do_again(self, step: int, targets: int, done: Done) -> None:
-        """What failed for want of memory, in halves, by us alone."""
+        """What failed for want of memory, in halves, by this process alone."""
         while done.failed:
             part = done.failed.pop()
             if len(part.batch) == 1:
@@ -118,10 +124,10 @@ class DataParallel:
 
     def close(self) -> None:
         """The weights become this process's own again."""
-        for colleague in self._colleagues:
-            colleague.close()
-        if self._colleagues:
+        for process in self._processes:
+            process.close()
+        if self._processes:
             use_shared(self._model, [w.detach().clone() for w in self._model.parameters()])
             self._memory.close()
-            self._colleagues = []
+            self._processes = []
         give_freed_memory_back()

@@ -21,7 +21,7 @@ PIECE = 16 << 20
 
 
 @dataclass(frozen=True)
-class Loss:
+class SummedLoss:
     """Sums over tokens: the smoothed loss that is minimised, and the plain one that is reported."""
 
     smoothed: Float[Tensor, ""]
@@ -35,12 +35,12 @@ def widened(x: Tensor) -> Tensor:
 
 def smoothed_cross_entropy(
     logits: Float[Tensor, "T V"], truth: Int[Tensor, " T"], epsilon: float
-) -> Loss:
+) -> SummedLoss:
     """Both losses, summed over the T tokens, in nats."""
     log_p = torch.log_softmax(widened(logits), dim=-1)
     right = -log_p.gather(-1, truth[:, None]).sum()
     spread = -log_p.mean(dim=-1).sum()
-    return Loss((1 - epsilon) * right + epsilon * spread, right.detach())
+    return SummedLoss((1 - epsilon) * right + epsilon * spread, right.detach())
 
 
 def projected_cross_entropy(
@@ -49,12 +49,12 @@ def projected_cross_entropy(
     bias: Float[Tensor, " V"] | None,
     truth: Int[Tensor, " T"],
     epsilon: float,
-) -> Loss:
+) -> SummedLoss:
     """The same of the logits x Eᵀ + b, which are never all there at once."""
     smoothed, plain = _ProjectedCrossEntropy.apply(  # type: ignore[no-untyped-call]
         x, weight, bias, truth, epsilon, torch.is_grad_enabled()
     )
-    return Loss(smoothed, plain)
+    return SummedLoss(smoothed, plain)
 
 
 class _ProjectedCrossEntropy(torch.autograd.Function):

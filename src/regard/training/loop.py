@@ -13,7 +13,7 @@ from torch import nn
 
 from regard.data.batch import Batch
 from regard.training.watch import SkipReason, objection
-from regard.training.worker import Sums
+from regard.training.worker import MeanLoss
 
 StepJudge = Callable[[float, float], SkipReason | None]  # of a loss and a gradient's norm
 
@@ -42,7 +42,7 @@ def training_steps(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
     batches: Iterator[Sequence[Batch]],
-    gradients: Callable[[int, Sequence[Batch]], Sums],
+    backward: Callable[[int, Sequence[Batch]], MeanLoss],
     rate_at: Callable[[int], float],
     clip: float,
     first_step: int = 1,
@@ -50,9 +50,9 @@ def training_steps(
 ) -> Iterator[Step]:
     """Yield steps `first_step`, `first_step + 1`, … for as long as there are batches.
 
-    Each item of `batches` is a group that makes one step: `gradients` fills the weights' `.grad`
-    with the gradient of the mean loss over all target tokens of the group
-    (training/data_parallel.py), so a group equals one batch of its union. A step that `judge`
+    Each item of `batches` is a group that makes one step: `backward` fills the weights' `.grad`
+    with the gradient of the mean loss over all target tokens of the group, and returns that loss
+    (`DataParallel.gradients`), so a group equals one batch of its union. A step that `judge`
     objects to is counted but not taken.
     """
     number = first_step
@@ -61,7 +61,7 @@ def training_steps(
         rate = rate_at(number)
         for parameters in optimizer.param_groups:
             parameters["lr"] = rate
-        loss = gradients(number, group)
+        loss = backward(number, group)
         norm = float(nn.utils.clip_grad_norm_(model.parameters(), clip if clip else torch.inf))
         objected = judge(loss.plain if math.isfinite(loss.smoothed) else loss.smoothed, norm)
         if objected is None:

@@ -102,7 +102,7 @@ def memory_need(
         + SINGLE * (learned.copies + (with_gradient if averaged else 0)),
         adam=2 * SINGLE * learned.moments,
         gradients=workers * (2 if accumulate > 1 else 1) * size * with_gradient
-        + (workers - 1) * SINGLE * with_gradient  # where colleagues hand them over
+        + (workers - 1) * SINGLE * with_gradient  # where worker processes hand them over
         + own
         + (SINGLE * with_gradient if half else 0),
         activations=int(LOOSE * size * activations(spec, shape, compute.kernels == "plain"))

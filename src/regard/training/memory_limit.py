@@ -4,7 +4,7 @@ Without a limit Linux promises memory that it does not have, and ends a process,
 when the promise is called in. RLIMIT_DATA counts what a process writes to and shares with nobody:
 close to what it uses, unlike the address space, most of which are libraries and mapped files. Above
 the limit an allocation fails, and torch and Python say so. A process that is started under a limit
-has the same one: colleagues (training/worker_process.py) are told nothing.
+has the same one: workers (training/worker_process.py) are told nothing.
 """
 
 import os

@@ -1,9 +1,8 @@
 """What a worker computes at once: a part of a batch, and its halves where memory is too small.
 
-    group of batches ─ divided among the workers ─ parts ─ halved if need be ─ halves
-
-A half keeps the number of its part, from which dropout is seeded, and knows which of the part's
-rows it holds; it also keeps the part's width, so that the masks of its rows are the same.
+training/data_parallel.py draws how group, batch, part, half and share belong together. A half keeps
+the number of its part, from which dropout is seeded, and knows which of the part's rows it holds;
+it also keeps the part's width, so that the masks of its rows are the same.
 """
 
 from collections.abc import Sequence

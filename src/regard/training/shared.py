@@ -1,4 +1,4 @@
-"""Memory that several processes see: the weights, and the gradients of each colleague.
+"""Memory that several processes see: the weights, and the gradients of each worker process.
 
 An anonymous file: it has no name that anybody could open and is gone with the last process that
 holds it. Linux keeps one in memory (memfd); elsewhere it is a temporary file whose name is removed

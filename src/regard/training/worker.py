@@ -1,4 +1,4 @@
-"""One worker: the gradients of its share of a step, in the process where it lives."""
+"""One worker: forward, loss and backward of its share of a step, in the process where it lives."""
 
 import copy
 import gc
@@ -16,16 +16,16 @@ from regard.model.kernels import plain_kernels
 from regard.model.transformer import Transformer
 from regard.processor.simulate import watched
 from regard.training.compute import Compute
-from regard.training.label_smoothing import Loss
+from regard.training.label_smoothing import SummedLoss
 from regard.training.memory_limit import is_out_of_memory
 from regard.training.parts import BatchPart
 
-LossOf = Callable[[Transformer, Batch], Loss]
+LossOf = Callable[[Transformer, Batch], SummedLoss]
 
 
 @dataclass(frozen=True)
 class Share:
-    """What a worker does of a step."""
+    """What a worker does of a step (training/data_parallel.py draws it)."""
 
     step: int
     targets: int  # of the whole step: losses are means over them
@@ -33,32 +33,32 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Sums:
+class MeanLoss:
     """Both losses, mean per target token of the whole step; of shares they add up."""
 
     smoothed: float
     plain: float
 
-    def __add__(self, other: "Sums") -> "Sums":
-        return Sums(self.smoothed + other.smoothed, self.plain + other.plain)
+    def __add__(self, other: "MeanLoss") -> "MeanLoss":
+        return MeanLoss(self.smoothed + other.smoothed, self.plain + other.plain)
 
 
 @dataclass
 class Done:
-    """Of a share: summed gradients (None for a weight that nothing used) and losses.
+    """Of a share: summed gradients (None for a weight that nothing used) and its loss.
 
     `failed` are the parts that memory was too small for; they are in neither.
     """
 
     gradients: list[Tensor | None]
-    sums: Sums
+    loss: MeanLoss
     failed: list[BatchPart]
 
     def add(self, other: "Done") -> None:
         """Another share of the same step."""
         both = zip(self.gradients, other.gradients, strict=True)
         self.gradients = [_added(a, b) for a, b in both]
-        self.sums += other.sums
+        self.loss += other.loss
         self.failed += other.failed
 
 
@@ -78,7 +78,7 @@ class Worker:
         if self._used[0] is not self._weights[0]:
             with torch.no_grad():  # one cast per step instead of one per use
                 torch._foreach_copy_(tuple(self._used), tuple(self._weights))
-        done = Done([None] * len(self._used), Sums(0.0, 0.0), [])
+        done = Done([None] * len(self._used), MeanLoss(0.0, 0.0), [])
         for part in share.parts:
             try:
                 with watched():
@@ -86,7 +86,7 @@ class Worker:
             except (MemoryError, RuntimeError) as error:
                 if not is_out_of_memory(error):
                     raise
-                one = Done([None] * len(self._used), Sums(0.0, 0.0), [part])
+                one = Done([None] * len(self._used), MeanLoss(0.0, 0.0), [part])
             if one.failed:  # now that the error, and what its frames held, is gone
                 gc.collect()
             done.add(one)
@@ -95,14 +95,15 @@ class Worker:
     def _one(self, share: Share, part: BatchPart) -> Done:
         loss = self._loss(share.step, part)
         mean = loss.smoothed / share.targets
+        # Backward, but not into .grad: parts and shares are added in a fixed order.
         gradients = torch.autograd.grad(mean, self._used, allow_unused=True)
         wide: list[Tensor | None] = [
             None if one is None else one.to(weight.dtype)  # sums of bf16 are kept in fp32
             for one, weight in zip(gradients, self._weights, strict=True)
         ]
-        return Done(wide, Sums(float(mean.detach()), float(loss.plain) / share.targets), [])
+        return Done(wide, MeanLoss(float(mean.detach()), float(loss.plain) / share.targets), [])
 
-    def _loss(self, step: int, part: BatchPart) -> Loss:
+    def _loss(self, step: int, part: BatchPart) -> SummedLoss:
         generator = torch.Generator(self._device)
         words = np.random.SeedSequence((self._seed, step, part.number)).generate_state(1)
         generator.manual_seed(int(words[0]))

@@ -1,12 +1,12 @@
 """A worker in a process of its own, and how one talks with it.
 
-    we    ── share: step, numbers, parts (safetensors) ──▸    colleague
-    we    ◂── losses, or what went wrong (JSON) ──            colleague
+    this process  ── share: step, numbers, parts (safetensors) ──▸  worker process
+    this process  ◂── losses, or what went wrong (JSON) ──          worker process
 
 Weights and gradients are in memory that both see. Threads of one process would be simpler, but take
 turns at Python's lock (docs/decisions/0006-training-speed.md); `multiprocessing` would run a user's
-script once more in each colleague (docs/decisions/0013-workers.md). A colleague ignores signals,
-which are for us to answer, and ends when we do.
+script once more in each worker (docs/decisions/0013-workers.md). A worker process ignores signals,
+which are for its parent to answer, and ends with it.
 """
 
 import ctypes
@@ -36,7 +36,7 @@ from regard.training.compute import Compute
 from regard.training.memory import keep_freed_memory
 from regard.training.parts import BatchPart
 from regard.training.shared import SharedTensors
-from regard.training.worker import Done, LossOf, Share, Sums, Worker, trained
+from regard.training.worker import Done, LossOf, MeanLoss, Share, Worker, trained
 
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
 
@@ -105,7 +105,7 @@ class WorkerProcess:
         missing = set(said["missing"])
         tensors = enumerate(self._gradients.tensors)
         gradients = [None if i in missing else tensor for i, tensor in tensors]
-        return Done(gradients, Sums(*said["sums"]), [share.parts[i] for i in said["failed"]])
+        return Done(gradients, MeanLoss(*said["loss"]), [share.parts[i] for i in said["failed"]])
 
     def close(self) -> None:
         self._line.close()
@@ -116,7 +116,7 @@ class WorkerProcess:
 def die_with_parent() -> bool:
     """Ask the system to end this process when its parent ends; False where it has no such wish.
 
-    Then the line, which ends with the parent too, ends the colleague after the share at hand.
+    Then the line, which ends with the parent too, ends the worker after the share at hand.
     """
     try:
         prctl = ctypes.CDLL(None).prctl
@@ -126,7 +126,7 @@ def die_with_parent() -> bool:
 
 
 def serve(weights: int, gradients: int, line: int) -> None:
-    """The colleague's own side: answer shares until the line is closed."""
+    """The worker process's own side: answer shares until the line is closed."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
         signal.signal(number, signal.SIG_IGN)
     die_with_parent()
@@ -163,7 +163,7 @@ def _answered(worker: Worker, question: bytes, into: Sequence[Tensor]) -> bytes:
             else:
                 place.copy_(gradient)
         said = {
-            "sums": [done.sums.smoothed, done.sums.plain],
+            "loss": [done.loss.smoothed, done.loss.plain],
             "missing": missing,
             "failed": [parts.index(part) for part in done.failed],
         }

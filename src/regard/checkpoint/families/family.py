@@ -75,7 +75,7 @@ class Family:
     def tasks(self, spec: Spec) -> tuple[str, ...]:
         """What a model with this spec can be asked for, beside its logits.
 
-        encoder, words        fill, embed            BERT, DistilBERT
+        encoder, words        fill, embed            BERT, DistilBERT, RoBERTa
         encoder, classifier   classify, embed
         encoder, word labels  tag, classify, embed
         encoder, no head      embed                  sentence encoders too
@@ -110,7 +110,7 @@ class Family:
 def _refused(*_: object) -> NoReturn:
     raise MisuseError(
         "this encoder has a shape of regard's own, which no published family has; train one that "
-        "starts from a BERT or DistilBERT folder (train.start_from), or keep the run"
+        "starts from a published encoder folder (train.start_from), or keep the run"
     )
 
 

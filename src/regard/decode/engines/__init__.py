@@ -1,1 +1,1 @@
-"""The engines behind decode/engine.py."""
+"""The two engines behind decode/engine.py; which of them answers, regard/engines/ chooses."""

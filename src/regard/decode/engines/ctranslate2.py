@@ -31,7 +31,8 @@ from regard.checkpoint.ctranslate2_info import (
 )
 from regard.checksums import check
 from regard.decode.engine import Frame, Layout, Pending, Row, check_prefix
-from regard.decode.hypothesis import NO_RULES, DecodingOptions, Hypothesis, Rules, best_first
+from regard.decode.hypothesis import Hypothesis, best_first
+from regard.decode.options import NO_RULES, DecodingOptions, Rules
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.processor.simulate import forbid
 from regard.processor.survives import insist_on
@@ -50,7 +51,7 @@ class _SearchJob:
 
     sources: Sequence[Row]
     prefixes: Sequence[Row]
-    search: DecodingOptions
+    decoding: DecodingOptions
     limits: Sequence[int]
 
 
@@ -95,24 +96,20 @@ class CTranslate2Engine:
             )
         self._translator = _open(folder, self.layout)
 
-    def refusal(self, search: DecodingOptions, prefixed: bool = False) -> str | None:
-        """Which option the library does not have, or has with another meaning."""
-        return refused(search, self._rules, prefixed)
-
     def submit(
-        self, sources: Sequence[Row], search: DecodingOptions, prefixes: Sequence[Row] = ()
+        self, sources: Sequence[Row], decoding: DecodingOptions, prefixes: Sequence[Row] = ()
     ) -> Pending:
         """Begin to search; returns at once."""
-        refusal = self.refusal(search, any(prefixes))
+        refusal = refused(decoding, self._rules, any(prefixes))
         if refusal:
             raise MisuseError(f"engine: ctranslate2 does not offer {refusal}; use engine torch")
         self._check("source", map(len, sources), self._positions)
-        limits = [search.limit(len(source), self._room) for source in sources]
+        limits = [decoding.limit(len(source), self._room) for source in sources]
         if self._rules.first is not None:
             prefixes = [p or (self._rules.first,) for p in prefixes or [()] * len(sources)]
         for prefix, limit in zip(prefixes, limits, strict=False):
             check_prefix(prefix, limit)
-        job = _SearchJob(sources, prefixes, search, limits)
+        job = _SearchJob(sources, prefixes, decoding, limits)
         batches = [
             self._begin(job, rows, max(limits[i] for i in rows))
             for rows in self._batches(sources, range(len(sources)))
@@ -169,27 +166,27 @@ class CTranslate2Engine:
         self, job: _SearchJob, rows: Sequence[int], limit: int, everything: bool = False
     ) -> _Batch:
         """Start one batch; `everything` asks for all outputs that a cut-off search can have."""
-        search = job.search
-        times = 2 if everything and search.beam > 1 else 1
+        decoding = job.decoding
+        times = 2 if everything and decoding.beam > 1 else 1
         # The best output is enough where only it is wanted and it keeps its own limit.
-        wanted = 1 if search.n_best == 1 and not everything else times * search.beam
+        wanted = 1 if decoding.n_best == 1 and not everything else times * decoding.beam
         running = self._library().translate_batch(
             [self._spelled(job.sources[i]) for i in rows],
             [self._spelled(job.prefixes[i]) for i in rows] if job.prefixes else None,
             asynchronous=True,
-            beam_size=search.beam,
+            beam_size=decoding.beam,
             patience=times,
             num_hypotheses=wanted,
             # A single path needs no norm; its score is log p then.
-            length_penalty=(search.beam > 1 and search.alpha) or ALMOST_ZERO,
-            repetition_penalty=search.repetition_penalty,
-            no_repeat_ngram_size=search.no_repeat_ngram,
+            length_penalty=(decoding.beam > 1 and decoding.alpha) or ALMOST_ZERO,
+            repetition_penalty=decoding.repetition_penalty,
+            no_repeat_ngram_size=decoding.no_repeat_ngram,
             suppress_sequences=self._never or None,
             return_end_token=True,
             return_scores=True,
             max_input_length=0,
             max_decoding_length=limit,
-            min_decoding_length=min(search.min_length, limit),
+            min_decoding_length=min(decoding.min_length, limit),
             use_vmap=self._shortlist,
         )
         return _Batch(rows, limit, running)
@@ -199,9 +196,9 @@ class CTranslate2Engine:
         outputs_of: dict[int, list[Hypothesis]] = {}
         passed: dict[int, list[int]] = {}
         for batch in batches:
-            for i, outputs in self._outputs(batch, job.search):
+            for i, outputs in self._outputs(batch, job.decoding):
                 outputs_of[i] = outputs
-                if not self._is_settled(outputs, job.search, job.limits[i], batch.limit):
+                if not self._is_settled(outputs, job.decoding, job.limits[i], batch.limit):
                     passed.setdefault(job.limits[i], []).append(i)
         # The last place of an output that must end belongs to the end token.
         spared = int(self._rules.must_end)
@@ -211,15 +208,15 @@ class CTranslate2Engine:
             for part in self._batches(job.sources, rows)
         ]
         for batch in again:
-            for i, outputs in self._outputs(batch, job.search):
+            for i, outputs in self._outputs(batch, job.decoding):
                 outputs_of[i] = self._ended(outputs, job, i) if spared else outputs
         answers = [outputs_of[i] for i in range(len(job.sources))]
         if any(job.prefixes) and self._rules.first is None:
             answers = self._with_prefixes(job, answers)
-        return [best_first(outputs)[: job.search.n_best] for outputs in answers]
+        return [best_first(outputs)[: job.decoding.n_best] for outputs in answers]
 
     def _outputs(
-        self, batch: _Batch, search: DecodingOptions
+        self, batch: _Batch, decoding: DecodingOptions
     ) -> Iterator[tuple[int, list[Hypothesis]]]:
         """The row and the outputs of each sentence of a batch, as they come."""
         for i, running in zip(batch.rows, batch.running, strict=True):
@@ -230,16 +227,16 @@ class CTranslate2Engine:
                 if not ids:  # the source is only an end token: the library does not search
                     outputs = [Hypothesis((), 0.0, 0.0, True)]
                     break
-                log_p = score * len(ids) ** search.alpha if search.beam > 1 else score
+                log_p = score * len(ids) ** decoding.alpha if decoding.beam > 1 else score
                 finished = ids[-1] == self._frame.end
                 if log_p > IMPOSSIBLE or not outputs:
-                    score = search.score(log_p, len(ids))
+                    score = decoding.score(log_p, len(ids))
                     ids = ids[:-1] if finished else ids
                     outputs.append(Hypothesis(tuple(ids), log_p, score, finished))
             yield i, outputs
 
     def _is_settled(
-        self, outputs: Sequence[Hypothesis], search: DecodingOptions, limit: int, used: int
+        self, outputs: Sequence[Hypothesis], decoding: DecodingOptions, limit: int, used: int
     ) -> bool:
         """Whether a search with the limit `used` gave what one with the row's own `limit` would.
 
@@ -248,13 +245,13 @@ class CTranslate2Engine:
         """
         if self._rules.must_end:
             return all(h.finished and len(h.ids) + 1 < limit for h in outputs)
-        if search.beam == 1 and used == limit:
+        if decoding.beam == 1 and used == limit:
             return True
         return all(h.finished and len(h.ids) + 1 <= limit for h in outputs)
 
     def _ended(self, outputs: Sequence[Hypothesis], job: _SearchJob, i: int) -> list[Hypothesis]:
         """Outputs that were cut off one token before their limit, with an end that is certain."""
-        limit, score = job.limits[i], job.search.score
+        limit, score = job.limits[i], job.decoding.score
         if limit == 1:
             return [Hypothesis((), 0.0, score(0.0, 1), True)]
         return [
@@ -271,28 +268,30 @@ class CTranslate2Engine:
         log_ps = self.score(job.sources, job.prefixes)
         totals = [sum(each[:-1]) for each in log_ps]  # without the end token
         return [
-            [_shifted(h, total, job.search) for h in outputs]
+            [_shifted(h, total, job.decoding) for h in outputs]
             for outputs, total in zip(answers, totals, strict=True)
         ]
 
 
-def refused(search: DecodingOptions, rules: Rules = NO_RULES, prefixed: bool = False) -> str | None:
+def refused(
+    decoding: DecodingOptions, rules: Rules = NO_RULES, prefixed: bool = False
+) -> str | None:
     """What of a search the library does not have, or has with another meaning; None: it has all."""
-    beam = search.beam > 1
+    beam, norm, stop = decoding.beam > 1, decoding.length_norm, decoding.stop
     missing = {
-        "sampling (its draws cannot be repeated)": search.draws,
-        "a coverage penalty": search.coverage > 0,
-        f'length_norm "{search.length_norm}" with a beam': beam and search.length_norm != "power",
-        f'stop "{search.stop}" with a beam': beam and search.stop != "first-k",
+        "sampling (its draws cannot be repeated)": decoding.draws,
+        "a coverage penalty": decoding.coverage > 0,
+        f'length_norm "{norm}" with a beam': beam and norm != "power",
+        f'stop "{stop}" with a beam': beam and stop != "first-k",
         # It drops outputs that end right after what is forced, unless they are the likeliest.
         "a forced beginning with a beam": beam and (prefixed or rules.first is not None),
     }
     return next((words for words, is_missing in missing.items() if is_missing), None)
 
 
-def _shifted(h: Hypothesis, log_p: float, search: DecodingOptions) -> Hypothesis:
+def _shifted(h: Hypothesis, log_p: float, decoding: DecodingOptions) -> Hypothesis:
     total = h.log_probability + log_p
-    return Hypothesis(h.ids, total, search.score(total, len(h.ids) + h.finished), h.finished)
+    return Hypothesis(h.ids, total, decoding.score(total, len(h.ids) + h.finished), h.finished)
 
 
 def _open(folder: Path, layout: Layout) -> Any:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from regard.checkpoint.to_ctranslate2 import write_ctranslate2
 from regard.decode.engine import Frame, Layout
 from regard.decode.engines.ctranslate2 import CTranslate2Engine
-from regard.decode.hypothesis import DecodingOptions
+from regard.decode.options import DecodingOptions
 from regard.decode.score import score_pairs
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer

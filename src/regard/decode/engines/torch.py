@@ -16,7 +16,8 @@ from regard.decode.active_requests import QueuedSentence
 from regard.decode.batching import decode_queue
 from regard.decode.engine import Frame, Layout, Pending, Row, check_prefix
 from regard.decode.fused import FusedModel
-from regard.decode.hypothesis import NO_RULES, DecodingOptions, Hypothesis, Rules, best_first
+from regard.decode.hypothesis import Hypothesis, best_first
+from regard.decode.options import NO_RULES, DecodingOptions, Rules
 from regard.decode.score import score_pairs
 from regard.errors import MisuseError
 from regard.model.transformer import Transformer
@@ -30,9 +31,9 @@ class DecodingJob:
     """The sentences of one `submit`, and the answers so far."""
 
     def __init__(
-        self, sentences: Sequence[QueuedSentence], count: int, search: DecodingOptions
+        self, sentences: Sequence[QueuedSentence], count: int, decoding: DecodingOptions
     ) -> None:
-        self.search = search
+        self.decoding = decoding
         self._waiting = deque(sorted(sentences, key=lambda s: -len(s.source)))
         self._answers: list[list[Hypothesis]] = [[] for _ in range(count)]
         self._lock = Lock()
@@ -48,7 +49,7 @@ class DecodingJob:
     def result(self) -> list[list[Hypothesis]]:
         for worker in self.workers:
             worker.result()
-        if self.search.draws:
+        if self.decoding.draws:
             return [_distinct(hypotheses) for hypotheses in self._answers]
         return self._answers
 
@@ -74,35 +75,31 @@ class TorchEngine:
         if self.layout.precision == "bf16" and next(model.parameters()).device.type == "cpu":
             insist_on("bf16", "precision", "fp32")
         self._model, self._frame, self._rules = model.eval(), frame, rules
-        self._prepared = FusedModel(model, PRECISIONS[self.layout.precision])
+        self._fused = FusedModel(model, PRECISIONS[self.layout.precision])
         self._pool = ThreadPoolExecutor(
             self.layout.workers, "regard", torch.set_num_threads, (self.layout.threads,)
         )
 
-    def refusal(self, search: DecodingOptions, prefixed: bool = False) -> str | None:
-        """It offers everything."""
-        return None
-
     def submit(
-        self, sources: Sequence[Row], search: DecodingOptions, prefixes: Sequence[Row] = ()
+        self, sources: Sequence[Row], decoding: DecodingOptions, prefixes: Sequence[Row] = ()
     ) -> Pending:
         sentences = []
         for number, source in enumerate(sources):
             prefix = tuple(prefixes[number]) if prefixes else ()
-            limit = search.limit(len(source), self._model.spec.position_limit)
+            limit = decoding.limit(len(source), self._model.spec.position_limit)
             check_prefix(prefix, limit)
-            for draw in range(search.n_best if search.draws else 1):
+            for draw in range(decoding.n_best if decoding.draws else 1):
                 sentences.append(QueuedSentence(number, tuple(source), limit, prefix, draw))
-        job = DecodingJob(sentences, len(sources), search)
+        job = DecodingJob(sentences, len(sources), decoding)
         workers = min(self.layout.workers, len(sentences))
         batch = min(self.layout.batch, -(-len(sentences) // max(1, workers)))
         job.workers = [self._pool.submit(self._work, job, batch) for _ in range(workers)]
         return job.result
 
     def _work(self, job: DecodingJob, batch: int) -> None:
-        model, rules, frame = self._prepared, self._rules, self._frame
+        model, rules, frame = self._fused, self._rules, self._frame
         with watched():
-            decode_queue(model, job.take, job.give, job.search, rules, frame, batch)
+            decode_queue(model, job.take, job.give, job.decoding, rules, frame, batch)
 
     def score(self, sources: Sequence[Row], targets: Sequence[Row]) -> list[list[float]]:
         return score_pairs(self._model, sources, targets, self._frame)

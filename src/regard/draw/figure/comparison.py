@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from regard.draw import palette
-from regard.draw.counted import counted
 from regard.draw.figure import plot
 from regard.draw.figure.png import new_figure, save
 from regard.draw.labels import visible
 from regard.draw.terminal.line_chart import Point
+from regard.printable import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

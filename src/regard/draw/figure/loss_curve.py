@@ -28,12 +28,14 @@ def loss_curve_png(
     title: str = "Training",
     name: str = "",
     score_name: str = "BLEU",
+    less_is_better: bool = False,
     unit: str = "nats per token",
 ) -> None:
     """Loss over optimizer steps: raw (light) and smoothed; validation; a score on the right axis.
 
     `learning_rate`, one per step, gets a strip of its own below. NaN leaves a gap. The title says
-    what was trained; `name`, of the run's folder, comes below it.
+    what was trained; `name`, of the run's folder, comes below it. A score may be an error
+    (`less_is_better`).
     """
     if len(steps) != len(losses) or (
         learning_rate is not None and len(learning_rate) != len(steps)
@@ -59,7 +61,7 @@ def loss_curve_png(
         lowest = figure.add_axes((0.07, 0.12, 0.86, 0.12), sharex=axes)
         _draw_learning_rate(lowest, x, np.asarray(learning_rate, dtype=float))
     lowest.set_xlabel("optimizer step", color=palette.LIGHT.muted, fontsize=plot.WORDS)
-    below = [visible(name), best_in_words(validation, score, score_name)]
+    below = [visible(name), best_in_words(validation, score, score_name, less_is_better)]
     plot.write_words(figure, visible(title), "  ·  ".join(words for words in below if words))
     plot.legend(figure, handles, 4, loc="lower right", bbox_to_anchor=(0.94, 0.765))
     save(figure, path)
@@ -114,16 +116,23 @@ def _draw_learning_rate(
     plot.caption(strip, "learning rate")
 
 
-def best_in_words(validation: Sequence[Point], score: Sequence[Point], name: str = "BLEU") -> str:
+def best_in_words(
+    validation: Sequence[Point],
+    score: Sequence[Point],
+    name: str = "BLEU",
+    less_is_better: bool = False,
+) -> str:
     """The best validation loss and score in words."""
     sentences = []
     losses = [(value, step) for step, value in validation if np.isfinite(value)]
     if losses:
         value, step = min(losses)
         sentences.append(f"best validation loss {value:.3f} at step {step:,.0f}")
-    scores = [(value, -step) for step, value in score if np.isfinite(value)]
+    sign = -1 if less_is_better else 1
+    scores = [(sign * value, -step) for step, value in score if np.isfinite(value)]
     if scores:
         value, step = max(scores)
+        value *= sign
         shown = f"{value:.1f}" if value > 1 else f"{value:.4f}"  # of 100, or a share
         sentences.append(f"best {name} {shown} at step {-step:,.0f}")
     return "  ·  ".join(sentences)

@@ -20,14 +20,14 @@ from regard.data.buckets import Numbers
 from regard.data.labelled import Labelled
 from regard.data.store import ColumnKind, Store, StoreRow
 from regard.fit.encoder_job import EncoderJob, MakeBatch, check, texts_of
-from regard.fit.job import Doers
+from regard.fit.job import ObjectiveCode
 from regard.model.transformer import Transformer
 from regard.prepare.encoder_data import Encode, EncoderData, load_texts, prepare_texts, text_row
 from regard.prepare.texts import Texts, check_labels, survey_texts
 from regard.runs.folder import Run
 from regard.runs.sections import Recipe
 from regard.text.published import PublishedTokenizer
-from regard.training.objectives import Classification, classification_loss, encoded
+from regard.training.losses import Classification, classification_loss, encoded
 
 
 def survey(recipe: Recipe) -> Texts:
@@ -144,4 +144,4 @@ def f1_macro(answers: Int[Tensor, " n"], truth: Int[Tensor, " n"], classes: int)
     return float(shares.mean())
 
 
-DOERS = Doers(check, survey, prepare, load)
+CODE = ObjectiveCode(check, survey, prepare, load)

@@ -9,7 +9,7 @@ from regard.data.store import ColumnKind
 from regard.errors import ConfigError
 from regard.fit import encoder_job
 from regard.fit.encoder_job import EncoderJob
-from regard.fit.job import Doers
+from regard.fit.job import ObjectiveCode
 from regard.fit.objectives.classify import batch_maker, judge, labelled_row, survey
 from regard.fit.warm_start import take_layers
 from regard.prepare.encoder_data import load_texts, prepare_texts
@@ -17,7 +17,7 @@ from regard.prepare.encoder_spec import Start, open_start
 from regard.prepare.texts import Texts, refuse_unseen
 from regard.runs.folder import Run
 from regard.runs.sections import Recipe
-from regard.training.objectives import Distillation
+from regard.training.losses import Distillation
 from regard.training.teacher import save_teacher
 
 TEACHER = "teacher"  # its copy, in the data of a run
@@ -55,4 +55,4 @@ def load(run: Run, recipe: Recipe) -> EncoderJob:
     return EncoderJob(recipe, data, loss_of, batch_maker(data), judge, take_layers)
 
 
-DOERS = Doers(check, survey, prepare, load)
+CODE = ObjectiveCode(check, survey, prepare, load)

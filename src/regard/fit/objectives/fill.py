@@ -14,7 +14,7 @@ from regard.data.noise import Masking
 from regard.data.store import Store
 from regard.errors import MisuseError
 from regard.fit.encoder_job import EncoderJob, check, texts_of
-from regard.fit.job import Doers
+from regard.fit.job import ObjectiveCode
 from regard.model.transformer import Transformer
 from regard.prepare.encoder_data import load_texts, prepare_texts
 from regard.prepare.texts import Texts, read_rows, survey_texts
@@ -22,7 +22,7 @@ from regard.runs.folder import Run
 from regard.runs.sections import DataSection, Recipe
 from regard.text.published import PublishedTokenizer
 from regard.training.label_smoothing import smoothed_cross_entropy
-from regard.training.objectives import Filling, encoded
+from regard.training.losses import Filling, encoded
 
 
 def survey(recipe: Recipe) -> Texts:
@@ -119,4 +119,4 @@ def found_again(
     return Filled(total / max(1, count), right / max(1, count), surprise)
 
 
-DOERS = Doers(check, survey, prepare, load)
+CODE = ObjectiveCode(check, survey, prepare, load)

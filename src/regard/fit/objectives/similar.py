@@ -19,14 +19,14 @@ from regard.data.report import Report
 from regard.data.store import FLOAT, Store, StoreRow
 from regard.errors import ConfigError, DataError
 from regard.fit.encoder_job import EncoderJob, check
-from regard.fit.job import Doers
+from regard.fit.job import ObjectiveCode
 from regard.model.transformer import Transformer
 from regard.prepare.encoder_data import load_texts, prepare_texts
 from regard.prepare.texts import Texts, read_rows, survey_texts
 from regard.runs.folder import Run
 from regard.runs.sections import DataSection, Recipe, SimilarSection
 from regard.text.published import PublishedTokenizer
-from regard.training.objectives import Similarity
+from regard.training.losses import Similarity
 
 
 def survey(recipe: Recipe) -> Texts:
@@ -172,4 +172,4 @@ def _ranks(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     return ranks
 
 
-DOERS = Doers(check, survey, prepare, load)
+CODE = ObjectiveCode(check, survey, prepare, load)

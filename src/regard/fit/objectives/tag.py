@@ -11,14 +11,14 @@ from regard.data.batch import IGNORED, Batch
 from regard.data.buckets import Numbers
 from regard.data.store import ColumnKind, Store
 from regard.fit.encoder_job import EncoderJob, check, texts_of
-from regard.fit.job import Doers
+from regard.fit.job import ObjectiveCode
 from regard.fit.objectives.classify import judge
 from regard.prepare.encoder_data import load_texts, prepare_texts
 from regard.prepare.tagged import read_tags, tagged_phrases, tagged_row
 from regard.prepare.texts import Texts, check_labels, survey_texts
 from regard.runs.folder import Run
 from regard.runs.sections import Recipe
-from regard.training.objectives import Tagging
+from regard.training.losses import Tagging
 
 
 def survey(recipe: Recipe) -> Texts:
@@ -55,4 +55,4 @@ def tags_of(rows: list[list[int]], width: int) -> Int[Tensor, "B S"]:
     return labels.masked_fill(labels < 0, IGNORED)
 
 
-DOERS = Doers(check, survey, prepare, load)
+CODE = ObjectiveCode(check, survey, prepare, load)

@@ -17,37 +17,37 @@ from regard.data.mixture import Portion
 from regard.data.store import Store
 from regard.decode.engine import Layout
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import DecodingOptions
-from regard.draw.counted import counted
-from regard.fit.job import Began, Doers
+from regard.decode.options import DecodingOptions
+from regard.fit.job import FirstWeights, ObjectiveCode
 from regard.fit.preflight import coverage_line, warnings
-from regard.fit.static_vectors import check_dimensions, start_from
+from regard.fit.static_vectors import check_dimensions, fill_embedding
 from regard.fit.warm_start import take_weights
 from regard.model.lora import check_maps
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.prepare.epochs import Epochs, lengths_of, pairs_batch
-from regard.prepare.more_corpora import parts_lines
+from regard.prepare.more_corpora import corpora_lines
 from regard.prepare.pairs import Corpus, PreparedPairs, load_prepared, prepare, survey_pairs
+from regard.printable import counted
 from regard.runs.folder import Run
 from regard.runs.sections import Recipe
 from regard.text.special import Special
 from regard.text.tokenizer import Tokenizer
 from regard.training.freeze import check_names
+from regard.training.losses import TranslationLoss, translation_loss
 from regard.training.memory_limit import in_less_memory
-from regard.training.objectives import TranslationLoss, translation_loss
 from regard.training.worker import LossOf
 
 
 def check(recipe: Recipe) -> Spec:
-    """What a typo would cost: seen now, not after an hour of tokenizing."""
-    spec = recipe.spec(4000)
+    """Names of weights and the file of vectors; runs/objectives.py has looked at the rest."""
+    spec = recipe.spec(recipe.tokenizer.size)
     check_names(spec, recipe.train.freeze)
     if recipe.lora.rank:
         check_maps(spec, recipe.lora.rank, recipe.lora.maps)
     if recipe.train.embeddings is not None:
         check_dimensions(recipe.train.embeddings, spec.d_model)
-    return recipe.spec(recipe.tokenizer.size)
+    return spec
 
 
 def survey(recipe: Recipe) -> Corpus:
@@ -95,8 +95,8 @@ class TranslationJob:
         return lengths_of(self.data.train)
 
     @property
-    def parts(self) -> Sequence[Portion]:
-        return self.data.parts
+    def corpora(self) -> Sequence[Portion]:
+        return self.data.corpora
 
     def batches(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, Batch]]:
         return self._epochs.batches(epoch, number)
@@ -109,10 +109,10 @@ class TranslationJob:
         sentences = 0 if quick else train.bleu_sentences
         return validate(model, self.data, train.token_budget, sentences)
 
-    def start_weights(self, model: Transformer) -> Began:
+    def start_weights(self, model: Transformer) -> FirstWeights:
         vectors, other = self.recipe.train.embeddings, self.recipe.train.start_from
-        return Began(
-            None if vectors is None else start_from(model, self.data.tokenizer, vectors),
+        return FirstWeights(
+            None if vectors is None else fill_embedding(model, self.data.tokenizer, vectors),
             None if other is None else take_weights(model, other),
         )
 
@@ -124,7 +124,7 @@ class TranslationJob:
             target = batch["target_out"][i][batch["target_real"][i]].tolist()[:-1]
             rows.append(
                 {
-                    "example": batch.ids[i] if batch.ids else None,
+                    "example": batch.examples[i] if batch.examples else None,
                     "source": tokenizer.decode(source),
                     "target": tokenizer.decode(target),
                 }
@@ -135,13 +135,13 @@ class TranslationJob:
         data, section = self.data, self.recipe.data
         origin = f"phrasebook {section.phrasebook}" if section.phrasebook else "your files"
         held = 0 if section.phrasebook or section.valid_source else len(data.valid_texts)
-        too_long = survey.report.kept - held - data.parts[0].pairs
+        too_long = survey.report.kept - held - data.corpora[0].pairs
         left_out = f" ({too_long:,} over {section.max_tokens} tokens left out)"
         return [
             f"Data:       {counted(len(data.train), 'pair')} to train on"
             f"{left_out if too_long > 0 else ''}, "
             f"{len(data.valid_texts):,} held out for validation ({origin})",
-            *(f"            {line}" for line in parts_lines(data.parts, survey.further)),
+            *(f"            {line}" for line in corpora_lines(data.corpora, survey.further)),
             f"Vocabulary: {self.spec.vocabulary:,} pieces ({data.tokenizer.kind}), shared by both "
             "sides",
         ]
@@ -198,6 +198,6 @@ def mean_loss(model: Transformer, pairs: Store, special: Special, token_budget: 
     return total / tokens
 
 
-DOERS = Doers(
+CODE = ObjectiveCode(
     check, survey, prepare, lambda run, recipe: TranslationJob(run, recipe, load_prepared(run))
 )

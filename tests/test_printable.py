@@ -1,6 +1,6 @@
-"""Counts in words."""
+"""Counts in words, as they are printed."""
 
-from regard.draw.counted import counted
+from regard.printable import counted
 
 
 def test_one_is_singular_and_thousands_have_commas() -> None:

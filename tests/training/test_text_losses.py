@@ -15,7 +15,7 @@ from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.training.compute import Compute
 from regard.training.data_parallel import DataParallel
-from regard.training.objectives import (
+from regard.training.losses import (
     Classification,
     Filling,
     classification_loss,
@@ -28,7 +28,7 @@ FIRST = [4, 3, 5, 4]  # tokens of the first text
 
 
 def batch(labels: torch.Tensor) -> Batch:
-    return text_batch(ROWS, FIRST, pad=0, ids=(4, 5, 6, 7)).having(labels=labels)
+    return text_batch(ROWS, FIRST, pad=0, examples=(4, 5, 6, 7)).having(labels=labels)
 
 
 def test_segments_begin_where_the_first_text_ends() -> None:
@@ -94,14 +94,14 @@ def encoder(dropout: float) -> Transformer:
 def test_two_workers_find_the_gradient_of_one(several: bool) -> None:
     labels = torch.rand(4, 3).round() if several else torch.tensor([0, 2, 1, 1])
     results = []
-    for workers in (1, 2):
+    for count in (1, 2):
         model = encoder(dropout=0.0)
         with closing(
-            DataParallel(model, Classification(0.1), Compute(workers=workers), seed=3)
-        ) as crew:
-            sums = crew.gradients(1, [batch(labels)])
+            DataParallel(model, Classification(0.1), Compute(workers=count), seed=3)
+        ) as workers:
+            means = workers.gradients(1, [batch(labels)])
             gradients = [None if w.grad is None else w.grad.clone() for w in model.parameters()]
-        results.append((sums, gradients))
+        results.append((means, gradients))
     assert results[0][0].smoothed == pytest.approx(results[1][0].smoothed, abs=1e-9)
     for one, two in zip(results[0][1], results[1][1], strict=True):
         assert (one is None) == (two is None)
@@ -114,9 +114,11 @@ def test_halves_are_the_rows_of_the_whole() -> None:
     model, whole = encoder(dropout=0.3), batch(torch.tensor([0, 2, 1, 1]))
     results = []
     for most in (None, 1):  # cells of a part: 1 leaves single rows
-        with closing(DataParallel(model, Classification(), Compute(), seed=3, most=most)) as crew:
-            sums = crew.gradients(1, [whole])
-            results.append((sums.plain, [w.grad.clone() for w in model.parameters()]))
+        with closing(
+            DataParallel(model, Classification(), Compute(), seed=3, most=most)
+        ) as workers:
+            means = workers.gradients(1, [whole])
+            results.append((means.plain, [w.grad.clone() for w in model.parameters()]))
     assert results[0][0] == pytest.approx(results[1][0], abs=1e-12)
     for one, two in zip(results[0][1], results[1][1], strict=True):
         torch.testing.assert_close(one, two)
@@ -124,7 +126,7 @@ def test_halves_are_the_rows_of_the_whole() -> None:
 
 def test_an_objective_travels_as_name_and_fields() -> None:
     told = packed(Classification(0.25))
-    assert told.pop("module") == "regard.training.objectives"
+    assert told.pop("module") == "regard.training.losses"
     assert told == {"name": "Classification", "fields": {"smoothing": 0.25}}
     assert unpacked(packed(Filling(0.5))) == Filling(0.5)
 
@@ -142,7 +144,7 @@ def test_parts_are_as_narrow_as_their_rows() -> None:
     labels = torch.arange(28).view(4, 7)
     whole = batch(torch.tensor([0, 1, 2, 0])).having(text_labels=labels)
     parts = whole.split(2)
-    assert [part.ids for part in parts] == [(4, 5, 6), (7,)]
+    assert [part.examples for part in parts] == [(4, 5, 6), (7,)]
     for part in parts:
         width = int(part["text_real"].sum(dim=1).max())
         assert part["text"].shape[1] == part["text_labels"].shape[1] == width

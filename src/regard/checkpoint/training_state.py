@@ -23,10 +23,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from regard import atomic
-from regard.checkpoint.files import folder_name as folder_name
-from regard.checkpoint.files import read_json as read_json
-from regard.checkpoint.files import sha256 as sha256
-from regard.checkpoint.files import steps_saved as steps_saved
+from regard.checkpoint.files import folder_name, read_own_json, sha256
 from regard.checkpoint.guard import read_tensors
 from regard.errors import CheckpointError, DamageError
 from regard.untrusted import opened, strict_json
@@ -72,7 +69,7 @@ def load_checkpoint(root: Path, step: int, expected: Mapping[str, Tensor]) -> Ch
     return Checkpoint(
         weights=read_tensors(path / "weights.safetensors", expected),
         optimizer=read_tensors(path / "optimizer.safetensors"),
-        state=read_json(path / "state.json"),
+        state=read_own_json(path / "state.json"),
     )
 
 
@@ -87,7 +84,7 @@ def load_state(root: Path, step: int) -> dict[str, Any]:
     """Only the state of checkpoint `step`."""
     path = root / folder_name(step)
     verify(path, only="state.json")
-    return read_json(path / "state.json")
+    return read_own_json(path / "state.json")
 
 
 def verify(path: Path, only: str = "") -> None:

@@ -1,4 +1,4 @@
-"""What a model is trained for: a batch in, a loss summed over what it is asked for out.
+"""The losses: a batch in, a loss summed over what the model is asked for out.
 
     translate   -log p of each target token
     classify    -log p of the class; where several may hold, -log p of each answer, yes or no
@@ -7,8 +7,9 @@
     similar     how far the cosine of two texts is from their score; or -log p of the right partner
     distil      classify, and answer and see as a teacher does
 
-Each is data, so that it can be told to another process (training/worker_process.py); one that only
-one objective needs may as well be in its own file (fit/objectives/).
+Each is data, so that it can be told to another process (training/worker_process.py). Those of all
+objectives in runs/objectives.py are here; one that is added from outside brings its own, as
+tests/fit/test_new_objective.py does.
 """
 
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from regard.data.batch import IGNORED, Batch
 from regard.model.pool import POOL
 from regard.model.transformer import Transformer
 from regard.training.label_smoothing import (
-    Loss,
+    SummedLoss,
     projected_cross_entropy,
     smoothed_cross_entropy,
     widened,
@@ -32,11 +33,11 @@ from regard.training.teacher import load_teacher
 
 @dataclass(frozen=True)
 class TranslationLoss:
-    """The objective as data, which can be told to another process."""
+    """-log p of each target token, with label smoothing (section 5.4)."""
 
     smoothing: float = 0.0
 
-    def __call__(self, model: Transformer, batch: Batch) -> Loss:
+    def __call__(self, model: Transformer, batch: Batch) -> SummedLoss:
         return translation_loss(model, batch, self.smoothing)
 
 
@@ -49,7 +50,7 @@ class Classification:
 
     smoothing: float = 0.0
 
-    def __call__(self, model: Transformer, batch: Batch) -> Loss:
+    def __call__(self, model: Transformer, batch: Batch) -> SummedLoss:
         return classification_loss(
             model.answer(encoded(model, batch)), batch["labels"], self.smoothing
         )
@@ -61,7 +62,7 @@ class Filling:
 
     smoothing: float = 0.0
 
-    def __call__(self, model: Transformer, batch: Batch) -> Loss:
+    def __call__(self, model: Transformer, batch: Batch) -> SummedLoss:
         has_label = batch["text_labels"] != IGNORED
         x = encoded(model, batch)[has_label]
         return _words_loss(model, x, batch["text_labels"][has_label], self.smoothing)
@@ -73,7 +74,7 @@ class Tagging:
 
     smoothing: float = 0.0
 
-    def __call__(self, model: Transformer, batch: Batch) -> Loss:
+    def __call__(self, model: Transformer, batch: Batch) -> SummedLoss:
         has_label = batch["text_labels"] != IGNORED
         logits = model.answer(encoded(model, batch)[has_label][None])[0]
         return smoothed_cross_entropy(logits, batch["text_labels"][has_label], self.smoothing)
@@ -92,13 +93,13 @@ class Similarity:
     negatives: bool = False
     scale: float = 20.0
 
-    def __call__(self, model: Transformer, batch: Batch) -> Loss:
+    def __call__(self, model: Transformer, batch: Batch) -> SummedLoss:
         cosines = self.cosines(model, batch)
         if self.negatives:
             truth = torch.arange(len(cosines), device=cosines.device)
             return smoothed_cross_entropy(self.scale * cosines, truth, 0.0)
         apart = (cosines.diagonal() - batch["score"].to(cosines.dtype)).square().sum()
-        return Loss(apart, apart.detach())
+        return SummedLoss(apart, apart.detach())
 
     def cosines(self, model: Transformer, batch: Batch) -> Float[Tensor, "B B"]:
         """Of each first text with each second text."""
@@ -125,7 +126,7 @@ class Distillation:
     soft: float = 1.0
     hidden: float = 1.0
 
-    def __call__(self, model: Transformer, batch: Batch) -> Loss:
+    def __call__(self, model: Transformer, batch: Batch) -> SummedLoss:
         x = encoded(model, batch)
         with torch.no_grad():
             teacher = load_teacher(self.teacher, x.dtype, str(x.device))
@@ -136,7 +137,7 @@ class Distillation:
         soft = soft_loss(logits, wanted, self.temperature)
         apart = hidden_loss(x, theirs, batch["text_real"])
         whole = self.labels * hard.smoothed + self.soft * soft + self.hidden * apart
-        return Loss(whole, hard.plain)
+        return SummedLoss(whole, hard.plain)
 
 
 def soft_loss(
@@ -157,24 +158,23 @@ def hidden_loss(
 
 
 def encoded(model: Transformer, batch: Batch) -> Float[Tensor, "B S D"]:
-    """The encoder's vectors; models without a table for segments get none."""
-    segments = batch["text_segments"] if model.spec.segments else None
-    return model.encode(batch["text"], batch["text_real"], segments=segments)
+    """The encoder's vectors."""
+    return model.encode(batch["text"], batch["text_real"], segments=batch["text_segments"])
 
 
 def classification_loss(
     logits: Float[Tensor, "B C"], labels: Shaped[Tensor, "B *_"], epsilon: float
-) -> Loss:
+) -> SummedLoss:
     """The loss of logits, summed over the texts."""
     if not labels.is_floating_point():
         return smoothed_cross_entropy(logits, labels, epsilon)
     logits = widened(logits)
     labels = labels.to(logits.dtype)
     plain = F.binary_cross_entropy_with_logits(logits, labels, reduction="sum") / logits.shape[1]
-    return Loss(plain, plain.detach())
+    return SummedLoss(plain, plain.detach())
 
 
-def translation_loss(model: Transformer, batch: Batch, epsilon: float) -> Loss:
+def translation_loss(model: Transformer, batch: Batch, epsilon: float) -> SummedLoss:
     """Teacher forcing: every target position is predicted at once from the true tokens before it.
 
     Only real positions reach the output layer, so padding costs nothing there.
@@ -185,7 +185,7 @@ def translation_loss(model: Transformer, batch: Batch, epsilon: float) -> Loss:
     return _words_loss(model, x, truth, epsilon)
 
 
-def _words_loss(model: Transformer, x: Tensor, truth: Tensor, epsilon: float) -> Loss:
+def _words_loss(model: Transformer, x: Tensor, truth: Tensor, epsilon: float) -> SummedLoss:
     output = model.output
     if output is not None and output.fast:
         x = output.prepared(x)

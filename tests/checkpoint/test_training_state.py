@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.checkpoint.native import (
+from regard.checkpoint.files import steps_saved
+from regard.checkpoint.training_state import (
     Checkpoint,
     average_weights,
     load_checkpoint,
     load_weights,
     save_checkpoint,
-    steps_saved,
     verify,
 )
 from regard.errors import CheckpointError

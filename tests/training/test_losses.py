@@ -8,7 +8,7 @@ from regard.data.batch import make_batch
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.text.special import Special
-from regard.training.objectives import translation_loss
+from regard.training.losses import translation_loss
 
 PAIRS = [([5, 6, 7], [8, 9]), ([5], [9, 8, 7, 6])]
 

@@ -1,0 +1,145 @@
+"""Decoding options: how to search or draw, and what a model demands of its outputs besides."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from regard.errors import ConfigError
+from regard.untrusted import shown
+
+LengthNorm = Literal["paper", "power"]
+Stop = Literal["exact", "first-k", "likely"]
+
+# n counts the output tokens with the end token.
+LENGTH_NORMS: dict[str, Callable[[int, float], float]] = {
+    "paper": lambda n, alpha: ((5 + n) / 6) ** alpha,  # Wu et al. 2016, as the paper uses it
+    "power": lambda n, alpha: float(n**alpha),  # alpha = 1 is the mean log-probability per token
+}
+
+# Far above every use; a beam holds so many outputs of each sentence in memory.
+MOST = {"beam": 10_000, "n_best": 10_000, "max_length": 16_000_000, "top_k": 2_000_000}
+OPTIONAL = ("max_length", "top_k", "top_p", "seed")  # options that may be None
+FRACTIONS = ("alpha", "coverage", "repetition_penalty", "temperature", "top_p")  # the rest is whole
+
+
+@dataclass(frozen=True)
+class DecodingOptions:
+    """How to search; beam, α and the limit are the paper's.
+
+    `length_norm = "paper"` and `stop = "exact"` are the paper's too; the defaults are what both
+    engines offer.
+    """
+
+    beam: int = 4
+    alpha: float = 0.6
+    length_norm: LengthNorm = "power"
+    stop: Stop = "first-k"
+    max_length: int | None = None  # output tokens; None: source tokens + 50
+    n_best: int = 1
+    min_length: int = 0  # output tokens before the end token may come
+    coverage: float = 0.0  # β of the coverage penalty
+    no_repeat_ngram: int = 0  # no n tokens in a row come twice; 0: they may
+    repetition_penalty: float = 1.0  # logits of tokens already there: ÷ this if positive, × if not
+    temperature: float = 0.0  # above 0: draw each token instead of searching
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int | None = None
+
+    @property
+    def draws(self) -> bool:
+        """Whether tokens are drawn."""
+        return self.temperature > 0
+
+    def __post_init__(self) -> None:
+        texts = ("length_norm", "stop")
+        check_numbers({name: value for name, value in vars(self).items() if name not in texts})
+        for name in ("beam", "n_best", "max_length", "top_k"):
+            value = vars(self)[name]
+            if value is not None and value < 1:
+                raise ConfigError(f"{name}: got {shown(value)}, expected 1 or more")
+            if value is not None and value > MOST[name]:
+                raise ConfigError(f"{name}: got {shown(value)}, expected at most {MOST[name]:,}")
+        for name in ("min_length", "no_repeat_ngram", "coverage"):
+            if not 0 <= vars(self)[name] < 1e6:  # NaN fails too
+                expected = "less than 1,000,000" if vars(self)[name] > 0 else "0 or more"
+                raise ConfigError(f"{name}: got {shown(vars(self)[name])}, expected {expected}")
+        if self.max_length is not None and self.min_length >= self.max_length:
+            raise ConfigError(
+                f"min_length: got {self.min_length}, expected less than max_length "
+                f"{self.max_length}: the end token needs a place"
+            )
+        if not 0 < self.repetition_penalty <= 100:
+            got = shown(self.repetition_penalty)
+            raise ConfigError(f"repetition_penalty: got {got}, expected more than 0, at most 100")
+        check_draw(self.temperature, top_k=self.top_k, top_p=self.top_p, seed=self.seed)
+        if self.draws and self.beam > 1:
+            raise ConfigError(f"beam: got {shown(self.beam)}; a draw has none, give beam 1")
+        if self.draws and self.coverage:
+            raise ConfigError(
+                f"coverage: got {shown(self.coverage)}; a draw compares no outputs, give 0"
+            )
+        if self.n_best > self.beam and not self.draws:
+            raise ConfigError(
+                f"n_best: {self.n_best} are more than a beam of {self.beam} can hold; "
+                f"use a beam of {self.n_best}"
+            )
+        if not -10 <= self.alpha <= 10:  # NaN fails too
+            raise ConfigError(f"alpha: got {shown(self.alpha)}, expected a number from -10 to 10")
+        for name, choices in (("length_norm", tuple(LENGTH_NORMS)), ("stop", get_args(Stop))):
+            if vars(self)[name] not in choices:
+                listed = ", ".join(choices)
+                raise ConfigError(f"{name}: got {vars(self)[name]!r}, expected one of {listed}")
+
+    def limit(self, source_length: int, positions: int | None = None) -> int:
+        """The most output tokens, end token included; never more than the model has positions."""
+        most = self.max_length if self.max_length is not None else source_length + 50
+        return most if positions is None else min(most, positions)
+
+    def score(self, log_probability: float, length: int) -> float:
+        """log p divided by the length norm of `length` output tokens, the end token counted."""
+        return log_probability / LENGTH_NORMS[self.length_norm](length, self.alpha)
+
+
+def check_numbers(options: Mapping[str, object]) -> None:
+    """Insist that options are numbers, and whole where they count something."""
+    for name, value in options.items():
+        if value is None and name in OPTIONAL:
+            continue
+        kinds = (int, float) if name in FRACTIONS else int
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            expected = "a number" if name in FRACTIONS else "a whole number"
+            raise ConfigError(f"{name}: got {shown(value)}, expected {expected}")
+
+
+def check_draw(
+    temperature: float, *, top_k: int | None, top_p: float | None, seed: int | None
+) -> None:
+    """Insist that the options of a draw are possible, and that there are none without one."""
+    if not 0 <= temperature <= 100:  # NaN fails too
+        raise ConfigError(f"temperature: got {shown(temperature)}, expected 0 to 100")
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ConfigError(f"top_p: got {shown(top_p)}, expected more than 0, at most 1")
+    if seed is not None and not 0 <= seed < 2**63:
+        raise ConfigError(f"seed: got {shown(seed)}, expected 0 to 2^63 - 1")
+    narrowing = {"top_k": top_k, "top_p": top_p, "seed": seed}
+    useless = [name for name, value in narrowing.items() if value is not None]
+    if useless and temperature == 0:
+        raise ConfigError(
+            f"{', '.join(useless)}: at temperature 0 nothing is drawn; "
+            "give a temperature too, for example 0.8"
+        )
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a model's published settings demand of every output, whatever the search is."""
+
+    never: tuple[int, ...] = ()  # ids that are not output
+    first: int | None = None  # the id that is output first
+    must_end: bool = False  # an output that reaches its limit ends there instead of being cut off
+
+    def __bool__(self) -> bool:
+        return bool(self.never) or self.first is not None or self.must_end
+
+
+NO_RULES = Rules()
