@@ -13,7 +13,7 @@ import toy
 from regard.checkpoint.training_state import steps_saved
 from regard.fit import trainer
 from regard.fit.train import Request, train
-from regard.runs.folder import Run, write_json
+from regard.runs.folder import RunFolder, write_json
 from regard.training.loop import Step
 
 
@@ -30,7 +30,7 @@ def ask(folder: Path, *changes: str, pairs: int = 200, steps: int = 40) -> Reque
     )
 
 
-def forget_steps(run: Run) -> None:
+def forget_steps(run: RunFolder) -> None:
     """As if it had been killed before its first checkpoint."""
     shutil.rmtree(run.checkpoints)
     for path in (run.log, run.weights, run.weights_info):

@@ -28,10 +28,10 @@ class Ran:
     output: str
 
 
-Run = Callable[[str], Ran]
+RunFolder = Callable[[str], Ran]
 
 
-def problems_of(page: str, run: Run, instead: Mapping[str, Instead]) -> list[str]:
+def problems_of(page: str, run: RunFolder, instead: Mapping[str, Instead]) -> list[str]:
     """What is not as the page says, each with its line; empty if all is."""
     problems: list[str] = []
     left = set(instead)
@@ -55,7 +55,7 @@ def problems_of(page: str, run: Run, instead: Mapping[str, Instead]) -> list[str
     ]
 
 
-def _python(block: Block, run: Run) -> list[str]:
+def _python(block: Block, run: RunFolder) -> list[str]:
     ran = run(f"python -c {shlex.quote(block.body)}")
     where = f"line {block.line}: the Python block"
     if ran.code:

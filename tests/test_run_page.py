@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from console_blocks import blocks, commands, difference, printed_by_python
-from run_page import Instead, Ran, Run, problems_of
+from run_page import Instead, Ran, RunFolder, problems_of
 
 PAGE = """\
 # A page
@@ -47,7 +47,7 @@ print("done")
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path) -> RunFolder:
     def shell(command: str) -> Ran:
         done = subprocess.run(
             [
@@ -76,7 +76,7 @@ def test_a_page_is_taken_apart() -> None:
     assert printed_by_python(fourth) == ["3", "done"]
 
 
-def test_a_page_that_is_right_has_no_problems(run: Run) -> None:
+def test_a_page_that_is_right_has_no_problems(run: RunFolder) -> None:
     assert problems_of(PAGE, run, {}) == []
 
 
@@ -93,13 +93,13 @@ def test_a_page_that_is_right_has_no_problems(run: Run) -> None:
         ('print("done")', "raise SystemExit(4)", "the Python block: ended with 4"),
     ],
 )
-def test_what_is_wrong_is_named(run: Run, old: str, new: str, told: str) -> None:
+def test_what_is_wrong_is_named(run: RunFolder, old: str, new: str, told: str) -> None:
     assert old in PAGE
     problems = problems_of(PAGE.replace(old, new, 1), run, {})
     assert problems and told in problems[0]
 
 
-def test_a_listed_command_is_replaced_by_its_twin(run: Run) -> None:
+def test_a_listed_command_is_replaced_by_its_twin(run: RunFolder) -> None:
     page = PAGE.replace("touch made", "make everything")
     instead = {"make everything": Instead("takes an hour", "touch made")}
     assert problems_of(page, run, instead) == []
@@ -107,7 +107,7 @@ def test_a_listed_command_is_replaced_by_its_twin(run: Run) -> None:
     assert "false: ended with 1" in problems_of(page, run, failing)[0]
 
 
-def test_a_list_that_says_too_much_or_too_little_is_a_problem(run: Run) -> None:
+def test_a_list_that_says_too_much_or_too_little_is_a_problem(run: RunFolder) -> None:
     other = {"make nothing": Instead("takes an hour", "true")}
     assert problems_of(PAGE, run, other) == ["listed, but not on the page: make nothing"]
     silent = {"touch made": Instead("", "touch made")}

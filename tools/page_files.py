@@ -21,7 +21,7 @@ from doc_pages import commands_in, text_of
 
 from regard.checkpoint.files import read_own_json
 from regard.data.phrasebook.corpus import phrasebook
-from regard.runs.folder import Run, write_json
+from regard.runs.folder import RunFolder, write_json
 
 THINGS = (
     "bill",
@@ -205,7 +205,7 @@ def mirror() -> None:
 
 def older(run: str) -> None:
     """A run as another version of torch would have left it."""
-    path = Run(Path(run)).info
+    path = RunFolder(Path(run)).info
     info = read_own_json(path)
     info["bits"]["torch"] = "2.12.0"
     write_json(path, info)

@@ -11,7 +11,7 @@ from plan import write_plan
 from regard.data.buckets import BatchOrder, plan_epoch
 from regard.prepare.epochs import lengths_of, pairs_batch
 from regard.prepare.pairs import load_prepared, prepare, survey_pairs
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.recipe import make_recipe
 
 SEED = 1
@@ -53,7 +53,7 @@ def make_lessons(corpus: Corpus, pieces: int, budget: int, steps: int, work: Pat
     """Learn a vocabulary of `pieces` as `regard train` does, and lay out `steps` batches."""
     files = {name: str(path) for name, path in vars(corpus).items()}
     recipe = make_recipe({"data": files, "tokenizer": {"size": pieces}}, "bench")
-    run = Run(work / "run")
+    run = RunFolder(work / "run")
     run.folder.mkdir(parents=True)
     prepare(run, recipe, survey_pairs(recipe.data, SEED))
     data = load_prepared(run)

@@ -15,30 +15,37 @@ from regard import errors
 from regard.version import __version__
 
 if _TYPE_CHECKING:
+    from regard.api.estimators import SentenceEncoder, TextClassifier
     from regard.api.model import Model, load
     from regard.api.trained import Run
-    from regard.api.training import train
+    from regard.api.training import train, train_records
     from regard.search.index import index_folder
     from regard.search.query import open_index
 
 _LAZY = {
     "Model": "regard.api.model",
     "Run": "regard.api.trained",
+    "SentenceEncoder": "regard.api.estimators",
+    "TextClassifier": "regard.api.estimators",
     "index_folder": "regard.search.index",
     "load": "regard.api.model",
     "open_index": "regard.search.query",
     "train": "regard.api.training",
+    "train_records": "regard.api.training",
 }
 
 __all__ = [
     "Model",
     "Run",
+    "SentenceEncoder",
+    "TextClassifier",
     "__version__",
     "errors",
     "index_folder",
     "load",
     "open_index",
     "train",
+    "train_records",
 ]
 
 

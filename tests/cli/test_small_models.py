@@ -19,7 +19,7 @@ from regard.cli.main import group
 pytestmark = pytest.mark.end_to_end
 PAGES = Path(__file__).parents[2]
 NAMES = ["bert", "distilbert", "vit", "gpt2", "llama", "t5", "flan-t5", "marian"]
-Run = Callable[[str], Result]
+RunFolder = Callable[[str], Result]
 
 
 def page(name: str) -> str:
@@ -45,7 +45,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(root: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(root: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     monkeypatch.chdir(root)
 
     def invoke(command: str) -> Result:
@@ -56,7 +56,7 @@ def run(root: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return invoke
 
 
-def test_doctor_says_of_each_family_what_its_page_shows(run: Run) -> None:
+def test_doctor_says_of_each_family_what_its_page_shows(run: RunFolder) -> None:
     rows = table("docs/doctor.md", "`regard doctor tiny/")
     assert [command.removeprefix("regard doctor tiny/") for _, command, *_ in rows] == NAMES
     for _, command, weights, how in rows:
@@ -67,7 +67,7 @@ def test_doctor_says_of_each_family_what_its_page_shows(run: Run) -> None:
         assert run(how).exit_code == 0, how
 
 
-def test_verify_says_of_each_family_what_its_page_shows(run: Run) -> None:
+def test_verify_says_of_each_family_what_its_page_shows(run: RunFolder) -> None:
     rows = table("docs/verify.md", "`regard verify tiny/")
     assert [command.removeprefix("regard verify tiny/") for _, command, _ in rows] == NAMES
     for _, command, printed in rows:
@@ -77,7 +77,7 @@ def test_verify_says_of_each_family_what_its_page_shows(run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_there_and_back(name: str, run: Run) -> None:
+def test_there_and_back(name: str, run: RunFolder) -> None:
     run(f"regard convert tiny/{name} {name}-native --to native")
     run(f"regard convert {name}-native {name}-hf --to hf")
     for made in (f"{name}-native", f"{name}-hf"):
@@ -85,7 +85,7 @@ def test_there_and_back(name: str, run: Run) -> None:
         assert "regard runs it: yes" in run(f"regard doctor {made}").stdout
 
 
-def test_the_commands_of_the_page_run(run: Run) -> None:
+def test_the_commands_of_the_page_run(run: RunFolder) -> None:
     commands = re.findall(r"^regard \w+ tiny/.*$", page("docs/families.md"), re.M)
     assert {re.split("[/ ]", command)[3] for command in commands} == set(NAMES)
     for command in commands:
@@ -93,7 +93,7 @@ def test_the_commands_of_the_page_run(run: Run) -> None:
         assert result.exit_code == 0 and result.stdout.strip(), command
 
 
-def test_the_table_of_families_has_a_command_for_each(run: Run) -> None:
+def test_the_table_of_families_has_a_command_for_each(run: RunFolder) -> None:
     """With the name of the hub replaced by the small model of that family."""
     hub = {"Llama": "llama", "GPT-2": "gpt2", "ViT": "vit", "Marian": "marian", "BERT": "bert"}
     hub |= {"T5 1.0": "t5", "T5 1.1": "flan-t5", "DistilBERT": "distilbert", "sentence": "bert"}
@@ -111,7 +111,7 @@ def test_the_table_of_families_has_a_command_for_each(run: Run) -> None:
     assert seen == set(NAMES)
 
 
-def test_the_blocks_of_the_pages_are_what_is_printed(run: Run, root: Path) -> None:
+def test_the_blocks_of_the_pages_are_what_is_printed(run: RunFolder, root: Path) -> None:
     blocks = [
         (command.text, list(command.shown))
         for name in ("doctor.md", "verify.md")
@@ -129,7 +129,7 @@ def test_the_blocks_of_the_pages_are_what_is_printed(run: Run, root: Path) -> No
 @pytest.mark.parametrize("file", ["config.json", "generation_config.json"])
 @pytest.mark.parametrize(("task", "name"), [("complete", "gpt2"), ("translate", "marian")])
 def test_settings_that_are_not_done_are_named_with_their_file(
-    task: str, name: str, file: str, run: Run, root: Path, tmp_path: Path
+    task: str, name: str, file: str, run: RunFolder, root: Path, tmp_path: Path
 ) -> None:
     for source in filter(Path.is_file, (root / "tiny" / name).iterdir()):
         if source.name != "generation_config.json" or file == source.name:
@@ -143,12 +143,12 @@ def test_settings_that_are_not_done_are_named_with_their_file(
     assert run(f"regard {task} {tmp_path / 'out'} {text}").stderr == warning  # it came along
 
 
-def test_a_file_in_place_of_a_folder(run: Run, root: Path) -> None:
+def test_a_file_in_place_of_a_folder(run: RunFolder, root: Path) -> None:
     with pytest.raises(Exception, match="is a file, .*`regard doctor tiny/gpt2/config.json` says"):
         run("regard complete tiny/gpt2/config.json a")
 
 
-def test_a_folder_with_a_llama2c_file_gets_its_command(run: Run, tmp_path: Path) -> None:
+def test_a_folder_with_a_llama2c_file_gets_its_command(run: RunFolder, tmp_path: Path) -> None:
     header = (4, 6, 1, 1, 1, 7, 5)  # width, hidden, layers, heads, key heads, words, positions
     count = 7 * 4 + 4 + 4 * 16 + 4 + 3 * 24 + 4 + 2 * 5 * 2  # the last: unused tables of angles
     words = struct.pack("<7i", *header) + np.full(count, 0.25, "<f4").tobytes()

@@ -27,7 +27,7 @@ from regard.engines.autotune import layouts_for
 from regard.engines.engines import PREPARING, EngineRequest, describe
 from regard.errors import MisuseError
 from regard.processor.machine import Machine, cores, this_machine
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.needs("ctranslate2")]
 pytest.importorskip("ctranslate2")
@@ -224,7 +224,7 @@ def test_impossible_wishes_are_refused(wrong: dict[str, Any], message: str) -> N
 def test_a_run_that_is_not_finished_keeps_nothing(toy_run: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(toy_run, run, ignore=shutil.ignore_patterns("engines"))
-    Run(run).update_info(state="stopped")
+    RunFolder(run).update_info(state="stopped")
     taken = open_model(run, "cpu").engines
     assert taken.take(GREEDY).name == "torch"
     assert taken.notes[0] == "torch, because the run is not finished"

@@ -13,7 +13,7 @@ from regard.data.phrasebook.corpus import Entry, phrasebook
 from regard.decode.options import DecodingOptions
 from regard.errors import DataError, MisuseError
 from regard.evaluate.translations import Slip, pairs_to_score, score, score_notes, score_slices
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 
 OUTPUTS = ["Das Haus ist klein.", "Der Hund bellt laut heute.", "Wie geht es dir?"]
 REFERENCES = ["Das Haus ist sehr klein.", "Der Hund bellt heute laut.", "Wie geht es dir?"]
@@ -41,7 +41,7 @@ def test_slices_count_deciding_words() -> None:
 def test_pairs_from_files(tmp_path: Path) -> None:
     (tmp_path / "t.en").write_text("a\nb\n")
     (tmp_path / "t.de").write_text("x\ny\n")
-    run = Run(tmp_path)
+    run = RunFolder(tmp_path)
     got = pairs_to_score(run, tmp_path / "t.en", tmp_path / "t.de", slices=False)
     assert (got.sources, got.references) == (["a", "b"], ["x", "y"])
     with pytest.raises(MisuseError, match="--slices belongs to the phrasebook"):

@@ -15,7 +15,7 @@ from regard.fit.autotune import Contender, TuningResult, changed_since, choose_c
 from regard.fit.train import Request, train
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
-from regard.runs.folder import Run, write_json
+from regard.runs.folder import RunFolder, write_json
 from regard.runs.sections import TrainSection
 from regard.text.special import Special
 from regard.training.compute import Compute
@@ -144,11 +144,11 @@ def test_a_run_of_another_machine_goes_on_only_when_told_to(tmp_path: Path) -> N
         Request(assignments=assignments, source=source, target=target, folder=folder),
         lambda line: None,
     )
-    info = Run(folder).read_info()
+    info = RunFolder(folder).read_info()
     info["bits"]["cpu"] = "abacus"
-    write_json(Run(folder).info, info)
+    write_json(RunFolder(folder).info, info)
     with pytest.raises(MisuseError, match="cpu abacus.*add --inexact"):
         train(Request(assignments=["train.steps=6"], resume=folder), lambda line: None)
     again = Request(assignments=["train.steps=6"], resume=folder, inexact=True)
     assert train(again, lambda line: None).step == 6
-    assert Run(folder).read_info()["bits"]["cpu"] != "abacus"
+    assert RunFolder(folder).read_info()["bits"]["cpu"] != "abacus"

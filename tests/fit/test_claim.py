@@ -12,7 +12,7 @@ from regard import lock
 from regard.bundle.open_run import open_run
 from regard.errors import CheckpointError, MisuseError
 from regard.fit.claim import claimed, claimed_free, free_folder
-from regard.runs.folder import PREPARING, Run, only_one
+from regard.runs.folder import PREPARING, RunFolder, only_one
 from regard.runs.listing import list_runs
 
 WORDS = ["demo", "train.steps=5", "data.source=a b.en"]
@@ -41,7 +41,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def killed(folder: Path) -> Run:
+def killed(folder: Path) -> RunFolder:
     """What SIGKILL leaves of a preparation: all that it had made, and no lock that is held."""
     with claimed(folder, WORDS) as claim:
         run = claim.run

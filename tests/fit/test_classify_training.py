@@ -23,7 +23,7 @@ from regard.convert.convert import convert
 from regard.errors import CheckpointError, ConfigError, DataError, MisuseError
 from regard.fit.objectives.classify import f1_macro, f1_micro
 from regard.fit.train import Request
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.log import read_log
 from regard.runs.recipe import make_recipe
 from regard.text.encoder_tokenizer import save_for_encoder
@@ -219,7 +219,7 @@ def test_a_run_that_lost_its_start_is_not_begun_again(
     start = fresh(tmp_path / "start", "bert")
     go(ask(tmp_path, f"train.start_from={start}", "train.steps=20"))
     run = tmp_path / "run"
-    forget_steps(Run(run))
+    forget_steps(RunFolder(run))
     twin = transformers.BertModel.from_pretrained(start)
     twin.embeddings.word_embeddings.weight.data += 1
     twin.save_pretrained(start)

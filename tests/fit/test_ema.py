@@ -11,7 +11,7 @@ from halting import ask, digest, go, go_with_halts
 from regard.checkpoint.files import folder_name
 from regard.errors import ConfigError
 from regard.fit.objectives.translate import Validation
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.sections import TrainSection
 
 pytestmark = pytest.mark.end_to_end
@@ -28,7 +28,7 @@ def test_it_can_become_the_final_weights(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr("regard.fit.objectives.translate.validate", better_each_time)
     lines = go(ask(tmp_path, *KEYS, steps=16))
-    run = Run(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     assert any(
         line.startswith("Final weights: the moving average of the weights (decay 0.8);")
         for line in lines

@@ -22,7 +22,7 @@ from regard.convert.convert import convert
 from regard.errors import ConfigError
 from regard.fit.find_batch import find_batch
 from regard.fit.train import Request
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.recipe import make_recipe
 
 pytestmark = pytest.mark.end_to_end
@@ -140,7 +140,7 @@ def test_resume_is_exact(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_an_unfinished_run_is_used_and_begun_again(tmp_path: Path) -> None:
     start = fresh(tmp_path / "start", "bert")
     go(ask(tmp_path, f"train.start_from={start}", *LORA, "train.steps=20"))
-    run = Run(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     final = run.weights.read_bytes()
     run.update_info(state="stopped")
     assert regard.load(run.folder, device="cpu").classify("the cat")  # from a checkpoint

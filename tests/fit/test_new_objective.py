@@ -20,7 +20,7 @@ from regard.fit.train import Request
 from regard.prepare.encoder_data import load_texts, prepare_texts
 from regard.prepare.texts import read_rows, survey_texts
 from regard.runs.curves import title_of
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.listing import list_runs
 from regard.runs.log import read_log
 from regard.runs.objectives import OBJECTIVES, Objective, Score
@@ -158,7 +158,7 @@ def ask(folder: Path, *changes: str) -> Request:
 @pytest.mark.end_to_end
 def test_it_trains_is_judged_and_is_known_everywhere(tmp_path: Path) -> None:
     said = go(ask(tmp_path / "a"))
-    run = Run(tmp_path / "a/run")
+    run = RunFolder(tmp_path / "a/run")
     assert any(line.endswith(f'Try: regard embed {run.folder} "…"') for line in said)
     checks = [r for r in read_log(run.log) if r["kind"] == "validation"]
     assert checks[-1]["mean_error"] < 1  # who says 5 of every text is 2.2 off
@@ -203,7 +203,7 @@ def test_a_head_may_have_classes_without_labels(tmp_path: Path) -> None:
     tables = {"objective": "classify", "data": {"texts": str(tmp_path / "t.txt")}}
     recipe = make_recipe(tables | {"model": {"preset": "tiny"}}, "r")
     texts = survey_texts(recipe.data, 1, "text", partial(read_rows, labelled=False))
-    run = Run(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     prepare_texts(run, recipe, texts, {}, classes=1)
     data = load_texts(run)
     assert (data.spec.head, data.spec.classes, data.file.labels) == ("classes", 1, ())

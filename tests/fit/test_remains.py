@@ -16,55 +16,55 @@ from regard.checkpoint.files import steps_saved
 from regard.errors import CheckpointError
 from regard.fit.remains import steps_behind
 from regard.fit.train import Request, train
-from regard.runs.folder import Run, typed, write_json
+from regard.runs.folder import RunFolder, typed, write_json
 
 pytestmark = pytest.mark.end_to_end
 
 
 @pytest.fixture
-def run(toy_run: Path, tmp_path: Path) -> Run:
+def run(toy_run: Path, tmp_path: Path) -> RunFolder:
     """A finished run of one's own."""
-    return Run(Path(shutil.copytree(toy_run, tmp_path / "run")))
+    return RunFolder(Path(shutil.copytree(toy_run, tmp_path / "run")))
 
 
-def files(run: Run) -> dict[str, bytes]:
+def files(run: RunFolder) -> dict[str, bytes]:
     """All that a run holds, but for its lock."""
     paths = (path for path in run.folder.rglob("*") if path.is_file() and path.name != ".lock")
     return {str(path.relative_to(run.folder)): path.read_bytes() for path in paths}
 
 
-def take_away(run: Run) -> None:
+def take_away(run: RunFolder) -> None:
     shutil.rmtree(run.checkpoints)
 
 
-def empty(run: Run) -> None:
+def empty(run: RunFolder) -> None:
     take_away(run)
     run.checkpoints.mkdir()
 
 
-def put_all_aside(run: Run) -> None:
+def put_all_aside(run: RunFolder) -> None:
     for step in run.checkpoints.iterdir():
         step.rename(run.checkpoints / f"damaged-{step.name}")
 
 
-def leave_halves(run: Run) -> None:
+def leave_halves(run: RunFolder) -> None:
     for step in run.checkpoints.iterdir():
         step.rename(run.checkpoints / f".tmp-{step.name}-77")
 
 
-def a_file(run: Run) -> None:
+def a_file(run: RunFolder) -> None:
     take_away(run)
     run.checkpoints.write_text("moved to the other disk")
 
 
-def break_all(run: Run) -> None:
+def break_all(run: RunFolder) -> None:
     for step in run.checkpoints.iterdir():
         data = bytearray((step / "weights.safetensors").read_bytes())
         data[random.randrange(len(data))] ^= 1
         (step / "weights.safetensors").write_bytes(data)
 
 
-def empty_all(run: Run) -> None:
+def empty_all(run: RunFolder) -> None:
     for step in list(run.checkpoints.iterdir()):
         shutil.rmtree(step)
         step.mkdir()
@@ -77,7 +77,7 @@ BROKEN = [break_all, empty_all]
 @pytest.mark.parametrize("state", ["finished", "stopped", "training"])
 @pytest.mark.parametrize("lose", [*GONE, *BROKEN], ids=lambda lose: lose.__name__)
 def test_a_run_without_a_checkpoint_is_refused_and_its_final_weights_are_used(
-    run: Run, lose: Callable[[Run], None], state: str
+    run: RunFolder, lose: Callable[[RunFolder], None], state: str
 ) -> None:
     expected = dict(load(run.folder, "cpu").transformer.named_parameters())
     lose(run)
@@ -96,7 +96,7 @@ def test_a_run_without_a_checkpoint_is_refused_and_its_final_weights_are_used(
     assert all(torch.equal(weights[name], weight) for name, weight in expected.items())
 
 
-def test_without_final_weights_it_says_what_is_left(run: Run) -> None:
+def test_without_final_weights_it_says_what_is_left(run: RunFolder) -> None:
     take_away(run)
     run.weights.unlink()
     with pytest.raises(CheckpointError) as error:
@@ -111,7 +111,7 @@ def test_without_final_weights_it_says_what_is_left(run: Run) -> None:
         load(run.folder)
 
 
-def test_a_new_run_begins_with_what_is_left(run: Run, tmp_path: Path) -> None:
+def test_a_new_run_begins_with_what_is_left(run: RunFolder, tmp_path: Path) -> None:
     take_away(run)
     lines = go(ask(tmp_path / "new", f"train.start_from={run.folder}", steps=4))
     assert any(line.startswith("Final weights") for line in lines)
@@ -124,9 +124,9 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(
     """After a step that was logged; after the first validation, before it was saved."""
     request = ask(tmp_path, steps=12)
     go_with_halts(request, [step], monkeypatch)
-    run = Run(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     straight = run.weights.read_bytes()
-    killed = Run(tmp_path / "killed")
+    killed = RunFolder(tmp_path / "killed")
     shutil.copytree(run.folder, killed.folder)
     shutil.rmtree(killed.checkpoints)
     for path in (killed.weights, killed.weights_info):
@@ -142,7 +142,7 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(
     assert steps_saved(killed.checkpoints) == steps_saved(run.checkpoints)
 
 
-def test_the_log_tells_of_checkpoints_that_run_json_forgot(run: Run) -> None:
+def test_the_log_tells_of_checkpoints_that_run_json_forgot(run: RunFolder) -> None:
     """The disk was full when run.json was due, and somebody made room where there was most."""
     take_away(run)
     run.weights.unlink()

@@ -15,7 +15,7 @@ from regard.fit.static_vectors import fill_embedding
 from regard.fit.train import Request, train
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.log import read_log
 from regard.text.tokenizer import Tokenizer
 
@@ -152,7 +152,7 @@ def test_a_run_says_and_logs_what_it_started_from(
     train(asked(tmp_path, "train.embeddings=v.vec", "train.factor=0"), lines.append)
     # 12 English words, 12 German ones, 4 special tokens
     assert "Embedding:  12 of 28 entries start from v.vec" in lines
-    run = Run(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     first = read_log(run.log)[0]
     assert first == {"kind": "embeddings", "step": 0, "found": 12, "entries": 28, "file": "v.vec"}
     # With a learning rate of zero the last weights are the first ones.
@@ -166,7 +166,7 @@ def test_a_run_says_and_logs_what_it_started_from(
 def test_a_resumed_run_goes_on_from_its_checkpoint_not_from_the_file(tmp_path: Path) -> None:
     path = random_vectors(tmp_path / "v.vec")
     train(asked(tmp_path, f"train.embeddings={path}"), lambda line: None)
-    run = Run(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     before = (run.checkpoints / folder_name(4) / "weights.safetensors").read_bytes()
     forget_steps(run)  # it begins again
     train(Request(resume=run.folder), lambda line: None)

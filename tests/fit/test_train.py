@@ -14,7 +14,7 @@ from regard.checkpoint.training_state import load_weights
 from regard.errors import CheckpointError, ConfigError, DataError, MisuseError
 from regard.fit.claim import free_folder
 from regard.fit.train import Request, train
-from regard.runs.folder import Run, only_one, write_json
+from regard.runs.folder import RunFolder, only_one, write_json
 from regard.runs.log import read_log
 
 pytestmark = pytest.mark.end_to_end
@@ -34,7 +34,7 @@ def said(asked: Request) -> list[str]:
 
 def test_a_run_holds_everything(tmp_path: Path) -> None:
     lines = said(request(tmp_path))
-    run = Run(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     assert run.read_info()["state"] == "finished" and run.read_info()["compute"]["threads"] == 1
     assert steps_saved(run.checkpoints) == [20, 40]
     for path in (run.weights, run.recipe, run.spec, run.tokenizer, run.log, run.loss_curve):
@@ -75,9 +75,9 @@ def test_early_stopping(tmp_path: Path) -> None:
     )  # fmt: skip
     lines = said(job)
     assert "Training ended: the last 2 validations brought no better loss." in lines
-    ended = Run(tmp_path / "run").read_info()["step"]
+    ended = RunFolder(tmp_path / "run").read_info()["step"]
     said(Request(resume=tmp_path / "run"))
-    assert Run(tmp_path / "run").read_info()["step"] == ended
+    assert RunFolder(tmp_path / "run").read_info()["step"] == ended
 
 
 def test_minutes_end_a_run(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_resume_takes_only_what_it_may(tmp_path: Path) -> None:
     lines = said(Request(resume=folder, assignments=["train.steps=60"]))
     assert lines[0] == f"Resuming {folder} after step 40."
     assert open_run(folder).read_info()["step"] == 60
-    assert json.loads(Run(folder).recipe.read_text())["train"]["steps"] == 60
+    assert json.loads(RunFolder(folder).recipe.read_text())["train"]["steps"] == 60
     assert "all 60 steps are done" in "".join(said(Request(resume=folder)))
     more = said(Request(resume=folder, minutes=1, assignments=["train.steps=70"]))
     assert "all 70 steps are done" in "".join(more)
@@ -179,7 +179,7 @@ def test_resume_takes_only_what_it_may(tmp_path: Path) -> None:
 
 def test_an_end_that_is_passed_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     said(request(tmp_path))
-    run = Run(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     before = run.recipe.read_bytes()
     with pytest.raises(MisuseError, match=r"got 10, but .* has made 40 steps; expected more"):
         said(Request(resume=run.folder, assignments=["train.steps=10"]))
@@ -191,7 +191,7 @@ def test_an_end_that_is_passed_is_refused_and_changes_nothing(tmp_path: Path) ->
 
 def test_a_run_of_another_tokenizer_is_refused(tmp_path: Path) -> None:
     said(request(tmp_path))
-    run = Run(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     write_json(run.spec, {**read_own_json(run.spec), "vocabulary": 321})
     with pytest.raises(CheckpointError, match="holds 320 pieces, the spec 321"):
         load(run.folder)
@@ -199,7 +199,7 @@ def test_a_run_of_another_tokenizer_is_refused(tmp_path: Path) -> None:
 
 def test_changed_weights_are_refused(tmp_path: Path) -> None:
     said(request(tmp_path))
-    run = Run(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     data = bytearray(run.weights.read_bytes())
     data[-1] ^= 1
     run.weights.write_bytes(data)
@@ -210,7 +210,7 @@ def test_changed_weights_are_refused(tmp_path: Path) -> None:
 def test_a_run_that_is_not_finished_gives_its_best_checkpoint(tmp_path: Path) -> None:
     """As after a crash while the final weights were written, or while it trains on."""
     said(request(tmp_path))
-    run = Run(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     best = run.read_info()["best_step"]
     run.weights.write_bytes(b"half")
     run.update_info(state="training")

@@ -16,7 +16,7 @@ from regard.fit.train import Request
 from regard.fit.trainer import Trainer
 from regard.fit.warm_start import take_weights
 from regard.model.transformer import Transformer
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.recipe import make_recipe
 
 pytestmark = pytest.mark.end_to_end
@@ -30,8 +30,8 @@ def test_everything_fits_and_the_vocabulary_is_taken_over(tmp_path: Path, toy_ru
     """Other data and another tokenizer.size: the pieces are those of the run all the same."""
     keys = (f"train.start_from={toy_run}", "tokenizer.size=300", "train.rate=0.0")
     lines = go(ask(tmp_path, *keys, "train.schedule=constant", steps=2, pairs=120))
-    run = Run(tmp_path / "run")
-    assert run.tokenizer.read_bytes() == Run(toy_run).tokenizer.read_bytes()
+    run = RunFolder(tmp_path / "run")
+    assert run.tokenizer.read_bytes() == RunFolder(toy_run).tokenizer.read_bytes()
     total = len(weights(toy_run))
     assert f"Start:      {total} of {total} weights from {toy_run}" in lines
     got, expected = weights(run.folder), weights(toy_run)
@@ -54,7 +54,7 @@ def test_without_a_recipe_the_model_is_that_of_the_run(tmp_path: Path, toy_run: 
     small = [a for a in toy.SMALL if not a.startswith("model.")]
     changes = (*small, "train.steps=2", "train.validate_every=2", f"train.start_from={toy_run}")
     go(Request(source=source, target=target, assignments=changes, folder=tmp_path / "run"))
-    sizes = [read_own_json(Run(run).spec) for run in (tmp_path / "run", toy_run)]
+    sizes = [read_own_json(RunFolder(run).spec) for run in (tmp_path / "run", toy_run)]
     assert sizes[0] == sizes[1]
 
 
@@ -95,9 +95,9 @@ def test_frozen_parts_stay_and_resume_is_exact(
 def test_a_changed_start_is_not_taken_up_silently(tmp_path: Path, toy_run: Path) -> None:
     """Killed before its first checkpoint, a run begins again: from the same weights only."""
     go(ask(tmp_path / "first", steps=2))
-    first = Run(tmp_path / "first/run")
+    first = RunFolder(tmp_path / "first/run")
     go(ask(tmp_path / "second", f"train.start_from={first.folder}", steps=2))
-    second = Run(tmp_path / "second/run")
+    second = RunFolder(tmp_path / "second/run")
     for step in list(second.checkpoints.iterdir()):
         for file in step.iterdir():
             file.unlink()

@@ -13,7 +13,7 @@ from regard.data.store import Store
 from regard.errors import ConfigError, DataError
 from regard.prepare.epochs import Epochs
 from regard.prepare.pairs import PreparedPairs, load_prepared
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.recipe import make_recipe
 from regard.runs.sections import Recipe
 from regard.text.tokenizer import Tokenizer
@@ -22,19 +22,19 @@ pytestmark = pytest.mark.end_to_end
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     folder = tmp_path_factory.mktemp("dropout")
     go(ask(folder, "tokenizer.dropout=0.3", steps=8))
-    return Run(folder / "run")
+    return RunFolder(folder / "run")
 
 
 @pytest.fixture
-def data(run: Run) -> PreparedPairs:
+def data(run: RunFolder) -> PreparedPairs:
     return load_prepared(run)
 
 
 @pytest.fixture
-def recipe(run: Run) -> Recipe:
+def recipe(run: RunFolder) -> Recipe:
     return make_recipe(read_own_json(run.recipe), "recipe")
 
 
@@ -68,7 +68,7 @@ def test_a_pair_that_becomes_too_long_keeps_its_pieces(
 
 
 def test_neither_validation_nor_the_saved_tokenizer_drops_anything(
-    run: Run, data: PreparedPairs
+    run: RunFolder, data: PreparedPairs
 ) -> None:
     tokenizer = load(run.folder, "cpu", engine="torch").tokenizer
     text = "red cat green house three birds"
@@ -80,7 +80,7 @@ def test_neither_validation_nor_the_saved_tokenizer_drops_anything(
 
 def test_only_epochs_of_recent_checkpoints_stay(tmp_path: Path) -> None:
     go(ask(tmp_path, "tokenizer.dropout=0.1", "train.average=1", steps=48, pairs=100))
-    run = Run(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     first, last = (
         json.loads((run.checkpoints / folder_name(step) / "state.json").read_text())["epoch"]
         for step in (40, 48)  # the last, and the one to fall back to

@@ -9,7 +9,7 @@ import toy
 from halting import ask, digest, go, go_with_halts
 from regard.errors import ConfigError, DataError
 from regard.prepare.pairs import load_prepared
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.recipe import make_recipe
 
 pytestmark = pytest.mark.end_to_end
@@ -27,7 +27,7 @@ def test_parts_stand_in_a_row_with_their_weights_and_tags(tmp_path: Path) -> Non
     more = write_more(tmp_path, rows)
     keys = (f'data.more=[{{source="{more}", weight=0.5, tag="WEB"}}]', "data.weight=2")
     lines = go(ask(tmp_path, *keys, steps=2))
-    data = load_prepared(Run(tmp_path / "run"))
+    data = load_prepared(RunFolder(tmp_path / "run"))
     own, web = data.corpora
     assert (own.name, own.weight, web.name, web.weight, web.pairs) == (
         "data",
@@ -51,7 +51,7 @@ def test_what_validation_asks_for_is_left_out_by_source_and_by_target(tmp_path: 
     made = toy.pairs(200)
     rows = [(s.upper(), f"{t} !") for s, t in made] + [(f"{s} ?", t) for s, t in made]
     lines = go(ask(tmp_path, f'data.more=[{{source="{write_more(tmp_path, rows)}"}}]', steps=2))
-    data = load_prepared(Run(tmp_path / "run"))
+    data = load_prepared(RunFolder(tmp_path / "run"))
     sources = {source for source, _ in data.valid_texts}
     targets = {target for _, target in data.valid_texts}
     expected = [(s, t) for s, t in rows if s.lower() not in sources and t not in targets]

@@ -31,7 +31,7 @@ from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.processor import survives
 from regard.processor.simulate import SimulatedDeathError
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.training.compute import Compute
 from regard.training.data_parallel import DataParallel
 from regard.training.losses import TranslationLoss
@@ -62,7 +62,7 @@ def run(dying: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def test_training_takes_fp32(run: Path) -> None:
-    assert Run(run).read_info()["compute"]["precision"] == "fp32"
+    assert RunFolder(run).read_info()["compute"]["precision"] == "fp32"
     assert not bf16_is_faster(torch.device("cpu"))
 
 

@@ -11,7 +11,7 @@ from regard.api.model import load
 from regard.checkpoint.files import steps_saved
 from regard.checkpoint.training_state import load_checkpoint, load_weights, newest_whole
 from regard.errors import CheckpointError, DataError
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from reliability import toys
 from reliability.forks import Trainings
 
@@ -115,9 +115,9 @@ def test_a_resumed_run_says_so_and_ends_with_the_same_bits(
     assert found == {name: straight[name] for name in found}
 
 
-def unfinished(toy_run: Path, tmp_path: Path) -> Run:
+def unfinished(toy_run: Path, tmp_path: Path) -> RunFolder:
     shutil.copytree(toy_run, tmp_path / "run")
-    run = Run(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     run.update_info(state="training")
     return run
 
@@ -151,7 +151,7 @@ def test_final_weights_are_made_again(toy_run: Path, tmp_path: Path) -> None:
     from regard.fit.train import Request, train
 
     shutil.copytree(toy_run, tmp_path / "run")
-    run = Run(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     whole = run.weights.read_bytes()
     flip(run.weights, random.Random())
     with pytest.raises(CheckpointError, match="regard train --resume"):

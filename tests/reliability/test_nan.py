@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 import toy
 from regard.checkpoint.files import steps_saved
 from regard.checkpoint.training_state import verify
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.log import read_log
 from reliability import toys
 from reliability.forks import Trainings
@@ -21,7 +21,7 @@ def test_steps_are_skipped_logged_and_seen(trainings: Trainings, tmp_path: Path)
     seen = tmp_path / "examples"
     done = trainings.run(*toys.new(tmp_path), nan=[5, 6, 20], infinite=[9], examples=str(seen))
     assert done.code == 0, done.output
-    run = Run(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     skipped = [r for r in read_log(run.log) if r["kind"] == "skipped"]
     assert [r["step"] for r in skipped] == [5, 6, 9, 20]
     assert [r["loss"] for r in skipped if r["step"] != 9] == ["nan"] * 3
@@ -73,7 +73,7 @@ def test_ten_in_a_row_stop_with_3_and_a_dump(trainings: Trainings, tmp_path: Pat
     done = trainings.run(*toys.new(tmp_path), nan=bad, examples=str(seen))
     assert done.code == 3, done.output
     assert "step 39: 10 steps in a row were skipped, at last because the loss is nan" in done.output
-    run = Run(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     assert run.read_info()["state"] == "failed"
     last = steps_saved(run.checkpoints)[-1]
     assert last == 35

@@ -79,7 +79,7 @@ def test_a_training_without_it_gives_the_same_bits(
         switch_off(what, monkeypatch, tmp_path / "nowhere")
     folder = trained(tmp_path, "run")
     assert toy.digest(folder, STEPS) == usual
-    with run.only_one(run.Run(folder)), pytest.raises(MisuseError, match="another process"):
+    with run.only_one(run.RunFolder(folder)), pytest.raises(MisuseError, match="another process"):
         train(Request(resume=folder), lambda line: None)
 
 
@@ -108,7 +108,7 @@ def test_signals_that_the_system_has_not_are_not_asked_for(
 ) -> None:
     switch_off("signals", monkeypatch, Path())
     before = signal.getsignal(signal.SIGUSR1)
-    with stop.polite_stop() as request:
+    with stop.polite_stop(stop.StopRequest()) as request:
         assert signal.getsignal(signal.SIGUSR1) is before
         signal.raise_signal(signal.SIGTERM)
         assert request.signal == signal.SIGTERM

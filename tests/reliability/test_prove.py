@@ -12,7 +12,7 @@ from regard.errors import MisuseError, TrainingError
 from regard.fit import prove as proving
 from regard.fit.prove import Proof, prove
 from regard.fit.train import Request
-from regard.runs.folder import Run, write_json
+from regard.runs.folder import RunFolder, write_json
 
 pytestmark = pytest.mark.end_to_end
 
@@ -37,7 +37,7 @@ def test_other_bits_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     """The killed run learns from another loss: the proof must fail."""
     copy = proving._copy_start
 
-    def other_loss(straight: Run, killed: Run) -> None:
+    def other_loss(straight: RunFolder, killed: RunFolder) -> None:
         copy(straight, killed)
         recipe = read_own_json(killed.recipe)
         assert recipe["train"]["label_smoothing"] == 0.1

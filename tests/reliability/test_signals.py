@@ -10,7 +10,7 @@ import pytest
 from regard.api.model import load
 from regard.checkpoint.files import folder_name, steps_saved
 from regard.checkpoint.training_state import verify
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from reliability import toys
 from reliability.forks import Trainings
 
@@ -189,7 +189,7 @@ def test_while_the_final_weights_are_chosen(
         assert done.code == 128 + number, done.output
         assert "Stopped after step 60, while the final weights were chosen" in done.output
         assert f"Go on with: regard train --resume {tmp_path / 'run'}" in done.output
-        run = Run(tmp_path / "run")
+        run = RunFolder(tmp_path / "run")
         assert run.read_info()["state"] == "stopped" and not run.weights.exists()
         assert load(run.folder, "cpu").tasks == ("translate",)  # with the best checkpoint
         arguments, resumed = toys.again(tmp_path), True

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.log import read_log
 from reliability import toys
 from reliability.forks import Trainings
@@ -121,5 +121,5 @@ def test_it_does_not_go_back_for_ever(
     done = trainings.run(*toys.new(tmp_path, *CHANGES), spikes=spikes)
     assert done.code == 3, done.output
     assert done.output.count("back to the weights of step 120") == 3
-    assert Run(tmp_path / "run").read_info()["state"] == "failed"
+    assert RunFolder(tmp_path / "run").read_info()["state"] == "failed"
     assert len(list((tmp_path / "run").glob("dump-step-*"))) == 1

@@ -18,7 +18,7 @@ from regard.checkpoint.files import read_own_json
 from regard.cli.main import group
 from regard.errors import DataError, MisuseError
 from regard.runs.curves import in_one_picture, read_curves
-from regard.runs.folder import Run, only_one, write_json
+from regard.runs.folder import RunFolder, only_one, write_json
 from regard.runs.listing import age_in_words, list_runs
 from regard.runs.log import read_log
 
@@ -65,7 +65,7 @@ def test_what_a_run_was_aimed_at(
     info: dict[str, object],
     shown: str,
 ) -> None:
-    run = Run(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     shutil.copytree(toy_run, run.folder)
     recipe = read_own_json(run.recipe)
     recipe["train"] |= train
@@ -96,7 +96,7 @@ def test_a_run_is_judged_by_the_score_of_its_objective(
     labels: str,
     shown: str,
 ) -> None:
-    run = Run(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     shutil.copytree(toy_run, run.folder)
     recipe = read_own_json(run.recipe)
     recipe["objective"], recipe["data"]["labels"] = objective, labels
@@ -112,12 +112,12 @@ def test_states_and_order(toy_run: Path, tmp_path: Path) -> None:
     for name in ("old", "cut", "going", "broken"):
         shutil.copytree(toy_run, tmp_path / "deep" / name)
     for name in ("cut", "going"):
-        Run(tmp_path / "deep" / name).update_info(state="training")
+        RunFolder(tmp_path / "deep" / name).update_info(state="training")
     (tmp_path / "deep/broken/run.json").write_text("{")
     old = time.time() - 3 * 86_400
     for name in ("run.json", "log.jsonl"):
         os.utime(tmp_path / "deep/old" / name, (old, old))
-    with only_one(Run(tmp_path / "deep/going")):
+    with only_one(RunFolder(tmp_path / "deep/going")):
         rows = {Path(row.folder).name: row for row in list_runs(tmp_path)}
     states = {name: row.state for name, row in rows.items()}
     assert states == {"old": "finished", "cut": "cut off", "going": "training", "broken": "damaged"}
@@ -158,7 +158,7 @@ def test_damage_is_a_row_that_says_what_is_wrong(toy_run: Path, tmp_path: Path, 
     """And the others are listed as ever. The broken one is from before there were checksums."""
     for name in ("whole", "broken"):
         shutil.copytree(toy_run, tmp_path / name)
-    Run(tmp_path / "broken").checksums.unlink()
+    RunFolder(tmp_path / "broken").checksums.unlink()
     name, content, problem = DAMAGE[kind]
     file = tmp_path / "broken" / name
     file.unlink() if content is None else file.write_bytes(content)
@@ -186,7 +186,7 @@ def test_a_file_that_cannot_be_read_is_damage(toy_run: Path, tmp_path: Path, nam
 
 
 def test_a_log_with_a_broken_line_still_tells_the_rest(toy_run: Path, tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     shutil.copytree(toy_run, run.folder)
     (before,) = list_runs(tmp_path)
     lines = run.log.read_bytes().splitlines(keepends=True)
@@ -202,7 +202,7 @@ def test_odd_values_in_any_place_hide_no_list(toy_run: Path, tmp_path: Path) -> 
     for name in ("whole", "odd"):
         ignored = shutil.ignore_patterns("checkpoints", "data", "tensorboard")
         shutil.copytree(toy_run, tmp_path / name, ignore=ignored)
-    Run(tmp_path / "odd").checksums.unlink()  # it is from before there were any
+    RunFolder(tmp_path / "odd").checksums.unlink()  # it is from before there were any
     tried = 0
     for name in ("run.json", "recipe.json", "spec.json"):
         file = tmp_path / "odd" / name
@@ -272,21 +272,21 @@ def test_ages() -> None:
 
 def test_curves_are_those_of_the_log(toy_run: Path, tmp_path: Path) -> None:
     records = read_log(toy_run / "log.jsonl")
-    (loss,) = read_curves([Run(toy_run)], "loss")
+    (loss,) = read_curves([RunFolder(toy_run)], "loss")
     assert loss.checks == [(r["step"], r["loss"]) for r in records if r["kind"] == "validation"]
     assert [step for step, _ in loss.steps] == [1, 10, 20, 30]
-    (rate,) = read_curves([Run(toy_run)], "rate")
+    (rate,) = read_curves([RunFolder(toy_run)], "rate")
     assert rate.steps[0][1] == next(r["learning_rate"] for r in records if r["kind"] == "train")
     other = tmp_path / "x" / toy_run.name
     shutil.copytree(toy_run, other)
-    assert [c.name for c in read_curves([Run(toy_run), Run(other)], "bleu")] == [
+    assert [c.name for c in read_curves([RunFolder(toy_run), RunFolder(other)], "bleu")] == [
         f"{toy_run.parent.name}/{toy_run.name}",
         f"x/{toy_run.name}",
     ]
     (other / "log.jsonl").write_text("")
-    Run(other).update_info(log_sha256="")
+    RunFolder(other).update_info(log_sha256="")
     with pytest.raises(DataError, match="holds no loss to draw"):
-        read_curves([Run(other)], "loss")
+        read_curves([RunFolder(other)], "loss")
 
 
 @pytest.mark.parametrize("what", ["loss", "score", "bleu", "rate"])
@@ -314,20 +314,20 @@ def test_a_picture_says_what_was_trained_in_text(toy_run: Path, tmp_path: Path) 
 
 
 def test_runs_with_nothing_in_common_are_titled_one_by_one(toy_run: Path, tmp_path: Path) -> None:
-    other = Run(tmp_path / "other")
+    other = RunFolder(tmp_path / "other")
     shutil.copytree(toy_run, other.folder)
     recipe = read_own_json(other.recipe)
     recipe["data"] |= {"source": "/x/b.en", "target": "/x/b.hi"}
     write_json(other.recipe, recipe)
-    both = in_one_picture(read_curves([Run(toy_run), other], "loss"), "loss")
+    both = in_one_picture(read_curves([RunFolder(toy_run), other], "loss"), "loss")
     assert both.title == "2 runs compared" and both.columns == 1
     assert both.series[1][0].startswith("other  (Translation: b.en → b.hi, ")
-    same = in_one_picture(read_curves([Run(toy_run), Run(toy_run)], "loss"), "loss")
+    same = in_one_picture(read_curves([RunFolder(toy_run), RunFolder(toy_run)], "loss"), "loss")
     assert same.title.startswith("Translation: a.en → a.de")
 
 
 def test_one_validation_is_a_labelled_point_and_a_sentence(toy_run: Path, tmp_path: Path) -> None:
-    run = Run(tmp_path / "young")
+    run = RunFolder(tmp_path / "young")
     shutil.copytree(toy_run, run.folder)
     records = [r for r in read_log(run.log) if r["kind"] == "train" or r["step"] == 10]
     run.log.write_text("".join(json.dumps(r) + "\n" for r in records))

@@ -13,7 +13,7 @@ from halting import ask, digest, go, go_with_halts
 from regard.checkpoint.files import folder_name, read_own_json, steps_saved
 from regard.errors import ConfigError
 from regard.fit.train import Request
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.log import read_log
 from regard.runs.rates import rate_at, settled, validation_due, validation_is_dear
 from regard.runs.recipe import make_recipe
@@ -142,7 +142,7 @@ def test_own_files_for_some_seconds_end_at_a_rate_of_nothing(tmp_path: Path) -> 
     )
     said = "\n".join(go(request))
     assert "Schedule:   about " in said and "come on top" in said
-    run = Run(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     info, stored = run.read_info(), json.loads(run.recipe.read_text())["train"]
     assert (info["ended"], stored["steps"], stored["validate_every"]) == ("minutes", None, 0)
     records = read_log(run.log)
@@ -155,7 +155,7 @@ def test_own_files_for_some_seconds_end_at_a_rate_of_nothing(tmp_path: Path) -> 
     assert records[-1]["kind"] == "validation" and records[-1]["step"] == end.step
 
 
-def newest_state(run: Run) -> Path:
+def newest_state(run: RunFolder) -> Path:
     return run.checkpoints / folder_name(steps_saved(run.checkpoints)[-1]) / "state.json"
 
 

@@ -15,7 +15,7 @@ from regard.data.report import Report
 from regard.data.table import FORMATS, Table
 from regard.errors import DataError, MisuseError
 from regard.runs.columns import data_of, role_of
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.valid_json import valid_json
 
 Value = Any  # text, a number, None; in .jsonl whatever JSON holds
@@ -36,7 +36,7 @@ def read_unlabelled(
     `columns` are those that the user names; else they are those of the run in `folder`, if it is
     one, and else they are found.
     """
-    data = data_of(Run(folder))
+    data = data_of(RunFolder(folder))
     has_pair = bool(columns.get("pair") or (data and data.pair))
     pair = role_of("pair", data, columns) if has_pair else None
     roles = Columns(role_of("text", data, columns), pair, None)
@@ -50,7 +50,7 @@ def column_texts(
 
     A row that cannot be read is an error, since its answer would be missing.
     """
-    data = data_of(Run(folder))
+    data = data_of(RunFolder(folder))
     table = Table(path, [role_of(role, data, columns) for role in roles], MOST_CHARACTERS)
     report.columns = table.chosen
     rows = []

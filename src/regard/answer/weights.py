@@ -14,7 +14,7 @@ from regard.checkpoint.published import load_published
 from regard.checkpoint.training_state import load_weights
 from regard.errors import CheckpointError, DamageError
 from regard.model.transformer import Transformer
-from regard.runs.folder import Run, typed
+from regard.runs.folder import RunFolder, typed
 
 
 def read_transformer(bundle: Bundle, *, allow_nonfinite: bool = False) -> Transformer:
@@ -34,7 +34,7 @@ def read_transformer(bundle: Bundle, *, allow_nonfinite: bool = False) -> Transf
     return transformer.eval()
 
 
-def _of_run(run: Run, transformer: Transformer) -> dict[str, Tensor]:
+def _of_run(run: RunFolder, transformer: Transformer) -> dict[str, Tensor]:
     expected = dict(transformer.named_parameters())
     step = best_step(run)
     if step is not None:
@@ -42,7 +42,7 @@ def _of_run(run: Run, transformer: Transformer) -> dict[str, Tensor]:
     return _final(run, expected)
 
 
-def _final(run: Run, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _final(run: RunFolder, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
     if sha256(run.weights) != read_own_json(run.weights_info).get("sha256"):
         again = (
             f"`regard train --resume {typed(run.folder)}` makes it again from the checkpoints, or "
@@ -55,7 +55,7 @@ def _final(run: Run, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return read_tensors(run.weights, expected)
 
 
-def _of_checkpoint(run: Run, step: int, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _of_checkpoint(run: RunFolder, step: int, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """A checkpoint's weights; if it is damaged, those of the newest whole one, with a warning."""
     for other in [step, *sorted({*steps_saved(run.checkpoints)} - {step}, reverse=True)]:
         try:

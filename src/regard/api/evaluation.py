@@ -16,7 +16,7 @@ from regard.api.rows import write_rows
 from regard.errors import MisuseError
 from regard.evaluate.texts import TextScores, score_tags_of, score_texts_of, texts_to_score
 from regard.evaluate.translations import Scores, pairs_to_score, score, translate_all
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 
 
 def evaluate(
@@ -41,7 +41,7 @@ def evaluate(
     with TemporaryDirectory(prefix="regard-") as place:
         source, reference = _files(data, Path(place))
         if "translate" in model.tasks:
-            run = Run(model.bundle.path)
+            run = RunFolder(model.bundle.path)
             pairs = pairs_to_score(run, source, reference, False, columns or {})
             given = {"beam": beam, "alpha": alpha}
             options = {name: value for name, value in given.items() if value is not None}

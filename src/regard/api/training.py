@@ -6,24 +6,32 @@ run = regard.train(source="train.en", target="train.de", minutes=30)
 run.model.translate("How are you?")
 """
 
+import inspect
 import json
-from collections.abc import Callable, Mapping
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
+from queue import Queue
 from tempfile import TemporaryDirectory
-from typing import Any
+from threading import Thread
+from typing import Any, ParamSpec
 
 from regard.api.rows import write_rows
 from regard.api.trained import Run
 from regard.data.column_names import known_places
 from regard.errors import MisuseError, nearest
 from regard.fit.request import Request
+from regard.fit.signals import StopRequest
 from regard.fit.train import train as carry_out
 from regard.runs.columns import KEYS
 from regard.runs.objectives import OBJECTIVES
 
 # of a recipe; an objective's own section has its name
 SECTIONS = ("objective", "data", "tokenizer", "model", "train", "decode", "lora", *OBJECTIVES)
-OnRecord = Callable[[Mapping[str, Any]], None]
+P = ParamSpec("P")
+OnRecord = Callable[[dict[str, Any]], bool | None]
 
 
 def train(
@@ -49,25 +57,102 @@ def train(
     or to `texts`. `columns` names columns by their role: source, target, text, pair, label.
 
     `run` is the folder to make, `resume` one to go on with. Keys of the recipe are changed by their
-    section: `train={"steps": 500}, model={"dropout": 0.2}`. `on_record` hears each record of
-    the log as it is written; `quiet` keeps the terminal clean. Ctrl-C saves and comes back with
-    what there is.
+    section: `train={"steps": 500}, model={"dropout": 0.2}`. `quiet` keeps the terminal clean.
+
+    `on_record` hears each record of the log as it is written; if it gives back False, the training
+    saves and stops. So does Ctrl-C, and what there is comes back.
     """
-    with TemporaryDirectory(prefix="regard-") as place:
+    stop = StopRequest()
+
+    def hear(record: dict[str, Any]) -> None:
+        if on_record is not None and on_record(record) is False and stop.signal is None:
+            stop.signal = int(signal.SIGINT)
+
+    with TemporaryDirectory(prefix="regard-") as place, _silence(quiet):
+        files = {"source": _path(source), "target": _path(target), "texts": _path(texts)}
         request = Request(
             assignments=(*_assignments(sections), *_column_keys(columns or {})),
             minutes=minutes,
             folder=_path(run),
             resume=_path(resume),
             force=force,
-            **_origin(data, _path(source), _path(target), _path(texts), columns or {}, Path(place)),
+            **_origin(data, files, columns or {}, Path(place)),
         )
-        outcome = carry_out(request, _ignore if quiet else print, on_record or _ignore)
+        outcome = carry_out(request, print, hear, stop)
     return Run(outcome.folder)
 
 
-def _ignore(told: object) -> None:
-    """For those who do not want to hear it."""
+class Records(Iterator[dict[str, Any]]):
+    """The records of a training while it runs in a thread; `run` is there once it has ended.
+
+    Leaving a `with` block, or `close`, asks it to save and stop.
+    """
+
+    def __init__(self, start: Callable[[OnRecord], Run]) -> None:
+        self.run: Run | None = None
+        self._failure: BaseException | None = None
+        self._closed = False
+        self._queue: Queue[dict[str, Any] | None] = Queue()
+        self._thread = Thread(target=self._train, args=(start,), name="regard.train")
+        self._thread.start()
+
+    def _train(self, start: Callable[[OnRecord], Run]) -> None:
+        try:
+            self.run = start(self._hear)
+        except BaseException as failure:  # raised where the records are read
+            self._failure = failure
+        self._queue.put(None)
+
+    def _hear(self, record: dict[str, Any]) -> bool:
+        self._queue.put(record)
+        return not self._closed
+
+    def __next__(self) -> dict[str, Any]:
+        record = self._queue.get()
+        if record is not None:
+            return record
+        self._queue.put(None)  # for whoever asks again
+        if self._failure is not None:
+            raise self._failure
+        raise StopIteration
+
+    def close(self) -> None:
+        """Stop at the next record, saved; and wait for that."""
+        self._closed = True
+        self._thread.join()
+
+    def __enter__(self) -> "Records":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _recorded(training: Callable[P, Run]) -> Callable[P, Records]:
+    """The same function, which gives back the records one by one."""
+
+    def start(*data: P.args, **options: P.kwargs) -> Records:
+        def begin(hear: OnRecord) -> Run:
+            return training(*data, **(options | {"on_record": hear}))  # type: ignore[arg-type]
+
+        return Records(begin)
+
+    vars(start)["__signature__"] = inspect.signature(training)
+    start.__doc__ = "As `train`, but gives back the records one by one, and the run at their end."
+    return start
+
+
+train_records = _recorded(train)
+
+
+@contextmanager
+def _silence(quiet: bool) -> Iterator[None]:
+    """What is said, and progress bars, go nowhere; errors are raised all the same."""
+    if not quiet:
+        yield
+        return
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        yield
 
 
 def _path(name: str | Path | None) -> Path | None:
@@ -75,15 +160,9 @@ def _path(name: str | Path | None) -> Path | None:
 
 
 def _origin(
-    data: object,
-    source: Path | None,
-    target: Path | None,
-    texts: Path | None,
-    columns: Mapping[str, str],
-    place: Path,
+    data: object, files: dict[str, Path | None], columns: Mapping[str, str], place: Path
 ) -> dict[str, Any]:
     """What is trained on, as fields of a request."""
-    files = {"source": source, "target": target, "texts": texts}
     if data is None:
         return files
     if any(files.values()):

@@ -37,7 +37,7 @@ from regard.config import build
 from regard.decode.options import DecodingOptions
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.model.spec import Spec
-from regard.runs.folder import Run, typed
+from regard.runs.folder import RunFolder, typed
 from regard.runs.objectives import Objective, objective_of
 from regard.text.published import PublishedTokenizer, load_tokenizer
 from regard.text.tokenizer import Tokenizer
@@ -63,11 +63,11 @@ class Bundle:
         return self.kind == "run"
 
     @property
-    def run(self) -> Run:
+    def run(self) -> RunFolder:
         """Its paths, for commands that read runs only."""
         if not self.is_run:
             raise _no_run(self.name or self.path)
-        return Run(self.path)
+        return RunFolder(self.path)
 
     @cached_property
     def objective(self) -> Objective | None:
@@ -284,7 +284,7 @@ class Bundle:
         return probe_of(self.run if self.is_run else None)
 
 
-def best_step(run: Run) -> int | None:
+def best_step(run: RunFolder) -> int | None:
     """The checkpoint to use while a run is not finished; None: its final weights are there."""
     info = run.read_info()
     if info.get("state") == "finished":
@@ -306,7 +306,7 @@ def open_bundle(name: str | Path, *, allow_pickle: bool = False) -> Bundle:
     if path.is_file():
         return _single_file(path)
     typed_name = str(name) if str(name) != str(path) else ""
-    if is_published(path) and not Run(path).info.is_file():
+    if is_published(path) and not RunFolder(path).info.is_file():
         refuse_ctranslate2(path)
         if is_converted(path):
             check(path)

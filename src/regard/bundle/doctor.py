@@ -22,7 +22,7 @@ from regard.config import build
 from regard.errors import CheckpointError, MisuseError, RegardError
 from regard.model.spec import Spec
 from regard.printable import counted
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.objectives import objective_of
 from regard.untrusted import member, opened
 
@@ -198,7 +198,7 @@ def _examine_run(report: Diagnosis) -> None:
                 read_own_json(report.path / name)
         info = read_own_json(report.path / "run.json")
         build(Spec, read_own_json(report.path / "spec.json"), str(report.path / "spec.json"))
-        tasks = objective_of(Run(report.path)).offers
+        tasks = objective_of(RunFolder(report.path)).offers
     except RegardError as error:
         report.find("broken", told(str(error)))
     if any(finding.level == "broken" for finding in report.findings):

@@ -23,7 +23,7 @@ from regard.checksums import sealed, states_its_own, unsealed
 from regard.decode.engine import Layout
 from regard.errors import CheckpointError
 from regard.processor.machine import Machine, cores
-from regard.runs.folder import Run, read_texts
+from regard.runs.folder import RunFolder, read_texts
 from regard.untrusted import read_json
 from regard.version import __version__
 
@@ -164,7 +164,7 @@ def _fits(choice: Choice) -> bool:
     )
 
 
-def probe_of(run: Run | None) -> list[ProbePair]:
+def probe_of(run: RunFolder | None) -> list[ProbePair]:
     """Sentences that engines are compared on: evenly from all over the held-out pairs, whose
     beginning may be all of one kind."""
     file = None if run is None else run.whole("valid.jsonl")

@@ -7,14 +7,14 @@ from regard.bundle.named import near_short_name
 from regard.checkpoint.files import is_published, read_own_json
 from regard.checksums import check, note_once, read_checksums
 from regard.errors import CheckpointError, MisuseError, RegardError
-from regard.runs.folder import DATA, LOCK, SEALED, Run, typed
+from regard.runs.folder import DATA, LOCK, SEALED, RunFolder, typed
 
 KNOWN_BY = ("run.json", "config.json")  # a run, a published model
 
 
-def open_run(folder: Path) -> Run:
+def open_run(folder: Path) -> RunFolder:
     """An existing run whose small files are whole, or an error that names what is there instead."""
-    run = Run(folder)
+    run = RunFolder(folder)
     if run.is_preparing():
         raise _unprepared(run)
     if run.info.exists():
@@ -48,7 +48,7 @@ def open_run(folder: Path) -> Run:
     raise MisuseError(f"{folder}: no such folder{listed}")
 
 
-def _check_small_files(run: Run) -> None:
+def _check_small_files(run: RunFolder) -> None:
     """All that a run is opened with; weights and data are looked at by those who read them."""
     stated = read_checksums(run.folder)
     if stated is None:
@@ -64,7 +64,7 @@ def _check_small_files(run: Run) -> None:
             read_own_json(run.folder / name)
 
 
-def _unprepared(run: Run) -> RegardError:
+def _unprepared(run: RunFolder) -> RegardError:
     """A run that has not had its first step: what it waits for, or how to begin it again."""
     if run.is_held():
         return MisuseError(

@@ -28,7 +28,7 @@ from regard.convert.source import Source, open_source
 from regard.convert.verify import GOLDEN, compare, write_golden
 from regard.errors import CheckpointError, MisuseError
 from regard.model.transformer import Transformer
-from regard.runs.folder import Run, seal, write_json
+from regard.runs.folder import RunFolder, seal, write_json
 from regard.text.special import Special
 from regard.untrusted import read_json
 from regard.version import __version__
@@ -79,7 +79,7 @@ def convert(
         with atomic.new_folder(out) as folder:
             unread = fill_folder(source, folder, precision, shortlist)
             if source.family is None:
-                _write_tokenizer(Run(source.path).tokenizer, folder)
+                _write_tokenizer(RunFolder(source.path).tokenizer, folder)
             else:
                 _copy_files(source, folder, tokenizer)
             _state_checksums(folder)
@@ -153,7 +153,7 @@ def _copy_files(source: Source, folder: Path, tokenizer: Path | None) -> None:
 
 def _write_run(source: Source, folder: Path, to: To) -> Transformer:
     """A run of ours, without its training; or as Marian, which is the paper's model too."""
-    run, model = Run(source.path), source.model
+    run, model = RunFolder(source.path), source.model
     if to == "hf":
         roles = Special()
         ids: dict[str, Any] = {
@@ -166,7 +166,7 @@ def _write_run(source: Source, folder: Path, to: To) -> Transformer:
         save_published(model, MARIAN, folder, ids)
         _write_tokenizer(run.tokenizer, folder)
         return load_published(folder)
-    copy = Run(folder)
+    copy = RunFolder(folder)
     shutil.copyfile(run.tokenizer, copy.tokenizer)
     write_json(copy.recipe, read_own_json(run.recipe))
     write_json(copy.spec, read_own_json(run.spec))

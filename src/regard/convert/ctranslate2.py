@@ -21,7 +21,7 @@ from regard.engines.shortlist import add_shortlist
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.model.transformer import Transformer
 from regard.processor.survives import ruled_out
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 
 # The mean difference of a token's log p that is rounding, or the price of the precision.
 CLOSE = {"fp32": 1e-3, "bf16": 0.25, "int8": 0.5}
@@ -53,7 +53,7 @@ def fill_folder(source: Source, folder: Path, precision: str, shortlist: bool) -
         weights=weights_digest(model),
     )
     if shortlist:
-        add_shortlist(folder, Run(source.path).data / "train")
+        add_shortlist(folder, RunFolder(source.path).data / "train")
     if PRECISIONS[precision] not in library().get_supported_compute_types("cpu"):
         return f"ctranslate2 does not compute in {precision} on this machine"
     deadly = ruled_out("int8" if precision == "int8" else "ctranslate2")

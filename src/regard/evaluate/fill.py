@@ -22,7 +22,7 @@ from regard.errors import MisuseError
 from regard.fit.objectives.fill import masking_of
 from regard.prepare.encoder_data import held_out
 from regard.runs.columns import NOTHING, data_of, role_of
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.sections import DataSection
 from regard.text.words import WORD
 from regard.training.label_smoothing import smoothed_cross_entropy
@@ -76,7 +76,7 @@ def texts_to_fill(
     model: LoadedModel, file: Path | None, columns: Mapping[str, str] = NOTHING
 ) -> Holes:
     """A file's texts; or what the run held out, of the phrasebook its test sentences."""
-    run = Run(model.bundle.path)
+    run = RunFolder(model.bundle.path)
     data = data_of(run)
     if file is not None:
         report, limits = Report(), Limits() if data is None else Limits(data.max_characters)

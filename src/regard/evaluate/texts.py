@@ -23,7 +23,7 @@ from regard.prepare.encoder_data import held_out
 from regard.prepare.tagged import tagged_phrases
 from regard.prepare.texts import refuse_unseen
 from regard.runs.columns import NOTHING, data_of, role_of
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.recipe import make_recipe
 
 
@@ -76,7 +76,7 @@ def texts_to_score(
 
     Without a file, those that the run held out.
     """
-    run = Run(model.bundle.path)
+    run = RunFolder(model.bundle.path)
     data = data_of(run)
     if file is None:
         if data is None:
@@ -100,7 +100,7 @@ def texts_to_score(
     return TestTexts(str(file), list(read_labelled(file, roles, report, limits)), report)
 
 
-def _own_rows(run: Run) -> TestTexts:
+def _own_rows(run: RunFolder) -> TestTexts:
     """What the run held out; of the phrasebook its test sentences, which no validation saw."""
     recipe = make_recipe(read_own_json(run.recipe), str(run.recipe))
     if recipe.data.phrasebook:  # a tagger: classifiers have a file

@@ -17,7 +17,7 @@ from regard.draw.notebook.table import html_table
 from regard.errors import DataError, MisuseError
 from regard.prepare.pairs import kept_entries
 from regard.runs.columns import NOTHING, data_of, role_of
-from regard.runs.folder import Run, read_texts
+from regard.runs.folder import RunFolder, read_texts
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class TestPairs:
 
 
 def pairs_to_score(
-    run: Run,
+    run: RunFolder,
     source: Path | None,
     reference: Path | None,
     slices: bool,

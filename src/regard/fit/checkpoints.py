@@ -15,7 +15,7 @@ from regard import atomic
 from regard.checkpoint import training_state
 from regard.checkpoint.files import folder_name, steps_saved
 from regard.checkpoint.training_state import Checkpoint
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.sections import TrainSection
 from regard.training.state import Progress
 
@@ -26,7 +26,7 @@ FEWEST = 2  # regular checkpoints that are kept
 class CheckpointManager:
     """Writes the checkpoints of one run; `unsaved` says why the last one could not be written."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RunFolder) -> None:
         self.run = run
         self.unsaved = ""
         self._place = _identity(run.folder)

@@ -18,7 +18,7 @@ from pathlib import Path
 from regard import atomic, lock
 from regard.checkpoint.files import COPIED, MODULE
 from regard.errors import MisuseError
-from regard.runs.folder import LOCK, PREPARING, Run, typed
+from regard.runs.folder import LOCK, PREPARING, RunFolder, typed
 from regard.version import __version__
 
 MADE = (
@@ -36,7 +36,7 @@ MADE = (
 class Claim:
     """A folder that this process holds; once `ready`, what is in it stays whatever happens."""
 
-    run: Run
+    run: RunFolder
     taken_over: bool = False  # from a preparation that was killed
     ready: bool = False
 
@@ -55,7 +55,7 @@ def claimed_free(parent: Path, name: str, words: Sequence[str]) -> Iterator[Clai
     with ExitStack() as stack:
         stack.callback(_remove_empty, _make(parent))
         for folder in names(parent, name):
-            is_new, run = _is_made(folder), Run(folder)
+            is_new, run = _is_made(folder), RunFolder(folder)
             if is_new:
                 stack.callback(_remove_empty, [folder])
             if is_new or (run.is_preparing() and not run.is_held()):  # one was killed here
@@ -80,7 +80,7 @@ def names(parent: Path, name: str) -> Iterator[Path]:
 
 @contextmanager
 def _held(folder: Path, words: Sequence[str]) -> Iterator[Claim]:
-    run = Run(folder)
+    run = RunFolder(folder)
     _refuse_if_used(run)  # before a file of ours lies among somebody's own
     with ExitStack() as stack:
         try:
@@ -113,7 +113,7 @@ def _locked(folder: Path, stack: ExitStack) -> lock.HeldLock:
         return stack.enter_context(lock.held(folder / LOCK))
 
 
-def _refuse_if_used(run: Run) -> None:
+def _refuse_if_used(run: RunFolder) -> None:
     """Anything but the beginnings of a preparation stays as it is."""
     if run.is_preparing() or run.is_blank():
         return
@@ -122,7 +122,7 @@ def _refuse_if_used(run: Run) -> None:
     raise MisuseError(f"{run.folder}: already there; {go_on}, or choose another folder with --run")
 
 
-def forget(run: Run) -> None:
+def forget(run: RunFolder) -> None:
     """Remove what a preparation makes, and nothing else; run.json last, which says that it is one.
 
     A preparation is nobody's work: it comes out the same when it is made again.

@@ -15,7 +15,7 @@ from regard import atomic
 from regard.data.batch import Batch
 from regard.errors import DivergedError
 from regard.fit.checkpoints import CheckpointManager
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.log import Log
 from regard.training.loop import Step
 from regard.training.state import Progress
@@ -71,7 +71,7 @@ def note_step(
     raise _given_up(step, why, checkpoints.run, texts)
 
 
-def _given_up(step: Step, why: str, run: Run, texts: TextsOfBatch) -> DivergedError:
+def _given_up(step: Step, why: str, run: RunFolder, texts: TextsOfBatch) -> DivergedError:
     assert step.objection is not None
     folder = run.folder / f"dump-step-{step.number:08d}"
     try:

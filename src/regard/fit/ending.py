@@ -20,6 +20,7 @@ class Outcome:
 
     step: int
     reason: str
+    folder: Path
     signal: int | None = None
     unsaved: str = ""  # the last checkpoint
     unlogged: str = ""  # records of log.jsonl

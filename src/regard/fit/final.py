@@ -16,7 +16,7 @@ from regard.checkpoint.training_state import whole_steps
 from regard.fit.checkpoints import CheckpointManager
 from regard.fit.job import Validated
 from regard.model.transformer import Transformer
-from regard.runs.folder import Run, write_json
+from regard.runs.folder import RunFolder, write_json
 from regard.runs.sections import TrainSection
 from regard.training.state import Progress
 
@@ -82,7 +82,7 @@ def choose_final(
     return FinalChoice(chosen, scored[chosen])
 
 
-def write_final(run: Run, weights: dict[str, Tensor], chosen: FinalChoice) -> None:
+def write_final(run: RunFolder, weights: dict[str, Tensor], chosen: FinalChoice) -> None:
     """The weights, and beside them where they come from."""
     training_state.save_weights(run.weights, weights)
     write_json(

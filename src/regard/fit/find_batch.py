@@ -26,7 +26,7 @@ from regard.fit.preflight import FIRST_USE, need_of, shapes_of
 from regard.fit.request import Request
 from regard.fit.train import trial
 from regard.fit.trainer import Trainer
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.recipe import make_recipe
 from regard.training.compute import Compute
 from regard.training.memory_limit import (
@@ -169,7 +169,7 @@ def _try(trainer: Trainer, budget: int, megabytes: int) -> Tried:
 
 def try_batch(folder: Path, budget: int, megabytes: int) -> dict[str, Any]:
     """The other process: whether it fits, the peak in megabytes and the tokens per second."""
-    run = Run(folder)
+    run = RunFolder(folder)
     recipe = make_recipe(read_own_json(run.recipe), str(run.recipe))
     limits = replace(recipe.train, token_budget=budget, memory=megabytes)
     recipe = replace(recipe, train=limits)
@@ -187,7 +187,7 @@ def try_batch(folder: Path, budget: int, megabytes: int) -> dict[str, Any]:
     return {"fits": True, "peak": peak // MEGABYTE, "speed": round(speed, 1)}
 
 
-def _steps(run: Run, trainer: Trainer) -> float:
+def _steps(run: RunFolder, trainer: Trainer) -> float:
     job, train = trainer.job, trainer.recipe.train
     batch = job.batch(shapes_of(job.lengths, trainer.model.spec, train, job.corpora).examples)
     group = [batch] * train.accumulate

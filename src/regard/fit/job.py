@@ -19,7 +19,7 @@ from regard.fit.static_vectors import VectorCoverage
 from regard.fit.warm_start import WarmStart
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.objectives import OBJECTIVES
 from regard.runs.sections import DataSection, Recipe
 from regard.training.worker import LossOf
@@ -118,8 +118,8 @@ class ObjectiveCode:
 
     check: Callable[[Recipe], Spec | None]  # refuse early; the spec, as far as it is known then
     survey: Callable[[Recipe], Survey]  # count and check the data
-    prepare: Callable[[Run, Recipe, Any], None]  # fill the run's data folder with what it found
-    load: Callable[[Run, Recipe], Job]  # what was prepared
+    prepare: Callable[[RunFolder, Recipe, Any], None]  # fill the run's data folder
+    load: Callable[[RunFolder, Recipe], Job]  # what was prepared
 
 
 def code_of(recipe: Recipe) -> ObjectiveCode:

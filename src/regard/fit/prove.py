@@ -23,7 +23,7 @@ from regard.checkpoint.files import copy_around, folder_name, read_own_json, sha
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import MisuseError, TrainingError
 from regard.fit.request import Request
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.log import read_log
 
 SHORT = (
@@ -74,7 +74,7 @@ def prove(request: Request, say: Callable[[str], None]) -> Proof:
     folder = Path(tempfile.mkdtemp(prefix="regard-prove-"))
     proof: Proof | None = None
     try:
-        proof = _proof(request, Run(folder / "straight"), Run(folder / "killed"), say)
+        proof = _proof(request, RunFolder(folder / "straight"), RunFolder(folder / "killed"), say)
     finally:
         if proof is None or proof.holds:
             shutil.rmtree(folder, ignore_errors=True)
@@ -83,7 +83,9 @@ def prove(request: Request, say: Callable[[str], None]) -> Proof:
     return proof
 
 
-def _proof(request: Request, straight: Run, killed: Run, say: Callable[[str], None]) -> Proof:
+def _proof(
+    request: Request, straight: RunFolder, killed: RunFolder, say: Callable[[str], None]
+) -> Proof:
     with progress_bar("the straight run", None):
         short = replace(request, assignments=(*SHORT, *request.assignments))
         _train([*short.words(), "--run", str(straight.folder)])
@@ -117,7 +119,7 @@ def _train(arguments: Sequence[str]) -> None:
         raise TrainingError(f"the short run ended with {done.returncode}: {told[-1]}")
 
 
-def _copy_start(straight: Run, killed: Run) -> None:
+def _copy_start(straight: RunFolder, killed: RunFolder) -> None:
     """The second run before its first step: prepared data and the way to compute are the same."""
     killed.folder.mkdir()
     encoder = [path for path in (straight.folder / ENCODER,) if path.is_file()]
@@ -136,7 +138,7 @@ def _link(source: str, target: str) -> None:
         shutil.copy(source, target)
 
 
-def _killed_at(run: Run, goal: int) -> str:
+def _killed_at(run: RunFolder, goal: int) -> str:
     """Resume, and kill when the log shows that step; empty if the run was over before."""
     start = (steps_saved(run.checkpoints) or [0])[-1]
     old_log = _identity(run.log)
@@ -171,7 +173,7 @@ def _identity(file: Path) -> int:
         return 0
 
 
-def _sums(straight: Run, killed: Run, steps: int) -> dict[str, tuple[str, str]]:
+def _sums(straight: RunFolder, killed: RunFolder, steps: int) -> dict[str, tuple[str, str]]:
     last = Path("checkpoints") / folder_name(steps)
     files = {
         "weights": last / "weights.safetensors",

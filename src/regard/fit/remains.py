@@ -8,12 +8,12 @@ count as finished: so it is refused.
 from regard.checkpoint.files import read_own_json, sha256, steps_saved
 from regard.errors import CheckpointError
 from regard.printable import counted
-from regard.runs.folder import Run, typed
+from regard.runs.folder import RunFolder, typed
 from regard.runs.log import read_log
 from regard.runs.objectives import objective_of
 
 
-def check_remains(run: Run) -> None:
+def check_remains(run: RunFolder) -> None:
     """Refuse a run that has steps behind it and no checkpoint to go on from."""
     run.check_places()
     behind = steps_behind(run)
@@ -26,7 +26,7 @@ def check_remains(run: Run) -> None:
     )
 
 
-def steps_behind(run: Run) -> int:
+def steps_behind(run: RunFolder) -> int:
     """The last step that was saved once, as far as the other files tell; 0: none ever was.
 
     A validation in the log was followed by a checkpoint if steps came after it; what was logged
@@ -44,7 +44,7 @@ def steps_behind(run: Run) -> int:
     return max(last, 1) if was_saved or has_ended else 0
 
 
-def has_final_weights(run: Run) -> bool:
+def has_final_weights(run: RunFolder) -> bool:
     """Whether they are there as they were written."""
     if not run.weights.is_file() or not run.weights_info.is_file():
         return False
@@ -54,7 +54,7 @@ def has_final_weights(run: Run) -> bool:
         return False
 
 
-def what_can_be_done(run: Run) -> str:
+def what_can_be_done(run: RunFolder) -> str:
     """With a run whose checkpoints are of no use: copy, use, begin another."""
     name = typed(run.folder)
     again = f"train anew: `regard train {run.begun_with()}` with another --run"

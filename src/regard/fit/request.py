@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -10,6 +11,7 @@ class Request:
     """What a person asked `regard train` for."""
 
     recipe: Path | None = None
+    tables: dict[str, Any] | None = None  # a recipe as a program holds it
     assignments: Sequence[str] = ()
     source: Path | None = None
     target: Path | None = None

@@ -10,12 +10,13 @@ A closed terminal or a job manager may send several: only Ctrl-C is impatient th
 """
 
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 from regard.checkpoint.files import steps_saved
-from regard.runs.folder import Run, typed
+from regard.runs.folder import RunFolder, typed
 
 POLITE = ("SIGINT", "SIGTERM", "SIGUSR1", "SIGHUP", "SIGBREAK")  # no system has them all
 
@@ -58,9 +59,11 @@ def known_signals() -> list[signal.Signals]:
 
 
 @contextmanager
-def polite_stop() -> Iterator[StopRequest]:
-    """Inside, these signals set the request."""
-    request = StopRequest()
+def polite_stop(request: StopRequest) -> Iterator[StopRequest]:
+    """Inside, these signals set the request; only the main thread of a program can hear them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield request
+        return
     old = {
         number: signal.signal(number, request.on_signal)
         for number in known_signals()
@@ -74,7 +77,7 @@ def polite_stop() -> Iterator[StopRequest]:
 
 
 @contextmanager
-def told_how_to_go_on(run: Run, say: Callable[[str], None]) -> Iterator[None]:
+def told_how_to_go_on(run: RunFolder, say: Callable[[str], None]) -> Iterator[None]:
     """Around a training: what is left is said before the second Ctrl-C ends it."""
     try:
         yield

@@ -42,8 +42,8 @@ from regard.printable import counted
 from regard.recipes.named import recipe_file
 from regard.runs.curves import points_of_log, title_of
 from regard.runs.default_recipe import chosen_tables
-from regard.runs.folder import Run, only_one, seal, typed, write_json
-from regard.runs.log import read_log
+from regard.runs.folder import RunFolder, only_one, seal, typed, write_json
+from regard.runs.log import Listener, read_log
 from regard.runs.objectives import OBJECTIVES, objective_of, score_of
 from regard.runs.rates import in_words
 from regard.runs.recipe import make_recipe
@@ -59,16 +59,26 @@ FILE_KEYS = {
 }
 
 
-def train(request: Request, say: Say) -> Outcome:
-    """Carry the request out; what it says is meant for a terminal."""
+def train(
+    request: Request,
+    say: Say,
+    listener: Listener = lambda record: None,
+    stop: StopRequest | None = None,
+) -> Outcome:
+    """Carry the request out; what it says is meant for a terminal.
+
+    `listener` hears each record of the log; by `stop` a program may ask for an end, as signals do.
+    """
+    stop = stop or StopRequest()
     try:
         if request.resume is None:
             with _claimed(request) as claim:
                 trainer = _new_trainer(claim, request, say)
-                return _step_and_finish(trainer, say)
+                return _step_and_finish(trainer, say, listener, stop)
         run = open_run(request.resume)
         with only_one(run):
-            return _step_and_finish(_resumed_trainer(run, request, say), say)
+            trainer = _resumed_trainer(run, request, say)
+            return _step_and_finish(trainer, say, listener, stop)
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
@@ -89,12 +99,12 @@ def trial(request: Request) -> Iterator[Trainer]:
             yield _new_trainer(claim, request, lambda line: None)
 
 
-def _step_and_finish(trainer: Trainer, say: Say) -> Outcome:
+def _step_and_finish(trainer: Trainer, say: Say, listener: Listener, stop: StopRequest) -> Outcome:
     """Step, choose the final weights, draw; a request to stop ends the first two."""
-    with polite_stop() as stop:
+    with polite_stop(stop):
         with told_how_to_go_on(trainer.run, say):
             with trainer.memory_limit():
-                outcome = trainer.train(stop, lambda done: _bar(trainer, done))
+                outcome = trainer.train(stop, lambda done: _bar(trainer, done), listener)
             for line in _unwritten(outcome, trainer.run):
                 say(line)
             if outcome.signal is None:
@@ -113,7 +123,7 @@ def _step_and_finish(trainer: Trainer, say: Say) -> Outcome:
     return outcome
 
 
-def _unwritten(outcome: Outcome, run: Run) -> Iterator[str]:
+def _unwritten(outcome: Outcome, run: RunFolder) -> Iterator[str]:
     """What the disk had no room for, file by file."""
     if outcome.unsaved:
         yield f"ERROR: the checkpoint of step {outcome.step:,} is not saved: {outcome.unsaved}."
@@ -137,7 +147,7 @@ def _finished(trainer: Trainer, outcome: Outcome, stop: StopRequest, say: Say) -
     return outcome
 
 
-def _cure(run: Run, outcome: Outcome, error: OSError) -> str:
+def _cure(run: RunFolder, outcome: Outcome, error: OSError) -> str:
     """What to do about final weights that could not be written."""
     first = "free some space" if error.errno in FULL else "put that right"
     steps = steps_saved(run.checkpoints)
@@ -156,6 +166,8 @@ def _bar(trainer: Trainer, done: int) -> TrainingProgress:
 def _claimed(request: Request) -> AbstractContextManager[Claim]:
     """The folder of a new run, held from now on: nothing was read or written yet."""
     named = [path for path in (request.recipe, request.source, request.texts) if path]
+    if request.tables is not None:
+        named.append(Path("run"))
     if len(named) != 1 or (request.target and not request.source):
         raise MisuseError(
             "train: expected either a recipe (regard train demo) or own files "
@@ -205,25 +217,33 @@ def _new_trainer(claim: Claim, request: Request, say: Say) -> Trainer:
 
 def _recipe_and_data(request: Request) -> tuple[Recipe, Survey]:
     """The recipe, with the columns that were found in its table, and the data."""
-    read = _from_recipe if request.recipe else _from_texts if request.texts else _from_files
+    if request.recipe or request.tables is not None:
+        read = _from_recipe
+    else:
+        read = _from_texts if request.texts else _from_files
     recipe, survey = read(request)
     return replace(recipe, data=survey.data), survey
 
 
 def _from_recipe(request: Request) -> tuple[Recipe, Survey]:
-    assert request.recipe is not None
-    file = recipe_file(request.recipe)
-    if file.is_file() and file.suffix != ".toml":
-        raise MisuseError(
-            f"{request.recipe}: a recipe is a .toml file; for your own files: "
-            f"regard train --source {request.recipe} --target …"
-        )
-    tables = override(read_toml(file), request.assignments)
+    written = request.tables if request.recipe is None else _read_recipe(request.recipe)
+    assert written is not None
+    tables = override(written, request.assignments)
     if request.minutes is not None:
         tables.setdefault("train", {})["minutes"] = request.minutes
-    where = str(request.recipe)
+    where = str(request.recipe or "recipe")
     recipe = make_recipe(_rooted(with_sets(tables, where)), where)
     return recipe, code_of(recipe).survey(recipe)
+
+
+def _read_recipe(recipe: Path) -> dict[str, Any]:
+    file = recipe_file(recipe)
+    if file.is_file() and file.suffix != ".toml":
+        raise MisuseError(
+            f"{recipe}: a recipe is a .toml file; for your own files: "
+            f"regard train --source {recipe} --target …"
+        )
+    return read_toml(file)
 
 
 def _rooted(tables: dict[str, Any]) -> dict[str, Any]:
@@ -267,7 +287,7 @@ def _from_files(request: Request) -> tuple[Recipe, Survey]:
     return recipe_for(corpus.report.kept), corpus
 
 
-def _resumed_trainer(run: Run, request: Request, say: Say) -> Trainer:
+def _resumed_trainer(run: RunFolder, request: Request, say: Say) -> Trainer:
     """An existing run, from its last checkpoint; only the length of training may be changed."""
     if request.recipe or request.source or request.target or request.texts or request.folder:
         raise MisuseError("train: --resume takes everything from the run; leave the rest out")
@@ -349,8 +369,17 @@ def describe(spec: Spec, recipe: Recipe) -> str:
     )
 
 
-def _draw(run: Run, say: Say) -> None:
+def _draw(run: RunFolder, say: Say) -> None:
     """The loss curve, where matplotlib is installed."""
+    try:
+        draw_curve(run, run.loss_curve)
+        say(f"Loss curve: {run.loss_curve}")
+    except (MissingMatplotlib, OSError) as error:
+        say(f"No loss curve: {error}")
+
+
+def draw_curve(run: RunFolder, path: Path) -> None:
+    """Loss, score and learning rate of a run as a PNG file."""
     records = read_log(run.log)
     keys = ("plain_loss", "learning_rate")  # a record without them was not written by regard
     steps = [
@@ -358,20 +387,16 @@ def _draw(run: Run, say: Say) -> None:
     ]
     checks = [r for r in records if r["kind"] == "validation"]
     score = score_of(run, checks)
-    try:
-        loss_curve_png(
-            run.loss_curve,
-            [r["step"] for r in steps],
-            [r["plain_loss"] for r in steps],
-            points_of_log(checks, "loss"),
-            points_of_log(checks, score.key) if score else (),
-            [r["learning_rate"] for r in steps],
-            title=title_of(run),
-            name=run.folder.name,
-            score_name=score.name if score else "",
-            less_is_better=score is not None and score.less_is_better,
-            unit=objective_of(run).unit,
-        )
-        say(f"Loss curve: {run.loss_curve}")
-    except (MissingMatplotlib, OSError) as error:
-        say(f"No loss curve: {error}")
+    loss_curve_png(
+        path,
+        [r["step"] for r in steps],
+        [r["plain_loss"] for r in steps],
+        points_of_log(checks, "loss"),
+        points_of_log(checks, score.key) if score else (),
+        [r["learning_rate"] for r in steps],
+        title=title_of(run),
+        name=run.folder.name,
+        score_name=score.name if score else "",
+        less_is_better=score is not None and score.less_is_better,
+        unit=objective_of(run).unit,
+    )

@@ -35,8 +35,8 @@ from regard.model.device import choose_device
 from regard.model.lora import Lora
 from regard.model.transformer import Transformer
 from regard.runs import rates
-from regard.runs.folder import Run, write_json
-from regard.runs.log import Log, damage_to_log, log_checksum, records_until
+from regard.runs.folder import RunFolder, write_json
+from regard.runs.log import Listener, Log, damage_to_log, log_checksum, records_until
 from regard.runs.sections import Recipe
 from regard.training.compute import Compute
 from regard.training.data_parallel import DataParallel
@@ -56,7 +56,7 @@ Show = Callable[[int], AbstractContextManager[TrainingProgress]]  # from the ste
 class Trainer:
     """One training of one run; `start` begins, `resume` continues from the last checkpoint."""
 
-    def __init__(self, run: Run, recipe: Recipe, job: Job, device: str | None = None) -> None:
+    def __init__(self, run: RunFolder, recipe: Recipe, job: Job, device: str | None = None) -> None:
         self.run, self.recipe, self.job = run, recipe, job
         self.device = choose_device(device or recipe.train.device)
         self.model = Transformer(job.spec, seed=recipe.train.seed)
@@ -176,15 +176,17 @@ class Trainer:
         self.progress = build(Progress, checkpoint.state, f"step {step}: state.json")
         return True
 
-    def train(self, stop: StopRequest, show: Show) -> Outcome:
+    def train(self, stop: StopRequest, show: Show, listener: Listener) -> Outcome:
         """Step until the recipe's end, early stopping or a request to stop; then say why."""
         with closing(self.data_parallel()) as workers:
-            return self._steps_until_end(workers, stop, show)
+            return self._steps_until_end(workers, stop, show, listener)
 
-    def _steps_until_end(self, workers: DataParallel, stop: StopRequest, show: Show) -> Outcome:
+    def _steps_until_end(
+        self, workers: DataParallel, stop: StopRequest, show: Show, listener: Listener
+    ) -> Outcome:
         done, steps = self.progress.step, self.steps(workers)
         with (
-            Log(self.run.log, self.run.tensorboard, done, self.progress.logged) as log,
+            Log(self.run.log, self.run.tensorboard, done, self.progress.logged, listener) as log,
             show(done) as bar,
         ):
             self._clock_zero = monotonic() - self.progress.seconds
@@ -222,6 +224,7 @@ class Trainer:
         outcome = Outcome(
             self.progress.step,
             reason or ASKED,
+            self.run.folder,
             unsaved=self.checkpoints.unsaved,
             unlogged=log.unwritten,
             board_failed=log.board_failed,

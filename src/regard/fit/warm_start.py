@@ -24,7 +24,7 @@ from regard.config import override
 from regard.errors import CheckpointError, ConfigError
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 
 # Rows of these are words: they mean something only with their own vocabulary.
 WORDS = ("source_embedding.weight", "target_embedding.weight", "output.weight", "output.bias")
@@ -66,7 +66,7 @@ def tables_of_start(assignments: Sequence[str]) -> dict[str, Any]:
     train = override({}, assignments).get("train")
     name = train.get("start_from") if isinstance(train, dict) else None
     place = located(str(name)) if name else None
-    recipe = Run(place).recipe if isinstance(place, Path) else None
+    recipe = RunFolder(place).recipe if isinstance(place, Path) else None
     return {"model": read_own_json(recipe)["model"]} if recipe and recipe.is_file() else {}
 
 

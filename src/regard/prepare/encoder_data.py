@@ -21,7 +21,7 @@ from regard.model.spec import Spec
 from regard.prepare.encoder_spec import Start, encoder_spec, open_start
 from regard.prepare.pairs import write_rows
 from regard.prepare.texts import Texts
-from regard.runs.folder import Run, read_texts, write_json
+from regard.runs.folder import RunFolder, read_texts, write_json
 from regard.runs.sections import Recipe
 from regard.text.encoder_tokenizer import save_for_encoder
 from regard.text.published import PublishedTokenizer, load_tokenizer
@@ -55,7 +55,7 @@ def text_row(tokenizer: PublishedTokenizer, row: Labelled, limit: int) -> dict[s
 
 
 def prepare_texts(
-    run: Run,
+    run: RunFolder,
     recipe: Recipe,
     texts: Texts,
     columns: Mapping[str, ColumnKind | None],
@@ -101,7 +101,7 @@ def prepare_texts(
 
 
 def _tokenizer_for(
-    run: Run, recipe: Recipe, texts: Texts, start: Start | None
+    run: RunFolder, recipe: Recipe, texts: Texts, start: Start | None
 ) -> PublishedTokenizer:
     """That of the model that training starts from, or one that is learned from the texts."""
     if start is not None:
@@ -136,7 +136,7 @@ def _sentences(rows: Iterable[Labelled], advance: Callable[[int], None]) -> Iter
         advance(1)
 
 
-def load_texts(run: Run) -> EncoderData:
+def load_texts(run: RunFolder) -> EncoderData:
     """What `prepare_texts` left in the run folder."""
     run.check_data()
     tokenizer = load_tokenizer(run.folder)
@@ -171,7 +171,7 @@ def _open(folder: Path) -> Store:
     return replace(store, columns={"text": text, "second": other}, numbers={"score": score})
 
 
-def held_out(run: Run) -> list[Labelled]:
+def held_out(run: RunFolder) -> list[Labelled]:
     """The rows that a run validates on."""
     rows: list[dict[str, Any]] = read_texts(
         run.whole("valid.jsonl"), text=str, pair=str | None, labels=list

@@ -24,7 +24,7 @@ from regard.errors import DataError
 from regard.prepare.more_corpora import Further, Unseen, survey_further
 from regard.printable import counted
 from regard.runs.columns import sides_of, with_columns
-from regard.runs.folder import Run, read_texts
+from regard.runs.folder import RunFolder, read_texts
 from regard.runs.sections import DataSection, Recipe
 from regard.text.tokenizer import Tokenizer
 
@@ -127,7 +127,7 @@ def survey_pairs(data: DataSection, seed: int) -> Corpus:
     return Corpus(data, seed, report, tuple(further))
 
 
-def prepare(run: Run, recipe: Recipe, corpus: Corpus) -> None:
+def prepare(run: RunFolder, recipe: Recipe, corpus: Corpus) -> None:
     """Fill the run's data folder."""
     tokenizer = _vocabulary(recipe, corpus)
     tokenizer.save(run.tokenizer)
@@ -174,7 +174,7 @@ def _none_left(name: str, corpus: Corpus, valid: list[tuple[str, str]], most: in
 def _vocabulary(recipe: Recipe, corpus: Corpus) -> Tokenizer:
     """That of the run that training starts from, or one that is learned from the corpus."""
     if recipe.train.start_from is not None:
-        start = Run(folder_of(recipe.train.start_from))
+        start = RunFolder(folder_of(recipe.train.start_from))
         if start.info.is_file():
             return Tokenizer.load(start.tokenizer)
     total = corpus.report.kept + sum(each.report.kept for each in corpus.further)
@@ -184,7 +184,7 @@ def _vocabulary(recipe: Recipe, corpus: Corpus) -> Tokenizer:
         return Tokenizer.train(lines, recipe.tokenizer.kind, recipe.tokenizer.size)
 
 
-def load_prepared(run: Run) -> PreparedPairs:
+def load_prepared(run: RunFolder) -> PreparedPairs:
     """What `prepare` left in the run folder."""
     run.check_data()
     rows = read_texts(run.data / "valid.jsonl", source=str, target=str)
@@ -197,14 +197,14 @@ def load_prepared(run: Run) -> PreparedPairs:
     )
 
 
-def _parts_of(run: Run) -> tuple[Portion, ...]:
+def _parts_of(run: RunFolder) -> tuple[Portion, ...]:
     path = run.data / PARTS
     if not path.is_file():  # of an earlier version of regard: one corpus
         return ()
     return tuple(build(Portion, row, str(path)) for row in read_texts(path))
 
 
-def kept_entries(run: Run, name: str) -> list[Entry]:
+def kept_entries(run: RunFolder, name: str) -> list[Entry]:
     """The phrasebook's `test` or `notes` pairs of a run (kept with it: the grammar may change)."""
     path = run.whole(f"{name}.jsonl")
     return [build(Entry, row, str(path)) for row in read_texts(path)]

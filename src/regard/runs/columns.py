@@ -8,7 +8,7 @@ from regard.checkpoint.files import read_own_json
 from regard.data.labelled import Columns
 from regard.data.report import Report
 from regard.data.role import Role
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.recipe import make_recipe
 from regard.runs.sections import DataSection
 
@@ -22,7 +22,7 @@ KEYS = {  # of a recipe, by role
 NOTHING: Mapping[str, str] = {}
 
 
-def data_of(run: Run) -> DataSection | None:
+def data_of(run: RunFolder) -> DataSection | None:
     """The data section of a run; None if the folder is none."""
     if not run.info.is_file():
         return None

@@ -10,7 +10,7 @@ from regard.config import build
 from regard.draw.terminal.line_chart import Point
 from regard.errors import DamageError, DataError, RegardError
 from regard.model.spec import Spec, parameter_count
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.log import damage_to_log, read_log
 from regard.runs.objectives import objective_of, score_of
 
@@ -34,7 +34,7 @@ class Curve:
     measure: str = ""  # what the points are, where the log says
 
 
-def read_curves(runs: Sequence[Run], what: What) -> list[Curve]:
+def read_curves(runs: Sequence[RunFolder], what: What) -> list[Curve]:
     """A curve for each run; a run that has nothing to draw is an error that names it."""
     names = _names([run.folder for run in runs])
     curves = []
@@ -117,7 +117,7 @@ def measure_of(curves: Sequence[Curve], what: What) -> str:
     return measures.pop() if what == "score" and len(measures) == 1 else NAMES[what]
 
 
-def title_of(run: Run) -> str:
+def title_of(run: RunFolder) -> str:
     """Objective, data and size of a run; the folder's name where its files do not say."""
     try:
         recipe, spec = (

@@ -45,12 +45,12 @@ class _Member:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __get__(self, run: "Run", kind: type["Run"]) -> Path:
+    def __get__(self, run: "RunFolder", kind: type["RunFolder"]) -> Path:
         return run.folder / self._name
 
 
 @dataclass(frozen=True)
-class Run:
+class RunFolder:
     """Paths of a run folder."""
 
     folder: Path
@@ -129,7 +129,7 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
     atomic.write_json(path, sealed(value))
 
 
-def seal(run: Run) -> None:
+def seal(run: RunFolder) -> None:
     """State the checksums of what has been prepared; the last of all that is written for that.
 
     A run of an earlier version gets all that it lacks.
@@ -150,7 +150,7 @@ def _is_text(file: Path) -> bool:
 
 
 @contextmanager
-def only_one(run: Run) -> Iterator[None]:
+def only_one(run: RunFolder) -> Iterator[None]:
     """Hold the run's lock: two trainings in one folder would destroy each other's checkpoints."""
     with ExitStack() as stack:
         try:

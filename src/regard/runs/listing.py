@@ -16,7 +16,7 @@ from regard.config import build
 from regard.errors import CheckpointError, MisuseError, RegardError
 from regard.model.spec import Spec, parameter_count
 from regard.runs.curves import data_in_words, points_of_log
-from regard.runs.folder import PREPARING, Run
+from regard.runs.folder import PREPARING, RunFolder
 from regard.runs.log import broken_lines, damage_to_log, read_log
 from regard.runs.objectives import score_of
 from regard.runs.sections import STEPS
@@ -58,17 +58,17 @@ def list_runs(folder: Path) -> list[RunRow]:
     return [_row(run, max(0.0, now - written)) for written, run in runs]
 
 
-def _runs_below(folder: Path) -> Iterator[Run]:
+def _runs_below(folder: Path) -> Iterator[RunFolder]:
     seen = set()
     for depth in range(DEPTH + 1):
         for name in FOUND_BY:
             for file in folder.glob("/".join(["*"] * depth + [name])):
                 if file.parent not in seen:
                     seen.add(file.parent)
-                    yield Run(file.parent)
+                    yield RunFolder(file.parent)
 
 
-def _written(run: Run) -> float:
+def _written(run: RunFolder) -> float:
     """When its files were last written to, as the clock was then."""
     times = [run.folder.stat().st_mtime]
     for path in (run.info, run.log):
@@ -77,7 +77,7 @@ def _written(run: Run) -> float:
     return max(times[1:], default=times[0])
 
 
-def _row(run: Run, age: float) -> RunRow:
+def _row(run: RunFolder, age: float) -> RunRow:
     row = RunRow(str(run.folder), "damaged", seconds=age)
     try:
         row = _of_info(run, row, run.read_info())
@@ -100,7 +100,7 @@ def _sentence(error: RegardError | OSError) -> str:
     return str(error)
 
 
-def _of_info(run: Run, row: RunRow, info: dict[str, Any]) -> RunRow:
+def _of_info(run: RunFolder, row: RunRow, info: dict[str, Any]) -> RunRow:
     """State and step, from run.json."""
     said, step = info.get("state"), info.get("step", 0)
     if said not in STATES:
@@ -110,7 +110,7 @@ def _of_info(run: Run, row: RunRow, info: dict[str, Any]) -> RunRow:
     return replace(row, state=_state(run, said), step=step)
 
 
-def _of_recipe(run: Run, row: RunRow) -> RunRow:
+def _of_recipe(run: RunFolder, row: RunRow) -> RunRow:
     """What it was asked for, and on what data; how large the model is."""
     recipe = read_own_json(run.recipe)
     train, data = (recipe.get(section) for section in ("train", "data"))
@@ -130,7 +130,7 @@ def _of_recipe(run: Run, row: RunRow) -> RunRow:
     )
 
 
-def _of_log(run: Run, row: RunRow) -> RunRow:
+def _of_log(run: RunFolder, row: RunRow) -> RunRow:
     """The last step while it trains; the best loss and score, unless the log was changed."""
     records = read_log(run.log)
     damage = damage_to_log(run.log, records, str(run.read_info().get("log_sha256", "")))
@@ -182,7 +182,7 @@ def _ended(info: dict[str, Any], row: RunRow) -> str:
     return "patience" if row.minutes is None else ""
 
 
-def _state(run: Run, said: str) -> str:
+def _state(run: RunFolder, said: str) -> str:
     """What the run says of itself, unless nobody trains it any more."""
     return said if said not in ("training", PREPARING) or run.is_held() else "cut off"
 

@@ -4,7 +4,7 @@ import errno
 import json
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from regard.untrusted import read_small_file
 MAX_LOG = 1 << 30  # bytes
 WRITER = "_AsyncWriterThread"  # of TensorBoard
 
+Listener = Callable[[dict[str, Any]], None]  # hears each record as it is written
+
 
 class Log:
     """Appends records to log.jsonl; a record has `step`, `kind` and numbers.
@@ -24,14 +26,19 @@ class Log:
     """
 
     def __init__(
-        self, path: Path, tensorboard: Path, after_step: int = 0, records: int = 0
+        self,
+        path: Path,
+        tensorboard: Path,
+        after_step: int = 0,
+        records: int = 0,
+        listener: Listener = lambda record: None,
     ) -> None:
         """On resume, records later than `after_step` are dropped: those steps are done again.
 
         A run that went back to a checkpoint has such steps twice; then the number of `records`, as
         the checkpoint remembers it, says where to cut.
         """
-        self._path, self._tensorboard = path, tensorboard
+        self._path, self._tensorboard, self._listener = path, tensorboard, listener
         kept = records_until(path, after_step, records)
         begun = _written(kept)
         atomic.write_bytes(path, begun)
@@ -46,7 +53,8 @@ class Log:
         self._board = self._summary_writer(after_step)
 
     def write(self, kind: str, step: int, **numbers: Any) -> None:
-        line = _written([{"kind": kind, "step": step, **numbers}])
+        record = {"kind": kind, "step": step, **numbers}
+        line = _written([record])
         self.records += 1
         self._sum.update(line)
         self._waiting += line
@@ -59,6 +67,7 @@ class Log:
                         self._board.add_scalar(f"{kind}/{name}", value, step)
             except OSError as error:  # its thread met a full disk and is no more
                 self._drop_board(error)
+        self._listener(record)
 
     @property
     def checksum(self) -> str:

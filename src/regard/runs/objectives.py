@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from regard.checkpoint.files import read_own_json
 from regard.errors import CheckpointError, ConfigError
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.sections import DistilSection, Recipe, SimilarSection, spec_of
 from regard.untrusted import shown
 
@@ -180,7 +180,7 @@ OBJECTIVES: dict[str, Objective] = {
 }
 
 
-def objective_of(run: Run) -> Objective:
+def objective_of(run: RunFolder) -> Objective:
     """What a run was trained for; those of earlier versions translate."""
     tables = read_own_json(run.recipe) if run.recipe.is_file() else {}
     name = str(tables.get("objective", "translate"))
@@ -192,7 +192,7 @@ def objective_of(run: Run) -> Objective:
     return OBJECTIVES[name]
 
 
-def score_of(run: Run, checks: Sequence[Mapping[str, Any]]) -> Score | None:
+def score_of(run: RunFolder, checks: Sequence[Mapping[str, Any]]) -> Score | None:
     """What the validations of a run are judged by; None without a score, or of an objective that
     only a later version knows."""
     tables = read_own_json(run.recipe) if run.recipe.is_file() else {}

@@ -24,7 +24,7 @@ from regard.fit.job import ObjectiveCode
 from regard.model.transformer import Transformer
 from regard.prepare.encoder_data import Encode, EncoderData, load_texts, prepare_texts, text_row
 from regard.prepare.texts import Texts, check_labels, survey_texts
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.sections import Recipe
 from regard.text.published import PublishedTokenizer
 from regard.training.losses import Classification, classification_loss, encoded
@@ -35,7 +35,7 @@ def survey(recipe: Recipe) -> Texts:
     return survey_texts(recipe.data, recipe.train.seed, check=check_labels)
 
 
-def prepare(run: Run, recipe: Recipe, texts: Texts) -> None:
+def prepare(run: RunFolder, recipe: Recipe, texts: Texts) -> None:
     """Each text with the numbers of its labels."""
     labels = texts.labels
     kind = SEVERAL if recipe.data.labels == "several" else ONE
@@ -43,7 +43,7 @@ def prepare(run: Run, recipe: Recipe, texts: Texts) -> None:
     prepare_texts(run, recipe, texts, columns, labelled_row(labels), labels, kind)
 
 
-def load(run: Run, recipe: Recipe) -> EncoderJob:
+def load(run: RunFolder, recipe: Recipe) -> EncoderJob:
     """What was prepared."""
     data = load_texts(run)
     return EncoderJob(

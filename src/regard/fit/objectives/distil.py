@@ -15,7 +15,7 @@ from regard.fit.warm_start import take_layers
 from regard.prepare.encoder_data import load_texts, prepare_texts
 from regard.prepare.encoder_spec import Start, open_start
 from regard.prepare.texts import Texts, refuse_unseen
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.sections import Recipe
 from regard.training.losses import Distillation
 from regard.training.teacher import save_teacher
@@ -36,7 +36,7 @@ def _check_teacher(start: Start) -> None:
         )
 
 
-def prepare(run: Run, recipe: Recipe, texts: Texts) -> None:
+def prepare(run: RunFolder, recipe: Recipe, texts: Texts) -> None:
     """Each text with its label among those of the teacher, and the teacher itself."""
     assert recipe.train.start_from is not None and texts.data.texts is not None
     start = open_start(recipe.train.start_from)
@@ -48,7 +48,7 @@ def prepare(run: Run, recipe: Recipe, texts: Texts) -> None:
     prepare_texts(run, recipe, texts, columns, encode, labels, ONE, encoder_layers=layers)
 
 
-def load(run: Run, recipe: Recipe) -> EncoderJob:
+def load(run: RunFolder, recipe: Recipe) -> EncoderJob:
     """What was prepared."""
     data, teacher = load_texts(run), str((run.data / TEACHER).resolve())
     loss_of = Distillation(teacher, **vars(recipe.own))

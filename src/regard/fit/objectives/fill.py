@@ -18,7 +18,7 @@ from regard.fit.job import ObjectiveCode
 from regard.model.transformer import Transformer
 from regard.prepare.encoder_data import load_texts, prepare_texts
 from regard.prepare.texts import Texts, read_rows, survey_texts
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.sections import DataSection, Recipe
 from regard.text.published import PublishedTokenizer
 from regard.training.label_smoothing import smoothed_cross_entropy
@@ -31,12 +31,12 @@ def survey(recipe: Recipe) -> Texts:
     return survey_texts(recipe.data, recipe.train.seed, "text", read)
 
 
-def prepare(run: Run, recipe: Recipe, texts: Texts) -> None:
+def prepare(run: RunFolder, recipe: Recipe, texts: Texts) -> None:
     """Each text as it is: what is hidden changes from epoch to epoch."""
     prepare_texts(run, recipe, texts, columns={})
 
 
-def load(run: Run, recipe: Recipe) -> EncoderJob:
+def load(run: RunFolder, recipe: Recipe) -> EncoderJob:
     """What was prepared."""
     data = load_texts(run)
     masking = masking_of(data.tokenizer, recipe.data)

@@ -23,7 +23,7 @@ from regard.fit.job import ObjectiveCode
 from regard.model.transformer import Transformer
 from regard.prepare.encoder_data import load_texts, prepare_texts
 from regard.prepare.texts import Texts, read_rows, survey_texts
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.sections import DataSection, Recipe, SimilarSection
 from regard.text.published import PublishedTokenizer
 from regard.training.losses import Similarity
@@ -68,7 +68,7 @@ def score_of(row: Labelled, similar: SimilarSection, path: Path) -> float:
     return score
 
 
-def prepare(run: Run, recipe: Recipe, texts: Texts) -> None:
+def prepare(run: RunFolder, recipe: Recipe, texts: Texts) -> None:
     """The ids of both texts, each by itself, and their score."""
 
     def encode(tokenizer: PublishedTokenizer, row: Labelled, limit: int) -> StoreRow:
@@ -82,7 +82,7 @@ def prepare(run: Run, recipe: Recipe, texts: Texts) -> None:
     prepare_texts(run, recipe, texts, {"second": None, "score": FLOAT}, encode)
 
 
-def load(run: Run, recipe: Recipe) -> EncoderJob:
+def load(run: RunFolder, recipe: Recipe) -> EncoderJob:
     """What was prepared."""
     data, section = load_texts(run), _section(recipe)
     modes = read_pooling(run.folder).modes

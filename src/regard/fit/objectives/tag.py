@@ -16,7 +16,7 @@ from regard.fit.objectives.classify import judge
 from regard.prepare.encoder_data import load_texts, prepare_texts
 from regard.prepare.tagged import read_tags, tagged_phrases, tagged_row
 from regard.prepare.texts import Texts, check_labels, survey_texts
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.sections import Recipe
 from regard.training.losses import Tagging
 
@@ -28,14 +28,14 @@ def survey(recipe: Recipe) -> Texts:
     return survey_texts(data, seed, read=read_tags, phrases=tagged_phrases, check=tags)
 
 
-def prepare(run: Run, recipe: Recipe, texts: Texts) -> None:
+def prepare(run: RunFolder, recipe: Recipe, texts: Texts) -> None:
     """Each text with a tag for each of its pieces."""
     labels = texts.labels
     encode = partial(tagged_row, places={name: i for i, name in enumerate(labels)})
     prepare_texts(run, recipe, texts, {"tags": ColumnKind(len(labels) + 1)}, encode, labels)
 
 
-def load(run: Run, recipe: Recipe) -> EncoderJob:
+def load(run: RunFolder, recipe: Recipe) -> EncoderJob:
     """What was prepared."""
     data = load_texts(run)
 

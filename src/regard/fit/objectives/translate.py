@@ -29,7 +29,7 @@ from regard.prepare.epochs import Epochs, lengths_of, pairs_batch
 from regard.prepare.more_corpora import corpora_lines
 from regard.prepare.pairs import Corpus, PreparedPairs, load_prepared, prepare, survey_pairs
 from regard.printable import counted
-from regard.runs.folder import Run
+from regard.runs.folder import RunFolder
 from regard.runs.sections import Recipe
 from regard.text.special import Special
 from regard.text.tokenizer import Tokenizer
@@ -83,7 +83,7 @@ class Validation:
 class TranslationJob:
     """fit/job.py says what each of these is."""
 
-    def __init__(self, run: Run, recipe: Recipe, data: PreparedPairs) -> None:
+    def __init__(self, run: RunFolder, recipe: Recipe, data: PreparedPairs) -> None:
         self.recipe, self.data = recipe, data
         self.spec = recipe.spec(data.tokenizer.size)
         self.loss_of: LossOf = TranslationLoss(recipe.train.label_smoothing)
