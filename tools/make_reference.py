@@ -131,8 +131,8 @@ def key_table(name: str, section: type[Any], meanings: Mapping[str, str]) -> lis
         dotted = f"{name}.{key}"
         said = ALONE.get(dotted) or meaning(meanings[dotted])
         assert said, f"{COMMENTED.name}: {dotted} has no comment"
-        rows.append((f"`{key}`", kind, f"`{default}`", said))
-    return table(("key", "type", "default", "meaning"), rows)
+        rows.append((f"`{key}`", f"{kind}: `{default}`", said))
+    return table(("key", "type and default", "meaning"), rows)
 
 
 def meaning(comment: str) -> str:
@@ -187,7 +187,7 @@ def more_table() -> list[str]:
         for field in dataclasses.fields(More)
     ]
     title = "Each `[[data.more]]`, a further corpus ([mixtures](../train-more.md#several-corpora)):"
-    return ["", title, "", *table(("key", "type", "default", "meaning"), rows)]
+    return ["", title, "", *table(("key", "type and default", "meaning"), rows)]
 
 
 def preset_table() -> list[str]:
