@@ -24,6 +24,8 @@ INTRODUCTION = """\
 Everything below is `import regard`, then `regard.name`. Importing regard imports no PyTorch; the
 names bring what they need when they are first used. A method takes one text or several and gives
 back the same shape; what a model cannot do is an error that lists what it can."""
+# Methods that hand their options on: the function that says what they are.
+HANDED_ON = {"Model.evaluate": "regard.api.evaluation", "Run.evaluate": "regard.api.evaluation"}
 FIRST = ("load", "train")  # the names that a reader looks for first
 
 
@@ -95,7 +97,10 @@ def class_lines(
         if isinstance(n, ast.FunctionDef) and is_public(n) and not is_property(n):
             methods.setdefault(n.name, []).append(n)
     for name, versions in methods.items():
-        lines += ["", f"### {node.name}.{name}", "", *function_lines(versions, module, results)]
+        home = HANDED_ON.get(f"{node.name}.{name}")
+        called = versions if home is None else [definition(home, name)]
+        lines += ["", f"### {node.name}.{name}", ""]
+        lines += function_lines(called, home or module, results, without=("self", "model"))
         if node.name == "Model" and name in NEEDS:
             offered = " or ".join(f"`{task}`" for task in NEEDS[name])
             lines += ["", f"Of models whose `tasks` have {offered}."]
@@ -111,17 +116,22 @@ def is_property(node: ast.FunctionDef) -> bool:
 
 
 def function_lines(
-    versions: list[ast.FunctionDef], module: str, results: dict[str, str]
+    versions: list[ast.FunctionDef],
+    module: str,
+    results: dict[str, str],
+    without: tuple[str, ...] = (),
 ) -> list[str]:
     """Signatures, of the overloads where there are some, and the docstring of the last one."""
     overloads = [n for n in versions if "overload" in map(ast.unparse, n.decorator_list)]
     for node in versions:
         results.update(classes_in(node.returns, module))
-    signatures = [signature(node, module) for node in overloads or versions]
+    signatures = [signature(node, module, without) for node in overloads or versions]
     return ["```py", *signatures, "```", "", docstring(versions[-1])]
 
 
-def signature(node: ast.FunctionDef, module: str, width: int = 90) -> str:
+def signature(
+    node: ast.FunctionDef, module: str, without: tuple[str, ...] = (), width: int = 90
+) -> str:
     """One line, or a line for each parameter where it is long."""
     shown = ast.parse(ast.unparse(node)).body[0]
     assert isinstance(shown, ast.FunctionDef)
@@ -131,7 +141,7 @@ def signature(node: ast.FunctionDef, module: str, width: int = 90) -> str:
         if argument.annotation is not None:
             argument.annotation = ast.Name(text_of_type(argument.annotation, module))
     for group in (arguments.posonlyargs, arguments.args):
-        group[:] = [argument for argument in group if argument.arg != "self"]
+        group[:] = [argument for argument in group if argument.arg not in without]
     returns = f" -> {text_of_type(node.returns, module)}" if node.returns else ""
     inside = ast.unparse(arguments).replace("=", " = ")  # every parameter has a type
     line = f"{node.name}({inside}){returns}"
@@ -190,7 +200,7 @@ def result_lines(name: str, module: str) -> list[str]:
     members = [n for n in node.body if isinstance(n, ast.FunctionDef) and is_public(n)]
     told = [
         (
-            f"`{n.name}`" if is_property(n) else f"`{signature(n, module, width=1000)}`",
+            f"`{n.name}`" if is_property(n) else f"`{signature(n, module, ('self',), width=1000)}`",
             one_line(docstring(n)),
         )
         for n in members
