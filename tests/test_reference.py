@@ -22,7 +22,7 @@ def test_the_page_is_what_the_code_says(name: str) -> None:
 
 def test_every_key_of_a_recipe_has_a_row_with_its_default() -> None:
     page = MADE["reference/recipe.md"]
-    rows = dict(re.findall(r"^\| `(\w+)` \| [^|]*: `(.*?)` \| .+ \|$", page, re.MULTILINE))
+    rows = dict(re.findall(r"^\| `(\w+)` \| [^|]*; default `(.*?)` \| .+ \|$", page, re.MULTILINE))
     for section in (TrainSection, Spec):
         names = {field.name for field in dataclasses.fields(section)} - {"vocabulary"}
         assert names <= set(rows)

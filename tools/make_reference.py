@@ -131,7 +131,7 @@ def key_table(name: str, section: type[Any], meanings: Mapping[str, str]) -> lis
         dotted = f"{name}.{key}"
         said = ALONE.get(dotted) or meaning(meanings[dotted])
         assert said, f"{COMMENTED.name}: {dotted} has no comment"
-        rows.append((f"`{key}`", f"{kind}: `{default}`", said))
+        rows.append((f"`{key}`", f"{kind}; default `{default}`", said))
     return table(("key", "type and default", "meaning"), rows)
 
 
@@ -175,17 +175,12 @@ def more_table() -> list[str]:
         "tag": "a word before each of its sources",
         "set": "a data set by its name, in place of files",
     }
-    rows = [
-        (
-            f"`{field.name}`",
-            kind_of(hints[field.name]),
-            "needed, or `set`"
-            if field.default is dataclasses.MISSING
-            else f"`{default_of(field)}`",
-            said[field.name],
-        )
-        for field in dataclasses.fields(More)
-    ]
+    rows = []
+    for field in dataclasses.fields(More):
+        kind = kind_of(hints[field.name])
+        needed = field.default is dataclasses.MISSING
+        default = "needed, or `set`" if needed else f"default `{default_of(field)}`"
+        rows.append((f"`{field.name}`", f"{kind}; {default}", said[field.name]))
     title = "Each `[[data.more]]`, a further corpus ([mixtures](../train-more.md#several-corpora)):"
     return ["", title, "", *table(("key", "type and default", "meaning"), rows)]
 

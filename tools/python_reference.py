@@ -301,5 +301,6 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
     """Markdown; a | in a cell is escaped."""
     names = list(head)
     cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    assert all(len(row) == len(names) for row in cells), names
     lines = [f"| {' | '.join(row)} |" for row in [names, *cells]]
     return [lines[0], "|" + "---|" * len(names), *lines[1:]]
