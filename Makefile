@@ -17,7 +17,7 @@ bin := $(VENV)/$(if $(windows),Scripts,bin)
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo demo-hi models phrasebook multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag dist docs refresh-docs bench-decode bench-train bench-embed bench-search bench-attacks test test-long check format clean
+.PHONY: help demo demo-hi models phrasebook multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag dist docs reference refresh-docs bench-decode bench-train bench-embed bench-search bench-attacks test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
@@ -31,6 +31,7 @@ help:
 	@echo "make phrasebook-fill, phrasebook-tag  train an encoder on the phrasebook and score it"
 	@echo "make dist       build the wheel and the source archive into dist/"
 	@echo "make docs       build the pages of docs/ as a site into site/"
+	@echo "make reference  write docs/reference/recipe.md and python.md from the code"
 	@echo "make refresh-docs  run the commands of the pages again; RUNS=folder: also those that need runs; TRAIN=yes: makes them"
 	@echo "make bench-decode RUN=…  decoding speed beside CTranslate2 and transformers (needs Multi30k)"
 	@echo "make bench-train  training speed beside torch.nn.Transformer and transformers (needs Multi30k)"
@@ -128,6 +129,10 @@ dist: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(bin)/mkdocs build --quiet
 	@echo "The site is in site/: open site/index.html"
+
+# The pages of docs/reference that are read out of the code; tests/test_reference.py compares them.
+reference: $(VENV)/.dev
+	$(bin)/python tools/make_reference.py
 
 # docs/manifest.toml says what each page needs. RUNS: a folder with runs, TRAIN=yes: make those it lacks; PAGES: only these.
 refresh-docs: $(VENV)/.dev
