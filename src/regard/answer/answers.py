@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from regard.draw.notebook.table import Share, html_table
+from regard.draw.notebook.table import BarCell, html_table
 
 T = TypeVar("T")
 
@@ -26,4 +26,4 @@ class Answers(list[T]):
 
 
 def _cell(name: str, value: Any) -> object:
-    return Share(value) if name == "probability" else value
+    return BarCell(value) if name == "probability" else value

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from regard.answer.translate import Sentence, Translator, no_number
 from regard.bundle.codec import Codec
 from regard.decode.engine import Engine
-from regard.draw.notebook.table import Share, html_table
+from regard.draw.notebook.table import BarCell, html_table
 from regard.errors import DataError, MisuseError, RegardError
 
 BATCH = 512  # pairs that are handed to the engine together
@@ -44,7 +44,7 @@ class Scored:
     def _repr_html_(self) -> str:
         """Each token with its probability."""
         rows = [
-            (token, Share(math.exp(log_p)))
+            (token, BarCell(math.exp(log_p)))
             for token, log_p in zip(self.tokens, self.log_probabilities, strict=True)
         ]
         title = f"{self.source} → {self.target}: perplexity {self.perplexity:.3f}"

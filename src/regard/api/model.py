@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from regard.explain.heads import Attentions
 
 Advance = Callable[[int], None]
-Texts = Iterable[str]
+ManyTexts = Iterable[str]
 T = TypeVar("T")
 
 
@@ -76,22 +76,24 @@ class Model(LoadedModel):
     @overload
     def translate(self, texts: str, **options: Unpack[TranslateOptions]) -> str: ...
     @overload
-    def translate(self, texts: Texts, **options: Unpack[TranslateOptions]) -> list[str]: ...
+    def translate(self, texts: ManyTexts, **options: Unpack[TranslateOptions]) -> list[str]: ...
     @completes(TranslateOptions)
-    def translate(self, texts: str | Texts, **options: Unpack[TranslateOptions]) -> str | list[str]:
+    def translate(
+        self, texts: str | ManyTexts, **options: Unpack[TranslateOptions]
+    ) -> str | list[str]:
         """The best translation of a text, or of each of several."""
         return self._best("translate", texts, dict(options))
 
     @overload
     def generate(self, texts: str, **options: Unpack[SearchOptions]) -> str: ...
     @overload
-    def generate(self, texts: Texts, **options: Unpack[SearchOptions]) -> list[str]: ...
+    def generate(self, texts: ManyTexts, **options: Unpack[SearchOptions]) -> list[str]: ...
     @completes(SearchOptions)
-    def generate(self, texts: str | Texts, **options: Unpack[SearchOptions]) -> str | list[str]:
+    def generate(self, texts: str | ManyTexts, **options: Unpack[SearchOptions]) -> str | list[str]:
         """What the model makes of a text, or of each of several."""
         return self._best("generate", texts, dict(options))
 
-    def _best(self, task: str, texts: str | Texts, options: dict[str, Any]) -> str | list[str]:
+    def _best(self, task: str, texts: str | ManyTexts, options: dict[str, Any]) -> str | list[str]:
         def answer(listed: list[str]) -> list[str]:
             return [answers.best.text for answers in self._outputs(task, listed, options)]
 
@@ -103,11 +105,11 @@ class Model(LoadedModel):
     ) -> Answers[Translation]: ...
     @overload
     def translations(
-        self, texts: Texts, **options: Unpack[TranslateOptions]
+        self, texts: ManyTexts, **options: Unpack[TranslateOptions]
     ) -> list[Answers[Translation]]: ...
     @completes(TranslateOptions)
     def translations(
-        self, texts: str | Texts, **options: Unpack[TranslateOptions]
+        self, texts: str | ManyTexts, **options: Unpack[TranslateOptions]
     ) -> Answers[Translation] | list[Answers[Translation]]:
         """The `n_best` outputs for a text with their scores: of `translate`, or of `generate` where
         the model offers that."""
@@ -125,8 +127,8 @@ class Model(LoadedModel):
     @overload
     def score(self, sources: str, targets: str) -> Scored: ...
     @overload
-    def score(self, sources: str | Texts, targets: str | Texts) -> list[Scored]: ...
-    def score(self, sources: str | Texts, targets: str | Texts) -> Scored | list[Scored]:
+    def score(self, sources: str | ManyTexts, targets: str | ManyTexts) -> list[Scored]: ...
+    def score(self, sources: str | ManyTexts, targets: str | ManyTexts) -> Scored | list[Scored]:
         """How likely the model finds a target as the output for its source, token by token."""
         one, other = paired(sources, targets, "score")
         rows = score_texts(self.translator, self.engines.take_to_score(), one, other)
@@ -140,9 +142,11 @@ class Model(LoadedModel):
     @overload
     def complete(self, prompts: str, **options: Unpack[SamplingOptions]) -> str: ...
     @overload
-    def complete(self, prompts: Texts, **options: Unpack[SamplingOptions]) -> list[str]: ...
+    def complete(self, prompts: ManyTexts, **options: Unpack[SamplingOptions]) -> list[str]: ...
     @completes(SamplingOptions)
-    def complete(self, prompts: str | Texts, **options: Unpack[SamplingOptions]) -> str | list[str]:
+    def complete(
+        self, prompts: str | ManyTexts, **options: Unpack[SamplingOptions]
+    ) -> str | list[str]:
         """What follows a prompt, or each of several."""
 
         def answer(listed: list[str]) -> list[str]:
@@ -166,9 +170,9 @@ class Model(LoadedModel):
     @overload
     def fill(self, texts: str, *, top: int = 5) -> "list[Answers[Candidate]]": ...
     @overload
-    def fill(self, texts: Texts, *, top: int = 5) -> "list[list[Answers[Candidate]]]": ...
+    def fill(self, texts: ManyTexts, *, top: int = 5) -> "list[list[Answers[Candidate]]]": ...
     def fill(
-        self, texts: str | Texts, *, top: int = 5
+        self, texts: str | ManyTexts, *, top: int = 5
     ) -> "list[Answers[Candidate]] | list[list[Answers[Candidate]]]":
         """For each [MASK] of a text, the likeliest words with probabilities."""
         from regard.answer.fill import fill_text  # imports torch
@@ -183,17 +187,17 @@ class Model(LoadedModel):
     @overload
     def classify(
         self,
-        texts: Texts,
+        texts: ManyTexts,
         *,
-        pair: str | Texts | None = None,
+        pair: str | ManyTexts | None = None,
         top: int | None = None,
         cut: bool = False,
     ) -> "list[Answers[Label]]": ...
     def classify(
         self,
-        texts: str | Texts,
+        texts: str | ManyTexts,
         *,
-        pair: str | Texts | None = None,
+        pair: str | ManyTexts | None = None,
         top: int | None = None,
         cut: bool = False,
     ) -> "Answers[Label] | list[Answers[Label]]":
@@ -245,7 +249,9 @@ class Model(LoadedModel):
             return Answers(see_file(self, Path(files), top))
         return [Answers(see_file(self, Path(file), top)) for file in files]
 
-    def embed(self, texts: str | Texts, *, advance: Advance | None = None) -> "NDArray[np.float32]":
+    def embed(
+        self, texts: str | ManyTexts, *, advance: Advance | None = None
+    ) -> "NDArray[np.float32]":
         """A vector for a text (D,), or one for each of several (n, D), pooled as the folder says.
 
         `advance` is told how many more texts are done, for a progress bar."""
@@ -256,10 +262,10 @@ class Model(LoadedModel):
     def similar(self, first: str, second: str, *, advance: Advance | None = None) -> float: ...
     @overload
     def similar(
-        self, first: str | Texts, second: str | Texts, *, advance: Advance | None = None
+        self, first: str | ManyTexts, second: str | ManyTexts, *, advance: Advance | None = None
     ) -> "Float[np.ndarray, ' n']": ...
     def similar(
-        self, first: str | Texts, second: str | Texts, *, advance: Advance | None = None
+        self, first: str | ManyTexts, second: str | ManyTexts, *, advance: Advance | None = None
     ) -> "float | Float[np.ndarray, ' n']":
         """The cosine of two texts' vectors, of each pair of two lists, or of one with each."""
         from regard.answer.similar import compare  # imports numpy
@@ -277,7 +283,7 @@ class Model(LoadedModel):
 
     def explain(
         self,
-        texts: str | Texts,
+        texts: str | ManyTexts,
         *,
         translation: str | None = None,
         pieces: bool = False,

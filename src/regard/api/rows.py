@@ -19,7 +19,7 @@ import numpy as np
 from regard import atomic
 from regard.errors import MisuseError
 
-Row = dict[str, Any]
+TableRow = dict[str, Any]
 
 
 @runtime_checkable
@@ -36,17 +36,17 @@ class PandasFrame(Protocol):
 class PolarsFrame(Protocol):
     """What is asked of a polars.DataFrame."""
 
-    def iter_rows(self, *, named: bool) -> Iterable[Row]: ...
+    def iter_rows(self, *, named: bool) -> Iterable[TableRow]: ...
 
 
 @runtime_checkable
 class ArrowTable(Protocol):
     """What is asked of a pyarrow.Table."""
 
-    def to_pylist(self) -> list[Row]: ...
+    def to_pylist(self) -> list[TableRow]: ...
 
 
-def rows_of(data: object, task: str) -> Iterator[Row]:
+def rows_of(data: object, task: str) -> Iterator[TableRow]:
     """Each row as a dict; or an error that says what is taken."""
     if isinstance(data, PandasFrame):
         names = [str(name) for name in data.columns]
@@ -71,7 +71,7 @@ def rows_of(data: object, task: str) -> Iterator[Row]:
         )
 
 
-def _row(row: object, number: int, task: str) -> Row:
+def _row(row: object, number: int, task: str) -> TableRow:
     if isinstance(row, Mapping):
         return dict(row)
     if isinstance(row, tuple | list) and [type(text) for text in row] == [str, str]:

@@ -28,7 +28,7 @@ from torch.nn import functional as F
 from regard.answer.labels import probabilities as label_probabilities
 from regard.answer.loaded import LoadedModel
 from regard.answer.prompt import fitting, one_text, row_of
-from regard.draw.notebook.table import Share, html_table
+from regard.draw.notebook.table import BarCell, html_table
 from regard.errors import MisuseError
 from regard.explain.gradients import Attribution, attribute
 from regard.model.masks import Mask
@@ -65,7 +65,7 @@ class Account:
     def _repr_html_(self) -> str:
         """Both views of each word, and the verdict."""
         rows = [
-            (word, float(gradient), Share(float(weight)))
+            (word, float(gradient), BarCell(float(weight)))
             for word, gradient, weight in zip(
                 self.words, self.gradients, self.attention, strict=True
             )

@@ -15,7 +15,7 @@ BAR = (
 
 
 @dataclass(frozen=True)
-class Share:
+class BarCell:
     """A number from 0 to 1 that is shown with a bar."""
 
     value: float
@@ -57,7 +57,7 @@ def _side(value: object) -> str:
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, Share):
+    if isinstance(value, BarCell):
         width = 100 * min(1.0, max(0.0, value.value))
         return f"{value.value:.4f}{BAR.format(colour=TRAINING, width=width)}"
     if isinstance(value, bool):
