@@ -47,6 +47,9 @@ COMMANDS = {
 }
 
 
+COMPLETION = "_REGARD_COMPLETE"  # what a shell sets when it asks for names (click's own variable)
+
+
 class Commands(click.Group):
     """A group whose commands are imported on demand."""
 
@@ -97,6 +100,8 @@ def _leave_at_once() -> None:
 
 def main() -> None:
     """The entry point: errors of ours end in one sentence and their exit code."""
+    if COMPLETION in os.environ:  # a shell asks, in bytes; there is nothing to make printable
+        group()
     with prepared():
         _run()
 
