@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import toy
-from regard.checkpoint.training_state import steps_saved
+from regard.checkpoint.files import steps_saved
 from regard.fit import trainer
 from regard.fit.train import Request, train
 from regard.runs.folder import RunFolder, write_json

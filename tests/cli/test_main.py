@@ -36,6 +36,28 @@ def test_help_names_every_command_and_needs_no_torch(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=tmp_path)
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete(shell: str, tmp_path: Path) -> None:
+    code = "import sys; sys.argv = ['regard']; from regard.cli.main import main; main()"
+
+    def asked(instruction: str, **more: str) -> str:
+        variables = {**os.environ, "_REGARD_COMPLETE": f"{shell}_{instruction}", **more}
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=variables,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            timeout=120,
+        )
+        assert done.returncode == 0 and not done.stderr
+        return done.stdout
+
+    assert "_REGARD_COMPLETE" in asked("source")
+    words = {"COMP_WORDS": "regard trans", "COMP_CWORD": "trans" if shell == "fish" else "1"}
+    assert "translate" in asked("complete", **words)
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_with_an_example(name: str, tmp_path: Path) -> None:
     code = (
