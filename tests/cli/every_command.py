@@ -31,12 +31,12 @@ CALLS = {
     "similar": "similar bert cat dog",
     "convert": "convert bert native --to native",
     "doctor": "doctor bert",
-    "verify": "verify bert --write --golden golden.json",
+    "verify": "verify bert --update --golden golden.json",
     "evaluate": "evaluate run --source few.en --reference few.de --output out.de",
     "explain": "explain run red --svg explain.svg",
     "positions": "positions --svg positions.svg",
     "walk": "walk run red --html walk.html",
-    "phrasebook": "phrasebook --write pairs",
+    "phrasebook": "phrasebook --output pairs",
 }
 
 

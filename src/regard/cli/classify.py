@@ -25,11 +25,9 @@ if TYPE_CHECKING:
 @declare.model
 @click.argument("text", nargs=-1)
 @click.option("--pair", help="The second text, where the model compares two.")
-@declare.count("--top", help="Only so many labels; default: all.")
-@declare.path(
-    "--file", help="Classify a table, .csv, .tsv or .jsonl (also .gz), or a file line by line."
-)
-@declare.path("--output", help="Write a table here: .csv, .tsv or .jsonl.")
+@declare.top("Show so many; default: all.")
+@declare.file("Classify a table, .csv, .tsv or .jsonl (also .gz), or a file line by line.")
+@declare.output("Write a table here: .csv, .tsv or .jsonl.")
 @declare.columns("text", "pair")
 @declare.device
 @declare.json("One JSON object a text.")

@@ -1,6 +1,10 @@
 """What commands declare alike: examples, paths, choices, columns of a table, engines, headings."""
 
+import logging
+import sys
 from collections.abc import Callable, Iterable
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +13,7 @@ import click
 if TYPE_CHECKING:
     from regard.engines.engines import EngineRequest
 
+QUIET, VERBOSE = "regard.quiet", "regard.verbose"  # of a command's context
 Decorator = Callable[..., Any]
 Option = Callable[..., Decorator]  # click.option, or one that knows a heading
 PATH = click.Path(path_type=Path)
@@ -31,7 +36,31 @@ class SectionedOption(click.Option):
 
 
 class SectionedCommand(click.Command):
-    """Its help lists options by heading, in the order of their first option; the others last."""
+    """Its help lists options by heading, in the order of their first option; the others last.
+
+    `old` has names that options had before: they go on working, and no help shows them.
+    """
+
+    def __init__(self, *args: Any, old: dict[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.old = old
+        self.params += [_quiet(), _verbose()]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        options = args.index("--") if "--" in args else len(args)
+        renamed = [self._renamed(word) if n < options else word for n, word in enumerate(args)]
+        return super().parse_args(ctx, renamed)
+
+    def _renamed(self, word: str) -> str:
+        name, equals, value = word.partition("=")
+        return f"{self.old[name]}{equals}{value}" if name in self.old else word
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """With `--quiet`, nothing but answers and errors; errors are printed by main.py."""
+        if ctx.meta.get(VERBOSE):
+            logging.basicConfig(level=logging.INFO, format="%(message)s")
+        with redirect_stderr(StringIO() if ctx.meta.get(QUIET) else sys.stderr):
+            return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -45,9 +74,38 @@ class SectionedCommand(click.Command):
                 formatter.write_dl(sections[heading])
 
 
-def command(examples: str) -> Callable[[Callable[..., None]], click.Command]:
-    """A command whose help ends with examples, as they are written."""
-    return click.command(cls=SectionedCommand, epilog=f"\b\nExamples:{examples}")
+def command(examples: str, **old: str) -> Callable[[Callable[..., None]], click.Command]:
+    """A command whose help ends with examples, as they are written.
+
+    `old` has earlier names of options, without their dashes: `pairs="--file"`.
+    """
+    names = {f"--{name.replace('_', '-')}": new for name, new in old.items()}
+    return click.command(cls=SectionedCommand, epilog=f"\b\nExamples:{examples}", old=names)
+
+
+def _quiet() -> click.Option:
+    return click.Option(
+        ["-q", "--quiet"],
+        is_flag=True,
+        expose_value=False,
+        callback=lambda ctx, option, value: ctx.meta.update({QUIET: value}),
+        help="Print answers and errors only.",
+    )
+
+
+def _verbose() -> click.Option:
+    return click.Option(
+        ["-v", "--verbose"],
+        is_flag=True,
+        expose_value=False,
+        callback=lambda ctx, option, value: ctx.meta.update({VERBOSE: value}),
+        help="Also say what is chosen, and why.",
+    )
+
+
+def is_verbose() -> bool:
+    """Whether the present command was asked to say more."""
+    return bool(click.get_current_context().meta.get(VERBOSE))
 
 
 def section(heading: str) -> Option:
@@ -74,6 +132,21 @@ def count(*names: str, **settings: Any) -> Decorator:
     return click.option(*names, type=click.IntRange(min=1), **settings)
 
 
+def file(text: str, option: Option = click.option) -> Decorator:
+    """`--file`, `-f`: what a command works on; the text says how it is read."""
+    return option("--file", "-f", type=PATH, help=text)
+
+
+def output(text: str, **settings: Any) -> Decorator:
+    """`--output`, `-o`: where the results go."""
+    return path("--output", "-o", help=text, **settings)
+
+
+def top(text: str = "Show so many.", **settings: Any) -> Decorator:
+    """`--top`, `-k`: how many of the best."""
+    return count("--top", "-k", help=text, **settings)
+
+
 def json(text: str) -> Decorator:
     """`--json`; the text says what it prints."""
     return flag("--json", "as_json", help=text)
@@ -89,7 +162,14 @@ def choice(
 
 
 def _device(option: Option = click.option) -> Decorator:
-    return option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+    return option(
+        "--device",
+        default="auto",
+        show_default=True,
+        envvar="REGARD_DEVICE",
+        show_envvar=True,
+        help="auto, cpu, cuda or mps.",
+    )
 
 
 def _all_of(options: list[Decorator]) -> Decorator:
@@ -119,8 +199,8 @@ def named_columns(options: dict[str, Any]) -> dict[str, str]:
     return {role: name for role, name in named.items() if name}
 
 
-def engines(default: str = "auto", shortlist: bool = True, heading: str = "Engine") -> Decorator:
-    """Which engine works and how it uses the machine; `default` is the engine that is taken."""
+def engines(shortlist: bool = True, heading: str = "Engine") -> Decorator:
+    """Which engine works and how it uses the machine."""
     engine = section(heading)
     precisions = ["auto", "fp32", "bf16", "int8"]
     numbers = "Of the numbers: bf16 is torch's, int8 ctranslate2's."
@@ -129,10 +209,18 @@ def engines(default: str = "auto", shortlist: bool = True, heading: str = "Engin
             "--engine",
             among=["auto", "torch", "ctranslate2"],
             option=engine,
-            default=default,
+            envvar="REGARD_ENGINE",
+            show_envvar=True,
             help="Who computes.",
         ),
-        choice("--precision", among=precisions, option=engine, help=numbers),
+        choice(
+            "--precision",
+            among=precisions,
+            option=engine,
+            envvar="REGARD_PRECISION",
+            show_envvar=True,
+            help=numbers,
+        ),
         engine("--workers", type=click.IntRange(1, 1024), help="Batches side by side."),
         engine("--threads", type=click.IntRange(1, 1024), help="Threads of each worker."),
         _device(engine),

@@ -10,13 +10,16 @@ from regard.cli import declare
 from regard.valid_json import valid_json
 
 
-@declare.command("""
+@declare.command(
+    """
   regard doctor
   regard doctor path/to/folder
   regard doctor pytorch_model.bin
-  regard doctor model.gguf --json""")
+  regard doctor model.gguf --json""",
+    all="--tensors",
+)
 @click.argument("path", type=declare.PATH, required=False)
-@declare.flag("--all", "show_all", help="List every tensor.")
+@declare.flag("--tensors", "show_all", help="List every tensor.")
 @declare.json("Print one JSON object.")
 def command(path: Path | None, show_all: bool, as_json: bool) -> None:
     """Say what PATH is: who wrote it, which family, its tensors, what is unsafe or missing.
@@ -29,7 +32,7 @@ def command(path: Path | None, show_all: bool, as_json: bool) -> None:
     """
     if path is None:
         if show_all:
-            raise click.UsageError("--all: lists the tensors of PATH, and there is none")
+            raise click.UsageError("--tensors: lists the tensors of PATH, and there is none")
         _show_machine(as_json)
     else:
         _show_file(path, show_all, as_json)

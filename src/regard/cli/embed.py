@@ -24,12 +24,11 @@ MOST_IN_A_TABLE = 20
   regard embed path/to/bert "A cat sleeps." --json""")
 @declare.model
 @click.argument("text", nargs=-1)
-@declare.path(
-    "--file",
-    help="Embed a file line by line; a table, .csv, .tsv or .jsonl (also .gz), row by row.",
+@declare.file(
+    "Embed a file line by line; a table, .csv, .tsv or .jsonl (also .gz), row by row.",
 )
 @declare.columns("text")
-@declare.path("--output", help="Write the vectors here: .npy, .parquet or .jsonl.")
+@declare.output("Write the vectors here: .npy, .parquet or .jsonl.")
 @declare.choice(
     "--precision",
     among=["auto", "fp32", "int16", "bf16"],

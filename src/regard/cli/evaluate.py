@@ -16,18 +16,19 @@ if TYPE_CHECKING:
 MOST_SLIPS = 5  # that are printed
 
 
-@declare.command("""
+@declare.command(
+    """
   regard evaluate runs/demo --slices
   regard evaluate runs/mine --source test.en --reference test.de --json
   regard evaluate runs/mine --source test.tok.en --reference test.tok.de --tokenize none
   regard evaluate runs/multi30k-quick --set multi30k
-  regard evaluate runs/sst2 --texts dev.tsv --svg confusion.svg""")
+  regard evaluate runs/sst2 --file dev.tsv --svg confusion.svg""",
+    texts="--file",
+)
 @click.argument("run", type=declare.PATH)
 @declare.path("--source", help="Sentences to translate.")
 @declare.path("--reference", help="Their right translations.")
-@declare.path(
-    "--texts", help="Of a classifier: a .tsv, .csv or .jsonl table of texts and right labels."
-)
+@declare.file("Of a classifier: a .tsv, .csv or .jsonl table of texts and right labels.")
 @click.option("--set", "dataset", help="The test files of a data set: see `regard data`.")
 @declare.columns("source", "target", "text", "pair", "label")
 @declare.path("--png", help="Of a classifier: draw its mistakes.")
@@ -41,14 +42,14 @@ MOST_SLIPS = 5  # that are printed
     help="How BLEU finds words; none: the text is tokenised already.",
 )
 @declare.flag("--lowercase", help="Score without regard to capitals.")
-@declare.path("--output", help="Write the translations here.")
-@declare.engines(default="torch", shortlist=False, heading="Options")
+@declare.output("Write the translations here.")
+@declare.engines(shortlist=False, heading="Options")
 @declare.json("Print one JSON object.")
 def command(
     run: Path,
     source: Path | None,
     reference: Path | None,
-    texts: Path | None,
+    file: Path | None,
     dataset: str | None,
     png: Path | None,
     svg: Path | None,
@@ -62,7 +63,7 @@ def command(
     """Translate a test set with the model of RUN and score it with sacreBLEU.
 
     Without files it is the run's own test set: the phrasebook's, or else the pairs held out for
-    validation. The model of a run with objective "classify" is asked for the labels of --texts.
+    validation. The model of a run with objective "classify" is asked for the labels of --file.
     """
     from regard import atomic
     from regard.answer.loaded import open_model
@@ -73,12 +74,12 @@ def command(
     from regard.evaluate import translations as scoring
 
     if dataset:
-        source, reference, texts = _files_of(dataset, source, reference, texts)
+        source, reference, file = _files_of(dataset, source, reference, file)
     columns = declare.named_columns(options)
-    if is_classifier(run, texts):
+    if is_classifier(run, file):
         if source or reference or slices or output:
             raise click.UsageError("--source, --reference, --slices, --output: for translations")
-        evaluate_texts(run, texts, columns, options["device"], png, svg, as_json, dataset)
+        evaluate_texts(run, file, columns, options["device"], png, svg, as_json, dataset)
         return
     if png or svg:
         raise click.UsageError("--png and --svg belong to classifiers")
@@ -108,7 +109,7 @@ def _files_of(dataset: str, *others: Path | None) -> tuple[Path | None, Path | N
     from regard.datasets.table import named
 
     if any(others):
-        raise click.UsageError("--set names the files; leave --source, --reference, --texts out")
+        raise click.UsageError("--set names the files; leave --source, --reference, --file out")
     first, *second = scored_files(dataset)
     if named(dataset).kind == "texts":
         return None, None, first

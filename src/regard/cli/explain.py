@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 VIEWS = {"heatmap": "cross", "dots": "cross", "equation": "encoder", "filter": "encoder"}
 
 
-@declare.command("""
+@declare.command(
+    """
   regard explain runs/demo "The animal did not cross the street because it was too tired."
   regard explain runs/demo "How are you?" --kind encoder --layer 2 --head 3
   regard explain runs/demo "How are you?" --svg attention.svg --png attention.png
@@ -30,7 +31,10 @@ VIEWS = {"heatmap": "cross", "dots": "cross", "equation": "encoder", "filter": "
   regard explain runs/demo "I like eating ice-cream." --as dots --svg grid.svg
   regard explain runs/demo "Hi, how are you?" --as filter --head 2 --word you
   regard explain minilm "A cat sleeps." --match "A kitten naps on the sofa."
-  regard explain path/to/classifier "A fine film, if a little slow." --label positive""")
+  regard explain path/to/classifier "A fine film, if a little slow." --label positive""",
+    all="--all-terms",
+    steps="--points",
+)
 @click.argument("run", type=declare.PATH)
 @click.argument("text")
 @declare.choice("--as", "view", among=list(VIEWS), help="How to show it: see the examples.")
@@ -44,7 +48,7 @@ VIEWS = {"heatmap": "cross", "dots": "cross", "equation": "encoder", "filter": "
 @declare.count("--layer", help="Which layer; default: the last.")
 @declare.count("--head", help="Which head; default: the mean of all, for a filter the first.")
 @click.option("--word", help="Equation, filter: only this word, or its position from 1.")
-@declare.flag("--all", "every", help="Equation: keep terms below 0.005.")
+@declare.flag("--all-terms", "every", help="Equation: keep terms below 0.005.")
 @declare.flag("--heads", help="SVG: all heads of the layer side by side.")
 @declare.flag("--pieces", help="Show sub-words instead of whole words.")
 @declare.path("--svg", help="Write the picture as SVG.")
@@ -53,7 +57,8 @@ VIEWS = {"heatmap": "cross", "dots": "cross", "equation": "encoder", "filter": "
 @click.option("--match", help="Encoder: what the match of TEXT with this text rests on.")
 @click.option("--label", help="Encoder: explain this label; default: the likeliest.")
 @click.option(
-    "--steps",
+    "--points",
+    "steps",
     type=click.IntRange(min=1, max=4096),
     help="Encoder: points of the integral; default: as many as it needs.",
 )
@@ -92,7 +97,7 @@ def command(
         explain(run, text, device, as_json, **encoder)
         return
     if any(value is not None for value in encoder.values()):
-        raise click.UsageError("--pair, --match, --label and --steps are for encoders")
+        raise click.UsageError("--pair, --match, --label and --points are for encoders")
     _check(view, word, every, heads, svg, png)
     kind, pieces = kind or VIEWS[view], pieces or view == "filter"
     _check_place(run, text, translation, kind, layer, head, word, pieces)
@@ -125,7 +130,7 @@ def _check(
     if word is not None and view not in ("equation", "filter"):
         raise click.UsageError("--word needs --as equation or --as filter")
     if every and view != "equation":
-        raise click.UsageError("--all needs --as equation")
+        raise click.UsageError("--all-terms needs --as equation")
     if (svg or png) and view == "equation":
         raise click.UsageError(
             "--as equation is text; --svg and --png draw --as heatmap, --as dots and --as filter"

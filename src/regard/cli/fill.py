@@ -14,7 +14,7 @@ from regard.valid_json import valid_json
   regard fill path/to/distilbert "The [MASK] sat on the [MASK]." --top 3 --json""")
 @declare.model
 @click.argument("text", nargs=-1)
-@declare.count("--top", default=5, show_default=True, help="How many.")
+@declare.top(default=5, show_default=True)
 @declare.device
 @declare.json("One JSON object a text.")
 def command(model: Path, text: tuple[str, ...], top: int, device: str, as_json: bool) -> None:

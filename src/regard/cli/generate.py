@@ -16,7 +16,7 @@ from regard.valid_json import valid_json
   regard generate path/to/t5 --file questions.txt --json""")
 @declare.model
 @click.argument("text", nargs=-1)
-@declare.path("--file", help="Work on a file line by line; or on a table.")
+@declare.file("Work on a file line by line; or on a table.")
 @declare.columns("text")
 @declare.count("--beam", help="Beam size; 1 is greedy.")
 @declare.count("--n-best", help="Print this many outputs of each.")

@@ -13,14 +13,17 @@ if TYPE_CHECKING:
     from regard.search.index import Indexed
 
 
-@declare.command("""
+@declare.command(
+    """
   regard index notes --model minilm --output notes.index
   regard index notes --output notes.index
-  regard index src --suffix py --model path/to/bert --output src.index""")
+  regard index src --suffix py --model path/to/bert --output src.index""",
+    tokens="--passage-tokens",
+)
 @click.argument("folder", type=declare.PATH)
 @declare.path("--model", help="An encoder: folder, hub name, minilm.")
-@declare.path("--output", required=True, help="The index: made or updated.")
-@declare.count("--tokens", help="The most tokens of a passage.")
+@declare.output("The index: made or updated.", required=True)
+@declare.count("--passage-tokens", "tokens", help="The most tokens of a passage.")
 @click.option(
     "--suffix", "suffixes", multiple=True, help="One more kind of text file, for example py."
 )

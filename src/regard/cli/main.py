@@ -15,38 +15,51 @@ from regard.errors import RegardError, nearest
 from regard.processor.caps import enter
 from regard.version import __version__
 
-# name → (module, what `regard --help` says)
-COMMANDS = {
-    "demo": ("regard.cli.demo", "Train a small translator in minutes, use it, look inside."),
-    "models": ("regard.cli.models", "List the trained models in the box."),
-    "train": ("regard.cli.train", "Train a model on a recipe or on your own files."),
-    "recipe": ("regard.cli.recipe", "List the recipes that regard trains by name; print one."),
-    "data": ("regard.cli.data", "List the data sets that recipes use; fetch one."),
-    "runs": ("regard.cli.runs", "List runs: how far each came, how good it is."),
-    "plot": ("regard.cli.plot", "Draw the curves of one run or of several."),
-    "translate": ("regard.cli.translate", "Translate a text, a file or standard input."),
-    "score": ("regard.cli.score", "How likely the model finds a given translation."),
-    "complete": ("regard.cli.complete", "Go on with a text (GPT-2, Llama)."),
-    "fill": ("regard.cli.fill", "Find the words that [MASK] stands for (BERT)."),
-    "generate": ("regard.cli.generate", "Text in, text out (T5, FLAN-T5)."),
-    "classify": ("regard.cli.classify", "Label a text, where the model has a classifier."),
-    "tag": ("regard.cli.tag", "Label each word of a text."),
-    "see": ("regard.cli.see", "Label an image (ViT)."),
-    "embed": ("regard.cli.embed", "Texts as vectors, and how alike they are."),
-    "index": ("regard.cli.index", "Make a folder of text files searchable."),
-    "search": ("regard.cli.search", "Find passages by meaning, by words, or both."),
-    "similar": ("regard.cli.similar", "How alike two texts are; pairs against given scores."),
-    "convert": ("regard.cli.convert", "A published model to regard's own files, and back."),
-    "doctor": ("regard.cli.doctor", "Say what a file of weights is; or what this machine offers."),
-    "verify": ("regard.cli.verify", "Does a model still answer as it did?"),
-    "evaluate": ("regard.cli.evaluate", "Measure BLEU and chrF, and the phrasebook's slices."),
-    "explain": ("regard.cli.explain", "Show what the model attended to."),
-    "positions": ("regard.cli.positions", "Draw positional encoding."),
-    "walk": ("regard.cli.walk", "Every number of one pass, as by hand."),
-    "phrasebook": ("regard.cli.phrasebook", "Look at the embedded training corpus."),
+# heading → name → what `regard --help` says; a command is `command` of its file in cli/
+GROUPS = {
+    "Begin": {
+        "demo": "Train a small translator in minutes, use it, look inside.",
+        "models": "List the trained models in the box.",
+        "doctor": "Say what a file of weights is; or what this machine offers.",
+    },
+    "Train": {
+        "train": "Train a model on a recipe or on your own files.",
+        "recipe": "List the recipes that regard trains by name; print one.",
+        "data": "List the data sets that recipes use; fetch one.",
+        "runs": "List runs: how far each came, how good it is.",
+        "plot": "Draw the curves of one run or of several.",
+        "phrasebook": "Look at the embedded training corpus.",
+    },
+    "Translate and write": {
+        "translate": "Translate a text, a file or standard input.",
+        "score": "How likely the model finds a given translation.",
+        "generate": "Text in, text out (T5, FLAN-T5).",
+        "complete": "Go on with a text (GPT-2, Llama).",
+    },
+    "Read and label": {
+        "classify": "Label a text, where the model has a classifier.",
+        "tag": "Label each word of a text.",
+        "fill": "Find the words that [MASK] stands for (BERT).",
+        "see": "Label an image (ViT).",
+        "embed": "Texts as vectors, and how alike they are.",
+        "similar": "How alike two texts are; pairs against given scores.",
+    },
+    "Search": {
+        "index": "Make a folder of text files searchable.",
+        "search": "Find passages by meaning, by words, or both.",
+    },
+    "Measure and look inside": {
+        "evaluate": "Measure BLEU and chrF, and the phrasebook's slices.",
+        "explain": "Show what the model attended to.",
+        "walk": "Every number of one pass, as by hand.",
+        "positions": "Draw positional encoding.",
+    },
+    "Convert": {
+        "convert": "A published model to regard's own files, and back.",
+        "verify": "Does a model still answer as it did?",
+    },
 }
-
-
+COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 COMPLETION = "_REGARD_COMPLETE"  # what a shell sets when it asks for names (click's own variable)
 
 
@@ -60,7 +73,7 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         enter()
-        command = vars(import_module(COMMANDS[cmd_name][0]))["command"]
+        command = vars(import_module(f"regard.cli.{cmd_name}"))["command"]
         assert isinstance(command, click.Command)
         return command
 
@@ -72,8 +85,10 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        widest = max(map(len, COMMANDS))  # the same column under every heading
+        for heading, commands in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(f"{n:<{widest}}", text) for n, text in commands.items()])
 
 
 @click.group(

@@ -9,28 +9,31 @@ from regard.cli import declare
 from regard.valid_json import valid_json
 
 
-@declare.command("""
+@declare.command(
+    """
   regard phrasebook                     what it holds
   regard phrasebook --sample            ten pairs of each pattern
   regard phrasebook --language hi --sample --slice it
-  regard phrasebook --write folder      train, dev and test as .tsv files""")
+  regard phrasebook --output folder     train, dev and test as .tsv files""",
+    write="--output",
+)
 @declare.choice("--language", among=["de", "hi"], help="German or Hindi.")
 @declare.flag("--sample", help="Print pairs of each pattern.")
 @declare.count("--per-pattern", default=10, show_default=True)
 @click.option("--slice", "chosen", help="Only patterns of this slice.")
-@declare.path("--write", help="Write the splits as TSV files.")
+@declare.output("Write the splits as TSV files.")
 @declare.json("JSON instead of text.")
 def command(
     language: str,
     sample: bool,
     per_pattern: int,
     chosen: str | None,
-    write: Path | None,
+    output: Path | None,
     as_json: bool,
 ) -> None:
     """The phrasebook: English–German and English–Hindi pairs, made by a grammar."""
-    if write:
-        _write(language, write)
+    if output:
+        _write(language, output)
     elif sample:
         _sample(language, per_pattern, chosen, as_json)
     else:

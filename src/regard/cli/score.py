@@ -20,18 +20,21 @@ files = declare.section("Files")
 shown = declare.section("Output")
 
 
-@declare.command("""
+@declare.command(
+    """
   regard score runs/demo "How are you?" "Wie geht es dir?"
-  regard score runs/demo "How are you?" "Wie geht es dir?" --tokens
-  regard score runs/demo --source test.en --target test.de --json""")
+  regard score runs/demo "How are you?" "Wie geht es dir?" --per-token
+  regard score runs/demo --source test.en --target test.de --json""",
+    tokens="--per-token",
+)
 @click.argument("run", metavar="MODEL", type=declare.PATH)
 @click.argument("texts", metavar="[SOURCE TARGET]", nargs=-1)
 @files("--source", type=declare.PATH, help="Sources, line by line; or a table of both.")
 @files("--target", type=declare.PATH, help="Their translations, line by line.")
 @files("--source-column", default="", help="Of a table: name or number; found if left out.")
 @files("--target-column", default="", help="Of a table: name or number; found if left out.")
-@declare.engines(default="torch", shortlist=False)
-@shown("--tokens", is_flag=True, help="List each piece of the target with its log p.")
+@declare.engines(shortlist=False)
+@shown("--per-token", "tokens", is_flag=True, help="List each piece of the target with its log p.")
 @shown("--json", "as_json", is_flag=True, help="One JSON object a pair.")
 def command(
     run: Path,

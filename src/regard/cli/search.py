@@ -29,7 +29,7 @@ MARKS = (("«", "»"), ("⟦", "⟧"))  # the second for texts that quote with t
     show_default=True,
     help="semantic (by meaning), keyword (BM25) or hybrid.",
 )
-@declare.count("-k", default=5, show_default=True, help="How many.")
+@declare.top(default=5, show_default=True)
 @declare.path("--model", help="The index's model, if it moved.")
 @declare.device
 @declare.flag("--no-check", help="Open a large index at once, without checksums.")
@@ -38,7 +38,7 @@ def command(
     index: Path,
     query: tuple[str, ...],
     mode: str,
-    k: int,
+    top: int,
     model: Path | None,
     device: str,
     no_check: bool,
@@ -54,7 +54,7 @@ def command(
 
     text = " ".join(query)
     opened = open_index(index, model, device=device, check=not no_check)
-    matches = opened.search(text, k, mode)
+    matches = opened.search(text, top, mode)
     if mode != "keyword" and opened.is_strange(text):
         click.echo("The model knows less than half of this query: trust no order.", err=True)
     if as_json:

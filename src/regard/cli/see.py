@@ -13,7 +13,7 @@ from regard.valid_json import valid_json
   regard see path/to/vit *.png --top 1 --json""")
 @declare.model
 @click.argument("file", nargs=-1, required=True, type=declare.PATH)
-@declare.count("--top", default=5, show_default=True, help="How many.")
+@declare.top(default=5, show_default=True)
 @declare.device
 @declare.json("One JSON object a file.")
 def command(model: Path, file: tuple[Path, ...], top: int, device: str, as_json: bool) -> None:

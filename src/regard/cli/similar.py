@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from regard.api.model import Model
 
 
-@declare.command("""
+@declare.command(
+    """
   regard similar minilm "A cat sleeps." "A dog naps."
-  regard similar path/to/bert --pairs pairs.tsv
-  regard similar path/to/bert --set stsb --json""")
+  regard similar path/to/bert --file pairs.tsv
+  regard similar path/to/bert --set stsb --json""",
+    pairs="--file",
+)
 @declare.model
 @click.argument("first", required=False)
 @click.argument("second", required=False)
-@declare.path(
-    "--pairs",
-    help="A table with two texts a row, and a score or none: .csv, .tsv or .jsonl (also .gz).",
-)
+@declare.file("A table with two texts a row, and a score or none: .csv, .tsv or .jsonl (also .gz).")
 @click.option("--set", "dataset", help="The test pairs of a data set: see `regard data`.")
 @declare.columns("text", "pair", "label", text="of the first texts", label="of the scores")
 @declare.device
@@ -32,7 +32,7 @@ def command(
     model: Path,
     first: str | None,
     second: str | None,
-    pairs: Path | None,
+    file: Path | None,
     dataset: str | None,
     device: str,
     as_json: bool,
@@ -40,7 +40,7 @@ def command(
 ) -> None:
     """Print how alike FIRST and SECOND are: the cosine of their vectors, 1 for the same direction.
 
-    With --pairs, the cosine of each pair of a file; where the file has scores, the correlations of
+    With --file, the cosine of each pair of a file; where the file has scores, the correlations of
     cosines and scores instead (Spearman, Pearson). MODEL is a published folder of an encoder,
     its name on the hub, or minilm.
     """
@@ -50,28 +50,28 @@ def command(
     if dataset is not None:
         from regard.datasets.find import scored_files
 
-        if pairs is not None:
-            raise click.UsageError("--set names the file; leave --pairs out")
-        pairs = scored_files(dataset)[0]
-    if pairs is None and second is None:
-        raise click.UsageError("expected FIRST and SECOND, or --pairs, or --set")
-    if pairs is not None and first is not None:
-        raise click.UsageError("expected FIRST and SECOND or --pairs, not both")
+        if file is not None:
+            raise click.UsageError("--set names the file; leave --file out")
+        file = scored_files(dataset)[0]
+    if file is None and second is None:
+        raise click.UsageError("expected FIRST and SECOND, or --file, or --set")
+    if file is not None and first is not None:
+        raise click.UsageError("expected FIRST and SECOND or --file, not both")
     columns = declare.named_columns(options)
-    if columns and not pairs:
-        raise click.UsageError("columns belong to --pairs")
+    if columns and not file:
+        raise click.UsageError("columns belong to --file")
     table = None
-    if pairs:
-        table, columns_read = read_pairs(pairs, columns)
+    if file:
+        table, columns_read = read_pairs(file, columns)
         click.echo(columns_read.said(), err=True)
     loaded = opened(model, "embed", device)
-    if table is None or pairs is None:
+    if table is None or file is None:
         assert first is not None and second is not None
         cosine = float(loaded.similar(first, second))
         row = {"first": first, "second": second, "cosine": round(cosine, 6)}
         click.echo(valid_json(row) if as_json else f"{cosine:.4f}")
     elif table.scores:
-        _print_agreement(loaded, pairs.name, table, as_json)
+        _print_agreement(loaded, file.name, table, as_json)
     else:
         _print_each(loaded, table, as_json)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
   regard tag runs/mine --file sentences.txt --spaces""")
 @declare.model
 @click.argument("text", nargs=-1)
-@declare.path("--file", help="Tag a file, a text a line; or a table.")
+@declare.file("Tag a file, a text a line; or a table.")
 @declare.columns("text")
 @declare.flag(
     "--spaces", help="Words are what spaces divide; default: punctuation is a word of its own."

@@ -29,13 +29,17 @@ lines = declare.section("Lines")
 shown = declare.section("Output")
 
 
-@declare.command("""
+@declare.command(
+    """
   regard translate demo-de "How are you?"
   regard translate runs/demo --file letter.en > letter.de
   regard translate Helsinki-NLP/opus-mt-en-de "How are you?"
   cat letter.en | regard translate runs/demo --beam 8 --n-best 3 --json
   regard translate runs/demo "How are you?" --temperature 0.8 --seed 1 --n-best 5
-  regard translate runs/demo --file test.en --check-batch""")
+  regard translate runs/demo --file test.en --check-batch""",
+    pairs="--with-source",
+    language="--source-language",
+)
 @click.argument("model", type=declare.PATH)
 @click.argument("text", nargs=-1)
 @beams("--beam", type=click.IntRange(min=1), help="Beam size; 1 is greedy.")
@@ -52,15 +56,18 @@ shown = declare.section("Output")
 @lengths("--min-length", type=click.IntRange(min=0), help="Fewest output tokens of a sentence.")
 @lengths("--no-repeat-ngram", type=click.IntRange(min=0), help="No n tokens come twice.")
 @lengths("--repetition-penalty", type=float, help="Above 1: used tokens become less likely.")
-@lines("--file", type=declare.PATH, help="Translate a file line by line; or a table.")
+@declare.file("Translate a file line by line; or a table.", lines)
 @lines("--source-column", default="", help="Of a table: name or number; found if left out.")
 @lines("--prefix", help="What each output begins with; then lines are not split.")
 @lines("--no-split", is_flag=True, help="Do not split lines into sentences.")
-@lines("--language", help="Of the source, for splitting: en, de, hi, …  [default: en]")
+@lines(
+    "--source-language",
+    "language",
+    help="Of the source, for splitting: en, de, hi, …  [default: en]",
+)
 @declare.engines()
-@shown("--pairs", is_flag=True, help="Print the source beside each translation.")
+@shown("--with-source", "pairs", is_flag=True, help="Print the source beside each translation.")
 @shown("--json", "as_json", is_flag=True, help="One JSON object a line, with scores.")
-@shown("--verbose", is_flag=True, help="Say which engine was taken, and why.")
 @shown("--check-batch", is_flag=True, help="Do lines come out alike alone and in batches?")
 def command(
     model: Path,
@@ -69,7 +76,6 @@ def command(
     source_column: str,
     pairs: bool,
     as_json: bool,
-    verbose: bool,
     check_batch: bool,
     no_split: bool,
     **options: Any,
@@ -103,11 +109,11 @@ def command(
 
         sources = list(text) or _whole(file, arrive())
         good = show_check(translator, engines, sources, chosen, as_json)
-        _say_notes(engines, verbose)
+        _say_notes(engines, declare.is_verbose())
         sys.exit(0 if good else 1)
     # Opened now, so that what it says comes before the text; the translator takes the same one.
     engine = engines.take(search, "prefix" in chosen)
-    _say_notes(engines, verbose)
+    _say_notes(engines, declare.is_verbose())
     seen = WordsSeen.of_run(loaded.bundle.path / "data")
     with closing(_answered(translator, text, file, arrive, chosen)) as answered:
         for number, (source, answers) in enumerate(answered, start=1):

@@ -9,12 +9,15 @@ from regard.cli import declare
 from regard.valid_json import valid_json
 
 
-@declare.command("""
-  regard verify path/to/bert --write
+@declare.command(
+    """
+  regard verify path/to/bert --update
   regard verify path/to/bert
-  regard verify google-bert/bert-base-uncased --golden bert.json""")
+  regard verify google-bert/bert-base-uncased --golden bert.json""",
+    write="--update",
+)
 @declare.model
-@declare.flag("--write", help="Write the golden outputs instead of comparing.")
+@declare.flag("--update", "write", help="Write the golden outputs instead of comparing.")
 @declare.path("--golden", help="The file; else golden.json beside it.")
 @declare.json("Print one JSON object.")
 def command(model: Path, write: bool, golden: Path | None, as_json: bool) -> None:

@@ -11,14 +11,17 @@ from regard.valid_json import valid_json
 if TYPE_CHECKING:
     from regard.draw.worksheet.worksheet import Worksheet
 
-PLACE = ("kind", "layer", "head", "query", "translation")  # what a walk looks at, in this order
+PLACE = ("kind", "layer", "head", "word", "translation")  # what a walk looks at, in this order
 
 
-@declare.command("""
+@declare.command(
+    """
   regard walk runs/demo "How are you?"
-  regard walk runs/demo "How are you?" --kind cross --layer 2 --head 3 --query 2
+  regard walk runs/demo "How are you?" --kind cross --layer 2 --head 3 --word 2
   regard walk runs/demo "How are you?" --html walk.html --latex walk.tex
-  regard walk --matrices sheet.toml""")
+  regard walk --matrices sheet.toml""",
+    query="--word",
+)
 @click.argument("run", type=declare.PATH, required=False)
 @click.argument("text", required=False)
 @declare.path("--matrices", help="A hand calculation (TOML).")
@@ -29,7 +32,7 @@ PLACE = ("kind", "layer", "head", "query", "translation")  # what a walk looks a
 )
 @declare.count("--layer", help="Which layer; default: 1.")
 @declare.count("--head", help="Which head; default: 1.")
-@click.option("--query", help="A word, or a position counted from 1; default: the first.")
+@click.option("--word", help="A word, or a position counted from 1; default: the first.")
 @click.option("--translation", help="Walk through this output instead of the model's own.")
 @click.option(
     "--decimals",
@@ -113,7 +116,7 @@ def _check_place(
     kind: str = "encoder",
     layer: int = 1,
     head: int = 1,
-    query: str | None = None,
+    word: str | None = None,
     translation: str | None = None,
 ) -> None:
     """A layer, a head or a word that is not there, before torch is imported."""
@@ -126,7 +129,7 @@ def _check_place(
     ids = known_ids(tokenizer, KINDS[kind][2], text, translation)
     if ids is not None:
         ids = ids if kind == "encoder" else [tokenizer.special.bos, *ids]  # as it is fed in
-        tokens_of(tokenizer, ids).find(query)
+        tokens_of(tokenizer, ids).find(word)
 
 
 def _write(
