@@ -114,7 +114,7 @@ def test_every_number_is_the_one_in_the_trace(
     model, trace = make(changes), Trace()
     with torch.inference_mode():
         model.transformer(*both_sides(model), trace=trace)
-    sheet = walk(model, TEXT, kind, layer, head=3, query="2", translation=OUTPUT)
+    sheet = walk(model, TEXT, kind, layer, head=3, word="2", translation=OUTPUT)
     tables = [part for step in sheet.steps for part in step.parts if isinstance(part, Matrix)]
     tokens, *tables = tables
     side = both_sides(model)[0 if kind == "encoder" else 1][0].tolist()
@@ -146,7 +146,7 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_equations_hold_in_numpy(changes: dict[str, Any], kind: str) -> None:
     model = make(changes)
-    sheet = walk(model, TEXT, kind, 1, head=3, query="2", translation=OUTPUT)
+    sheet = walk(model, TEXT, kind, 1, head=3, word="2", translation=OUTPUT)
     spec, size = model.transformer.spec, model.transformer.spec.k
     e, x = values(sheet, "Embedding"), values(sheet, "Word and place")
     assert values(sheet, "Times √d_model") == pytest.approx(e * np.sqrt(32), rel=1e-6)
@@ -252,7 +252,7 @@ def test_without_a_translation_it_is_the_models_own(plain: Model) -> None:
 
 
 def test_the_last_line_names_what_really_follows(plain: Model) -> None:
-    sheet = walk(plain, TEXT, "decoder", 3, query="<s>", translation=OUTPUT)
+    sheet = walk(plain, TEXT, "decoder", 3, word="<s>", translation=OUTPUT)
     first = plain.tokenizer.pieces(plain.tokenizer.encode(OUTPUT))[0]
     assert sheet.steps[-1].parts[-1] == Line(f"The output goes on with {first}.")
 
@@ -277,14 +277,14 @@ def test_a_query_is_a_word_or_a_position(
 ) -> None:
     if word is None:
         with pytest.raises(MisuseError, match="expected a position"):
-            walk(plain, TEXT, kind, query=query, translation=OUTPUT)
+            walk(plain, TEXT, kind, word=query, translation=OUTPUT)
         return
     special = plain.tokenizer.special
     tail = [special.eos] if kind == "encoder" else []
     head = [] if kind == "encoder" else [special.bos]
     side = [*head, *plain.tokenizer.encode(TEXT if kind == "encoder" else OUTPUT), *tail]
     place = dict(plain.tokenizer.word_groups(side))[word][0]
-    sheet = walk(plain, TEXT, kind, query=query, translation=OUTPUT)
+    sheet = walk(plain, TEXT, kind, word=query, translation=OUTPUT)
     assert find(sheet, "Tokens")[0].highlight == place
     assert f"(position {place + 1} of {len(side)}" in sheet.title
 

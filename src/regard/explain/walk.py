@@ -39,16 +39,16 @@ def walk(
     kind: str = "encoder",
     layer: int = 1,
     head: int = 1,
-    query: str | None = None,
+    word: str | None = None,
     translation: str | None = None,
 ) -> Worksheet:
     """The worksheet of one head (counted from 1) while the model works on `text`.
 
-    `query` is a word, or a position counted from 1, of the text (kind encoder) or of the output as
+    `word` is a word, or a position counted from 1, of the text (kind encoder) or of the output as
     it is fed in, `<s>` first (kinds decoder and cross).
     """
     done = trace_pass(model, text, translation)
-    place = choose(done, kind, layer, head, query)
+    place = choose(done, kind, layer, head, word)
     steps = [*_input(done, place), *_before(done, place)]
     for part in _parts(place):
         steps += _sub_layer(done, place, part)
