@@ -95,7 +95,7 @@ multi30k-tiny: $(VENV)/.bench
 multi30k-quick: $(VENV)/.train
 	$(bin)/regard train multi30k-quick --run $(RUN)
 	$(bin)/regard evaluate $(RUN) --set multi30k
-	head -5 "$(call folder,multi30k)/test_2016_flickr.en" | $(bin)/regard translate $(RUN) --pairs
+	head -5 "$(call folder,multi30k)/test_2016_flickr.en" | $(bin)/regard translate $(RUN) --with-source
 
 TEACHER ?= runs/sst2-1
 

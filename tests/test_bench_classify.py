@@ -34,7 +34,7 @@ def bench(name: str, *words: object) -> str:
 
 
 def accuracy(root: Path) -> float:
-    words = ["evaluate", str(root / "run"), "--texts", str(root / "dev.tsv"), "--json"]
+    words = ["evaluate", str(root / "run"), "--file", str(root / "dev.tsv"), "--json"]
     found = json.loads(CliRunner().invoke(group, words, catch_exceptions=False).stdout)
     return float(found["accuracy"])
 

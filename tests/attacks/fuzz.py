@@ -77,7 +77,7 @@ def targets(tiny: Tiny, kind: str, seed: int) -> Target:
         ask = [answer[0], name, TEXT, *answer[1:], "--json"]
         shows = [["runs", parent], ["runs", name, "--json"], ["plot", name], ["evaluate", name]]
         if seed % 2:
-            insist(run("verify", str(whole), "--write"))
+            insist(run("verify", str(whole), "--update"))
             shows += [["verify", name], ["explain", name, TEXT]]
         return Target(whole, folder, [ask, *looks, *shows, ["train", "--resume", name]])
     if kind == "engine":
@@ -101,7 +101,7 @@ def targets(tiny: Tiny, kind: str, seed: int) -> Target:
         folders.bert(whole, "MaskedLM")
     else:
         {"gpt2": folders.gpt2, "marian": folders.marian, "t5": folders.t5}[family](whole)
-    insist(run("verify", str(whole), "--write"))
+    insist(run("verify", str(whole), "--update"))
     asks = [[word or name for word in ask] for ask in ASKED[family]]
     convert = ["convert", name, str(folder.parent / "out"), "--to", "native"]
     return Target(whole, folder, [*asks, *looks, ["verify", name], convert], has_checksums=False)

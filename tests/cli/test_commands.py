@@ -69,7 +69,7 @@ def test_n_best_has_a_score_on_every_line(toy_run: Path) -> None:
 
 
 def test_pairs_and_max_length(toy_run: Path) -> None:
-    assert call("translate", toy_run, "red cat", "--pairs").stdout.startswith("red cat\t")
+    assert call("translate", toy_run, "red cat", "--with-source").stdout.startswith("red cat\t")
     row = json.loads(call("translate", toy_run, "red cat", "--max-length", 1, "--json").stdout)
     assert len(row["translations"]) == 1
 
@@ -115,6 +115,6 @@ def test_phrasebook_says_what_it_holds(tmp_path: Path) -> None:
     assert facts["pairs"] >= 20_000 and facts["patterns"] >= 120
     listed = call("phrasebook", "--sample", "--per-pattern", 2, "--slice", "bank").stdout
     assert "Ufer" in listed and "Bank" in listed and "[bank]" in listed
-    call("phrasebook", "--write", tmp_path)
+    call("phrasebook", "--output", tmp_path)
     rows = (tmp_path / "train.tsv").read_text(encoding="utf-8").splitlines()
     assert all(row.count("\t") == 1 for row in rows) and len(rows) > 15_000

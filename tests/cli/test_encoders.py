@@ -43,12 +43,12 @@ def test_similar(run: Callable[..., Result]) -> None:
 
 def test_similar_of_pairs(run: Callable[..., Result]) -> None:
     pytest.importorskip("scipy")
-    lines = run("similar", "bert", "--pairs", "plain.csv").stdout.splitlines()
+    lines = run("similar", "bert", "--file", "plain.csv").stdout.splitlines()
     assert lines[0] == "1.0000\tthe cat\tthe cat" and lines[1].endswith("\ta dog\tsea")
-    scored = run("similar", "bert", "--pairs", "scored.tsv").stdout
+    scored = run("similar", "bert", "--file", "scored.tsv").stdout
     assert scored.startswith("3 pairs of scored.tsv\nSpearman ")
     assert "Pearson" in scored and "4 to 5" in scored and "█" in scored
-    found = json.loads(run("similar", "bert", "--pairs", "scored.tsv", "--json").stdout)
+    found = json.loads(run("similar", "bert", "--file", "scored.tsv", "--json").stdout)
     model = regard.load("bert", device="cpu")
     cosines = model.similar(["the cat", "the cat", "sea"], ["the cat", "a dog", "two"])
     assert found["cosines"] == pytest.approx(cosines.tolist(), abs=1e-6)
@@ -77,7 +77,7 @@ def test_explain_a_label(run: Callable[..., Result]) -> None:
 
 def test_explain_a_match(run: Callable[..., Result]) -> None:
     found = json.loads(
-        run("explain", "bert", "the red cat", "--match", "a dog", "--steps", "8", "--json").stdout
+        run("explain", "bert", "the red cat", "--match", "a dog", "--points", "8", "--json").stdout
     )
     assert [one["text"] for one in found] == ["the red cat", "a dog"]
     assert {one["steps"] for one in found} == {8}
@@ -88,7 +88,7 @@ def test_explain_a_match(run: Callable[..., Result]) -> None:
     ("words", "message"),
     [
         (("similar", "bert", "a"), "expected FIRST and SECOND"),
-        (("similar", "bert", "a", "b", "--pairs", "plain.csv"), "not both"),
+        (("similar", "bert", "a", "b", "--file", "plain.csv"), "not both"),
         (("similar", "gpt2", "a", "b"), "does not offer it; it offers complete"),
         (("explain", "bert", "a"), "offers embed; explained are translations, labels"),
         (("explain", "classes", "a", "--match", "b", "--label", "sad"), "--match compares"),
@@ -96,7 +96,7 @@ def test_explain_a_match(run: Callable[..., Result]) -> None:
         (("explain", "classes", "a", "--label", "mad"), "expected one of sad, glad, neither"),
         (("explain", "gpt2", "a"), "offers complete; explained are translations, labels"),
         (("explain", "gpt2", "a", "--match", "b"), "offers complete; explained are translations"),
-        (("evaluate", "bert", "--texts", "plain.csv"), "offers embed; scored are translations"),
+        (("evaluate", "bert", "--file", "plain.csv"), "offers embed; scored are translations"),
     ],
 )
 def test_refusals(words: tuple[str, ...], message: str, run: Callable[..., Result]) -> None:

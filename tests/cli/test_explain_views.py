@@ -40,7 +40,7 @@ def test_equation_of_one_word_and_of_another_kind(toy_run: Path) -> None:
     by_word = call("explain", toy_run, "red cat", "--as", "equation", "--word", "cat").stdout
     assert by_word == call("explain", toy_run, "red cat", "--as", "equation", "--word", 2).stdout
     assert by_word.count(" = ") == 1
-    cross = call("explain", toy_run, "red cat", "--as", "equation", "--kind", "cross", "--all")
+    cross = call("explain", toy_run, "red cat", "--as", "equation", "--kind", "cross", "--all-terms")
     assert "cross-attention" in cross.stdout and "others" not in cross.stdout
 
 
@@ -89,7 +89,7 @@ def test_filter_of_the_decoder_is_json_with_null(toy_run: Path) -> None:
     ("arguments", "message"),
     [
         (["--word", "cat"], "--word needs --as equation"),
-        (["--as", "dots", "--all"], "--all needs --as equation"),
+        (["--as", "dots", "--all-terms"], "--all-terms needs --as equation"),
         (["--as", "equation", "--svg", "x.svg"], "--as equation is text"),
         (["--as", "dots", "--heads", "--svg", "x.svg"], "--heads needs --svg"),
         (["--as", "dotz"], "'dotz' is not one of"),

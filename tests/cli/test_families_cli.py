@@ -45,8 +45,8 @@ def test_doctor_says_yes_and_no(tmp_path: Path) -> None:
     good = call("doctor", tmp_path)
     assert good.exit_code == 0 and "regard runs it: yes" in good.output
     assert (
-        "more (--all)" in good.output
-        and "more (--all)" not in call("doctor", tmp_path, "--all").output
+        "more (--tensors)" in good.output
+        and "more (--tensors)" not in call("doctor", tmp_path, "--tensors").output
     )
     (tmp_path / "notes.gguf").write_bytes(b"GGUF\1")
     bad = call("doctor", tmp_path / "notes.gguf", "--json")

@@ -79,8 +79,8 @@ def test_sets_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (["data", "libreoffice-de"], 2, "no public address"),
         (["data", "sst2", "--from", "nowhere"], 2, "nowhere: no such folder"),
         (["similar", "x", "--set", "stsb"], 1, "`regard data stsb` fetches it"),
-        (["similar", "x", "--set", "stsb", "--pairs", "a"], 2, "--set names the file"),
-        (["evaluate", "x", "--set", "sst2", "--texts", "a"], 2, "--set names the files"),
+        (["similar", "x", "--set", "stsb", "--file", "a"], 2, "--set names the file"),
+        (["evaluate", "x", "--set", "sst2", "--file", "a"], 2, "--set names the files"),
     ],
 )
 def test_mistakes_end_in_a_sentence(

@@ -31,13 +31,13 @@ CALLS = {
     "explain run red --svg disk/explain.svg": "disk/explain.svg",
     "explain run red --png disk/explain.png": "disk/explain.png",
     "evaluate run --source few.en --reference few.de --output disk/out.de": "disk/out.de",
-    "evaluate classes --texts table.csv --svg disk/table.svg": "disk/table.svg",
+    "evaluate classes --file table.csv --svg disk/table.svg": "disk/table.svg",
     "classify classes --file table.csv --output disk/labelled.csv": "disk/labelled.csv",
     "positions --svg disk/positions.svg": "disk/positions.svg",
     "walk run red --html disk/walk.html": "disk/walk.html",
     "plot run --png disk/plot.png": "disk/plot.png",
-    "phrasebook --write disk/pairs": "disk/pairs/train.tsv",
-    "verify bert --write --golden disk/golden.json": "disk/golden.json",
+    "phrasebook --output disk/pairs": "disk/pairs/train.tsv",
+    "verify bert --update --golden disk/golden.json": "disk/golden.json",
     "embed bert --file few.en --output old.jsonl": "old.jsonl",  # a link to the disk
 }
 

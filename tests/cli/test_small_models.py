@@ -71,7 +71,7 @@ def test_verify_says_of_each_family_what_its_page_shows(run: RunFolder) -> None:
     rows = table("docs/verify.md", "`regard verify tiny/")
     assert [command.removeprefix("regard verify tiny/") for _, command, _ in rows] == NAMES
     for _, command, printed in rows:
-        assert run(f"{command} --write").stdout == f"Written: {command.split()[-1]}/golden.json\n"
+        assert run(f"{command} --update").stdout == f"Written: {command.split()[-1]}/golden.json\n"
         result = run(command)
         assert result.exit_code == 0 and result.stdout.splitlines()[0] == printed
 

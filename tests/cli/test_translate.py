@@ -134,10 +134,10 @@ def test_a_broken_promise_ends_with_1(toy_run: Path, monkeypatch: pytest.MonkeyP
 
 def test_score(toy_run: Path, tmp_path: Path) -> None:
     (scored,) = regard.load(toy_run, "cpu").score("red cat", "rot Katze")
-    row = json.loads(call("score", toy_run, "red cat", "rot Katze", "--json", "--tokens").stdout)
+    row = json.loads(call("score", toy_run, "red cat", "rot Katze", "--json", "--per-token").stdout)
     assert row["log_probability"] == pytest.approx(scored.log_probability, abs=1e-5)
     assert [t["piece"] for t in row["tokens"]] == list(scored.tokens)
-    listed = call("score", toy_run, "red cat", "rot Katze", "--tokens").stdout.splitlines()
+    listed = call("score", toy_run, "red cat", "rot Katze", "--per-token").stdout.splitlines()
     assert len(listed) == len(scored.tokens) + 2 and listed[-2].endswith("</s>")
     (tmp_path / "a").write_text("red\nblue\n")
     (tmp_path / "b").write_text("rot\nblau\n")
@@ -173,7 +173,7 @@ def test_help_is_in_sections() -> None:
 
 def test_lines_stay_lines(toy_run: Path) -> None:
     torch = ("--engine", "torch", "--max-length", 5)
-    shown = call("translate", toy_run, "red\ncat", "--pairs", *torch).stdout
+    shown = call("translate", toy_run, "red\ncat", "--with-source", *torch).stdout
     assert shown.startswith("red cat\t") and shown.count("\n") == 1
     alone = call("translate", toy_run, "red", "--n-best", 2, *torch).stdout.splitlines()
     several = call("translate", toy_run, "--n-best", 2, *torch, text="red\nred\n").stdout

@@ -24,7 +24,7 @@ def call(*arguments: object, **environment: str) -> Result:
 
 
 def test_the_terminal_shows_every_step(toy_run: Path) -> None:
-    text = call(toy_run, "red cat", "--kind", "cross", "--query", 1).stdout
+    text = call(toy_run, "red cat", "--kind", "cross", "--word", 1).stdout
     words = ["Tokens", "Embedding", "Times √d_model", "Position", "Word and place", "The memory"]
     words += ["Queries", "Scores", "Divided", "Mask:", "Softmax", "The weighted sum", "All heads"]
     words += ["Concat", "W_O", "Add", "Feed-forward", "Logits"]
@@ -93,8 +93,8 @@ def test_wrong_arguments(arguments: list[str], message: str) -> None:
 def test_wrong_places_are_named(toy_run: Path) -> None:
     for arguments, message in (
         (["", "--head", 1], "got an empty text"),
-        (["red cat", "--query", "dog"], "query: got 'dog', the text has .* red cat </s>"),
-        (["red cat", "--query", 99], "query: got '99'"),
+        (["red cat", "--word", "dog"], "query: got 'dog', the text has .* red cat </s>"),
+        (["red cat", "--word", 99], "query: got '99'"),
         (["red cat", "--layer", 7], "layers 1 to 1"),
         (["red cat", "--head", 7], "heads 1 to 2"),
     ):

@@ -59,7 +59,7 @@ def test_a_set_that_is_not_here_says_what_to_do(places: tuple[Path, Path]) -> No
         folder_of("multi30k")
     with pytest.raises(DataError, match="`regard data libreoffice-de --from FOLDER`"):
         folder_of("libreoffice-de")
-    with pytest.raises(MisuseError, match="regard phrasebook --language hi --write"):
+    with pytest.raises(MisuseError, match="regard phrasebook --language hi --output"):
         folder_of("phrasebook-hi")
 
 
@@ -114,7 +114,7 @@ def test_further_corpora_may_be_sets(places: tuple[Path, Path]) -> None:
     found = opened({"phrasebook": "de", "more": [row, {"source": "a.tsv"}]})
     expected = {**row, "source": str(places[0] / "tatoeba/en-de.train.tsv.gz")}
     assert found["more"] == [expected, {"source": "a.tsv"}]
-    with pytest.raises(ConfigError, match="regard phrasebook --write"):
+    with pytest.raises(ConfigError, match="regard phrasebook --output"):
         opened({"phrasebook": "de", "more": [{"set": "phrasebook-hi"}]})
 
 

@@ -45,5 +45,5 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_all_is_for_a_file() -> None:
-    done = CliRunner().invoke(group, ["doctor", "--all"])
-    assert done.exit_code == 2 and "--all: lists the tensors of PATH" in done.stderr
+    done = CliRunner().invoke(group, ["doctor", "--tensors"])
+    assert done.exit_code == 2 and "--tensors: lists the tensors of PATH" in done.stderr

@@ -72,7 +72,7 @@ def test_a_published_model_on_own_texts(tmp_path: Path) -> None:
     theirs = folders.bert(tmp_path / "m", "MaskedLM").eval()
     file = tmp_path / "t.txt"
     file.write_text("the cat sat on the mat\na good dog\n")
-    words = ["evaluate", str(tmp_path / "m"), "--texts", str(file)]
+    words = ["evaluate", str(tmp_path / "m"), "--file", str(file)]
     found = json.loads(CliRunner().invoke(group, [*words, "--json"], catch_exceptions=False).stdout)
     model = regard.load(tmp_path / "m", device="cpu")
     total, right, count = 0.0, 0, 0

@@ -270,7 +270,7 @@ def test_evaluate_prints_accuracy_f1_and_confusions(
     model = regard.load(run, device="cpu")
     answers = [model.classify(text)[0].label for text, _ in rows[:-1]]
     truth = [label for _, label in rows[:-1]]
-    words = ["evaluate", str(run), "--texts", str(file)]
+    words = ["evaluate", str(run), "--file", str(file)]
     printed = CliRunner().invoke(group, [*words, "--json"], catch_exceptions=False)
     scores = json.loads(printed.stdout)
     assert scores["accuracy"] == pytest.approx(metrics.accuracy_score(truth, answers))

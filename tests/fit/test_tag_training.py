@@ -235,7 +235,7 @@ def test_evaluate_counts_words(runs: Callable[[str], Path], tmp_path: Path) -> N
     model = regard.load(runs("own"), device="cpu")
     answers = [one.tag for row in rows for one in model.tag([word for word, _ in row])]
     truth = [tag for row in rows for _, tag in row]
-    words = ["evaluate", str(runs("own")), "--texts", str(file)]
+    words = ["evaluate", str(runs("own")), "--file", str(file)]
     scores = json.loads(
         CliRunner().invoke(group, [*words, "--json"], catch_exceptions=False).stdout
     )
@@ -261,7 +261,7 @@ def test_a_tag_without_words_counts_for_nothing(
     truth = [tag for _, tag in row]
     file = tmp_path / "one.conll"
     file.write_text(conll([row]))
-    words = ["evaluate", str(runs("own")), "--texts", str(file)]
+    words = ["evaluate", str(runs("own")), "--file", str(file)]
     scores = json.loads(
         CliRunner().invoke(group, [*words, "--json"], catch_exceptions=False).stdout
     )

@@ -308,7 +308,7 @@ def lines(report: Diagnosis, most: int = 12) -> Iterator[str]:
         shape = " × ".join(str(size) for size in held.shape) or "one number"
         yield f"    {told(held.name)}  {held.dtype}  {shape}"
     if len(report.tensors) > most:
-        yield f"    … {len(report.tensors) - most:,} more (--all)"
+        yield f"    … {len(report.tensors) - most:,} more (--tensors)"
     for finding in report.findings:
         yield f"{finding.level:<11} {finding.text}"
     yield f"regard runs it: {'yes' if report.runs else 'no'}"

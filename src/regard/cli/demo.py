@@ -86,14 +86,14 @@ def command(language: str, steps: int | None, folder: Path | None) -> None:
             run.rmdir()
         raise
     _run("Measure", "evaluate", name, "--slices")
-    _run("Translate", "translate", name, "--pairs", *tour.sentences)
+    _run("Translate", "translate", name, "--with-source", *tour.sentences)
     view = [] if tour.view == "heatmap" else ["--as", tour.view]
     _run("Look inside", "explain", name, tour.explained, *view, "--svg", picture)
     click.echo(f"\nEverything is in {run}: the weights, the log, the loss curve, {picture}.")
     click.echo("Next:")
     for words in (
         ("translate", name, tour.sentences[0], "--json"),
-        ("walk", name, "The cat sat.", "--layer", "2", "--head", "3", "--query", "cat"),
+        ("walk", name, "The cat sat.", "--layer", "2", "--head", "3", "--word", "cat"),
         ("plot", name),
     ):
         click.echo(f"  {_typed(words)}")

@@ -47,7 +47,7 @@ def evaluate_texts(
     if "classify" not in model.tasks:
         raise MisuseError(
             f"evaluate: {model.bundle} offers {', '.join(model.tasks) or 'nothing'}; scored are "
-            "translations (--source, --reference) and models that classify, tag or fill (--texts). "
+            "translations (--source, --reference) and models that classify, tag or fill (--file). "
             "`regard runs` shows how a run was judged while it trained"
         )
     test = texts_to_score(model, texts, columns)

@@ -45,7 +45,7 @@ def verify(path: str | Path, golden: Path | None = None, write: bool = False) ->
         return GoldenVerdict(file, got, got, (), True, chosen)
     if not file.is_file():
         raise MisuseError(
-            f"{file}: no such file; write it with `regard verify {path} --write` while the model "
+            f"{file}: no such file; write it with `regard verify {path} --update` while the model "
             "is known to be right"
         )
     expected = read_golden(file)

@@ -43,7 +43,7 @@ def folder_of(name: str) -> Path:
     if dataset.phrasebook:
         raise MisuseError(
             f"{name}: part of the package, without files; `regard phrasebook --language "
-            f"{dataset.phrasebook} --write FOLDER` writes them"
+            f"{dataset.phrasebook} --output FOLDER` writes them"
         )
     folder = find(dataset)
     if folder is None:
@@ -85,7 +85,7 @@ def _further(row: dict[str, Any], where: str) -> dict[str, Any]:
     opened = _with_set(row, where)
     if "phrasebook" in opened:
         raise ConfigError(
-            f"{where}: [data]: more: {row['set']} is no file; `regard phrasebook --write FOLDER` "
+            f"{where}: [data]: more: {row['set']} is no file; `regard phrasebook --output FOLDER` "
             "makes one of it"
         )
     return {key: value for key, value in opened.items() if not key.startswith("valid_")}

@@ -84,7 +84,7 @@ def texts_to_fill(
         rows = read_labelled(file, roles, report, limits)
         return Holes(str(file), [row.text for row in rows], report=report)
     if data is None:
-        raise MisuseError(f"evaluate: {model.bundle.path} holds no texts; give some with --texts")
+        raise MisuseError(f"evaluate: {model.bundle.path} holds no texts; give some with --file")
     if data.phrasebook:
         sentences = [entry.source for entry in phrasebook(data.phrasebook) if entry.split == "test"]
         return Holes("the phrasebook's test set", [*dict.fromkeys(sentences)], data.phrasebook)

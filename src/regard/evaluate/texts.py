@@ -81,7 +81,7 @@ def texts_to_score(
     if file is None:
         if data is None:
             raise MisuseError(
-                f"evaluate: {model.bundle.path} holds no texts; give some with --texts"
+                f"evaluate: {model.bundle.path} holds no texts; give some with --file"
             )
         return _own_rows(run)
     report = Report()
