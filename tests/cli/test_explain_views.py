@@ -40,7 +40,9 @@ def test_equation_of_one_word_and_of_another_kind(toy_run: Path) -> None:
     by_word = call("explain", toy_run, "red cat", "--as", "equation", "--word", "cat").stdout
     assert by_word == call("explain", toy_run, "red cat", "--as", "equation", "--word", 2).stdout
     assert by_word.count(" = ") == 1
-    cross = call("explain", toy_run, "red cat", "--as", "equation", "--kind", "cross", "--all-terms")
+    cross = call(
+        "explain", toy_run, "red cat", "--as", "equation", "--kind", "cross", "--all-terms"
+    )
     assert "cross-attention" in cross.stdout and "others" not in cross.stdout
 
 

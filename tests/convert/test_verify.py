@@ -108,7 +108,7 @@ def test_then_and_now() -> None:
 
 def test_a_file_that_differs_is_not_replaced(tmp_path: Path) -> None:
     small_models.save("bert", tmp_path)
-    with pytest.raises(MisuseError, match="--write"):
+    with pytest.raises(MisuseError, match="--update"):
         verify(tmp_path)
     verify(tmp_path, write=True)
     verify(tmp_path, write=True)

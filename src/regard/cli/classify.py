@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli import declare
-from regard.cli.inputs import say_read
+from regard.cli.inputs import say_read, say_written
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _classify_table(
         padded = ([*row.cells, *[None] * (len(names) - len(row.cells)), *a] for row, a in both)
         write_table(output, [*names, *new], padded)
         many = counted(len(rows), "row")
-        click.echo(f"Written: {output}, {many}, with {' and '.join(new)}", err=True)
+        say_written(output, f", {many}, with {' and '.join(new)}")
         return
     for row, (label, probability) in both:
         if as_json:

@@ -1,11 +1,14 @@
 """`regard convert`: a published model to regard's own files, and back."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 
 from regard.cli import declare
+from regard.cli.inputs import say_written
+from regard.valid_json import valid_json
 
 
 @declare.command("""
@@ -27,8 +30,13 @@ from regard.cli import declare
 )
 @declare.flag("--shortlist", help="Learn one from a run's corpus, for ctranslate2.")
 @declare.flag("--allow-pickle", help="Read .bin and .pt files, as plain tensors.")
+@declare.json("Print one JSON object.")
 def command(
-    model: Path, out: Path, to: Literal["hf", "native", "ctranslate2"], **options: Any
+    model: Path,
+    out: Path,
+    to: Literal["hf", "native", "ctranslate2"],
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Write MODEL as the new folder OUT.
 
@@ -40,14 +48,15 @@ def command(
     from regard.convert.convert import convert
 
     converted = convert(model, out, to, **options)
-    click.echo(
-        f"Written: {converted.folder} ({converted.family}, {converted.parameters:,} weights)"
-    )
+    if as_json:
+        click.echo(valid_json({**asdict(converted), "folder": str(converted.folder)}))
+        return
+    say_written(converted.folder, f" ({converted.family}, {converted.parameters:,} weights)")
     for name in converted.files:
-        click.echo(f"  {name}")
+        click.echo(f"  {name}", err=True)
     if to == "ctranslate2":
         done = "Read back by ctranslate2: it finds the same texts as likely."
-        click.echo(f"Not read back: {converted.unread}." if converted.unread else done)
+        click.echo(f"Not read back: {converted.unread}." if converted.unread else done, err=True)
         return
     same = "every bit of the weights is equal" if converted.same_bits else "it answers equally"
-    click.echo(f"Read back: {same}. Later: regard verify {converted.folder}")
+    click.echo(f"Read back: {same}. Later: regard verify {converted.folder}", err=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli import declare
+from regard.cli.inputs import say_written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,7 +84,7 @@ def _write(model: "Model", lines: Iterable[list[str]], output: Path, file: Path 
             rows += len(part)
         if not rows:
             raise _no_text(file)
-    click.echo(f"Written: {output}, {rows:,} × {size} numbers", err=True)
+    say_written(output, f", {rows:,} × {size} numbers")
 
 
 def _print_json(model: "Model", lines: Iterable[list[str]], file: Path | None) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regard.cli.inputs import say_read
+from regard.cli.inputs import say_read, say_written
 from regard.errors import MisuseError
 from regard.valid_json import valid_json
 
@@ -157,4 +157,4 @@ def _draw(name: str, scores: "TextScores", png: Path | None, svg: Path | None) -
         write_png(png, picture)
     for path in (png, svg):
         if path:
-            click.echo(f"Drawn: {path}", err=True)
+            say_written(path)

@@ -7,6 +7,7 @@ import click
 from click.core import ParameterSource
 
 from regard.cli import declare
+from regard.cli.inputs import say_written
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
@@ -297,10 +298,10 @@ def _write(
 
     if svg:
         write_svg(svg, _picture(view, attentions, chosen, head, heads))
-        click.echo(f"Written: {svg}", err=True)
+        say_written(svg)
     if png:
         write_png(png, _picture(view, attentions, chosen, head, False))
-        click.echo(f"Written: {png}", err=True)
+        say_written(png)
 
 
 def _picture(

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from regard.cli.inputs import say_written
+
 if TYPE_CHECKING:
     from regard.fit.request import Request
 
@@ -37,7 +39,7 @@ def show_rates(request: "Request", png: Path | None, svg: Path | None) -> None:
             range_plot(
                 path, *lines, test.chosen, test.setting, kind, model=test.model, unit=test.unit
             )
-            click.echo(f"Drawn: {path}")
+            say_written(path)
 
 
 def show_batches(request: "Request") -> None:

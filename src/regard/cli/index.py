@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli import declare
+from regard.cli.inputs import say_written
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
@@ -45,7 +46,10 @@ def command(folder: Path, model: Path | None, output: Path, as_json: bool, **opt
         return
     for line in _lines(done):
         click.echo(line)
-    click.echo(f"{'Written' if done.did_something else 'Nothing changed'}: {output}")
+    if done.did_something:
+        say_written(output)
+    else:
+        click.echo(f"Nothing changed: {output}", err=True)
 
 
 def _lines(done: "Indexed") -> list[str]:

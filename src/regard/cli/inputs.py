@@ -77,6 +77,11 @@ def say_read(report: "Report") -> None:
         click.echo(report.columns.said(), err=True)
 
 
+def say_written(path: Path | str, more: str = "") -> None:
+    """Where a result was written: not where the answers go."""
+    click.echo(f"Written: {path}{more}", err=True)
+
+
 def arriving(file: Path | None) -> Iterator[list[str]]:
     """Lines of the file or of standard input, as many as are there at once.
 

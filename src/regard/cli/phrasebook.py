@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from regard.cli import declare
+from regard.cli.inputs import say_written
 from regard.valid_json import valid_json
 
 
@@ -92,4 +93,4 @@ def _write(language: str, folder: Path) -> None:
         pairs = [e for e in phrasebook(language) if e.split == split]
         path = folder / f"{split}.tsv"
         atomic.write_text(path, "".join(f"{e.source}\t{e.target}\n" for e in pairs))
-        click.echo(f"{path}: {len(pairs):,} pairs")
+        say_written(path, f", {len(pairs):,} pairs")

@@ -6,6 +6,7 @@ from typing import Literal
 import click
 
 from regard.cli import declare
+from regard.cli.inputs import say_written
 
 
 @declare.command("""
@@ -44,7 +45,7 @@ def command(
             picture = in_one_picture(curves, what)
             kind: Literal["png", "svg"] = "svg" if path is svg else "png"
             comparison(path, picture.series, picture.measure, kind, picture.title, picture.columns)
-            click.echo(f"Drawn: {path}")
+            say_written(path)
     if png is None and svg is None:
         shown = in_terminal(curves, what)
         if shown.lines:

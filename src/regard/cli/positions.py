@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from regard.cli import declare
+from regard.cli.inputs import say_written
 from regard.valid_json import valid_json
 
 
@@ -47,7 +48,7 @@ def command(
         Console().print(PositionReport(figures), highlight=False)
     if svg:
         write_svg(svg, positions(figures))
-        click.echo(f"Written: {svg}", err=True)
+        say_written(svg)
     if png:
         write_png(png, positions(figures, MOST_IN_PNG))
-        click.echo(f"Written: {png}", err=True)
+        say_written(png)

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from regard.cli import declare
+from regard.cli.inputs import say_written
 from regard.valid_json import valid_json
 
 
@@ -33,7 +34,7 @@ def command(model: Path, write: bool, golden: Path | None, as_json: bool) -> Non
         versions = {"then": verdict.expected.get("versions"), "now": verdict.got["versions"]}
         click.echo(valid_json({"equal": not verdict.differences, **row, **versions}, gaps=True))
     elif verdict.written:
-        click.echo(f"Written: {verdict.file}")
+        say_written(verdict.file)
     elif not verdict.differences:
         count = len(verdict.expected["greedy"])
         chosen = verdict.chosen.removesuffix("s") if count == 1 else verdict.chosen

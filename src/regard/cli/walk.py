@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli import declare
+from regard.cli.inputs import say_written
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
@@ -142,11 +143,11 @@ def _write(
     if html:
         wide = worksheet_html.COLUMNS if columns is None else columns
         atomic.write_text(html, worksheet_html.worksheet_html(sheet, decimals, wide))
-        click.echo(f"Written: {html}", err=True)
+        say_written(html)
     if latex:
         wide = worksheet_latex.COLUMNS if columns is None else columns
         atomic.write_text(latex, worksheet_latex.worksheet_latex(sheet, decimals, wide))
-        click.echo(f"Written: {latex}", err=True)
+        say_written(latex)
 
 
 def _show(sheet: "Worksheet", decimals: int, columns: int | None, pager: bool) -> None:
