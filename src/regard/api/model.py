@@ -317,10 +317,32 @@ class Model(LoadedModel):
         return evaluate(self, data, **options)
 
     def save(self, folder: str | Path, to: "To" = "native") -> "Conversion":
-        """Write it as a new folder: regard's own files, "hf" for transformers, or "ctranslate2"."""
+        """Write it as a new folder: regard's own files, "hf" for transformers, or "ctranslate2".
+
+        With a model card, README.md, that says what the run knows: data, recipe, scores.
+        """
         from regard.convert.convert import convert  # imports torch
 
-        return convert(self.folder, Path(folder), to, allow_pickle=self.bundle.allow_pickle)
+        allow, name = self.bundle.allow_pickle, Path(folder).name
+        return convert(self.folder, Path(folder), to, allow_pickle=allow, card=name)
+
+    def push_to_hub(
+        self,
+        name: str,
+        *,
+        to: "To" = "hf",
+        private: bool = True,
+        token: str | None = None,
+        endpoint: str | None = None,
+        message: str = "A model by regard",
+    ) -> str:
+        """Hand it on: a repository "owner/name" of the hub with its files and card; its address.
+
+        `token` is that of `hf auth login` unless given, `endpoint` another hub.
+        """
+        from regard.convert.push import push  # imports torch
+
+        return push(self.bundle, name, to, private, token, endpoint, message)
 
     def logits(
         self,

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from regard import atomic
 from regard.answer.loaded import open_model
+from regard.bundle.bundle import open_bundle
 from regard.bundle.generation_settings import NOT_DONE
 from regard.checkpoint.converted import WEIGHTS, save_converted
 from regard.checkpoint.families.family import OWN
@@ -22,6 +23,7 @@ from regard.checkpoint.published import load_published, save_published
 from regard.checkpoint.training_state import save_weights
 from regard.checksums import NAME as CHECKSUMS
 from regard.checksums import add_checksums, read_checksums
+from regard.convert.card import model_card
 from regard.convert.ctranslate2 import fill_folder
 from regard.convert.golden import golden_of
 from regard.convert.source import Source, open_source
@@ -63,10 +65,12 @@ def convert(
     allow_pickle: bool = False,
     precision: str = "fp32",
     shortlist: bool = False,
+    card: str = "",
 ) -> Conversion:
     """Write the model at `path` as a new folder `out`: whole, or not at all.
 
-    `precision` and `shortlist` are for a folder of the ctranslate2 library.
+    `precision` and `shortlist` are for a folder of the ctranslate2 library; `card` is the name
+    under which it is handed on, for a model card (convert/card.py).
     """
     if to != "ctranslate2" and (precision != "fp32" or shortlist):
         raise MisuseError("--precision, --shortlist: only `--to ctranslate2` has them")
@@ -102,6 +106,9 @@ def convert(
                 "was written. Please report this"
             )
         write_golden(folder / GOLDEN, got)
+        if card:
+            golden = sha256(folder / GOLDEN)
+            atomic.write_text(folder / "README.md", model_card(open_bundle(path), card, golden))
         return _conversion(source, out, folder, to, same_bits)
 
 

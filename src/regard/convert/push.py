@@ -1,0 +1,38 @@
+"""A model onto the hub: its files are made here, whole, and then handed on in one commit."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from huggingface_hub import HfApi
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+from regard.bundle.bundle import Bundle
+from regard.convert.convert import To, convert
+from regard.errors import MisuseError, RegardError
+
+
+def push(
+    bundle: Bundle,
+    name: str,
+    to: To,
+    private: bool,
+    token: str | None,
+    endpoint: str | None,
+    message: str,
+) -> str:
+    """The address of the repository that has the model now."""
+    api = HfApi(endpoint=endpoint, token=token)
+    with TemporaryDirectory(prefix="regard-") as place:
+        folder = Path(place) / "model"
+        convert(bundle.path, folder, to, allow_pickle=bundle.allow_pickle, card=name)
+        try:
+            address = api.create_repo(name, private=private, exist_ok=True)
+            api.upload_folder(repo_id=name, folder_path=folder, commit_message=message)
+        except HFValidationError as error:
+            raise MisuseError(f"push_to_hub: {name!r}: expected owner/name: {error}") from None
+        except (HfHubHTTPError, OSError) as error:
+            raise RegardError(
+                f"push_to_hub: {name}: the hub does not take it: {error}; `hf auth login` says who "
+                "you are"
+            ) from None
+    return str(address)
