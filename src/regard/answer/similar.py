@@ -20,7 +20,7 @@ from jaxtyping import Float
 from regard.data.columns import ChosenColumns
 from regard.data.problem import Problem
 from regard.data.role import Role
-from regard.data.table import FORMATS, Table, is_table
+from regard.data.table import READ, Table, is_table
 from regard.errors import DataError, MisuseError
 from regard.untrusted import shown
 
@@ -104,9 +104,7 @@ def by_score(
 def read_pairs(path: Path, columns: Mapping[str, str] = NOTHING) -> tuple[TextPairs, ChosenColumns]:
     """The pairs of a table, and which columns they are; `columns` as the user names them."""
     if not is_table(path):
-        raise MisuseError(
-            f"pairs: got {path.name}, expected a name that ends in {', '.join(FORMATS)}"
-        )
+        raise MisuseError(f"pairs: got {path.name}, expected a name that ends in {', '.join(READ)}")
     roles = [
         Role("text", columns.get("text", "")),
         Role("pair", columns.get("pair", "")),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.argument("text", nargs=-1)
 @click.option("--pair", help="The second text, where the model compares two.")
 @declare.top("Show so many; default: all.")
-@declare.file("Classify a table, .csv, .tsv or .jsonl (also .gz), or a file line by line.")
+@declare.file("Classify a table (.csv, .tsv, .jsonl, .parquet), or a file line by line.")
 @declare.output("Write a table here: .csv, .tsv or .jsonl.")
 @declare.columns("text", "pair")
 @declare.device

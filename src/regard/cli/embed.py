@@ -26,7 +26,7 @@ MOST_IN_A_TABLE = 20
 @declare.model
 @click.argument("text", nargs=-1)
 @declare.file(
-    "Embed a file line by line; a table, .csv, .tsv or .jsonl (also .gz), row by row.",
+    "Embed a file line by line; a table (.csv, .tsv, .jsonl, .parquet) row by row.",
 )
 @declare.columns("text")
 @declare.output("Write the vectors here: .npy, .parquet or .jsonl.")

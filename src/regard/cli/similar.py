@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @declare.model
 @click.argument("first", required=False)
 @click.argument("second", required=False)
-@declare.file("A table with two texts a row, and a score or none: .csv, .tsv or .jsonl (also .gz).")
+@declare.file("A table with two texts a row, and a score or none: .csv, .tsv, .jsonl, .parquet.")
 @click.option("--set", "dataset", help="The test pairs of a data set: see `regard data`.")
 @declare.columns("text", "pair", "label", text="of the first texts", label="of the scores")
 @declare.device

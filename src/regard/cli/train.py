@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 @declare.path("--source", help="Own text: one sentence a line.")
 @declare.path("--target", help="Its translation, line by line.")
 @declare.path(
-    "--texts", help="Own texts with labels, a .csv, .tsv or .jsonl table: train a classifier."
+    "--texts",
+    help="Own texts with labels, a .csv, .tsv, .jsonl or .parquet table: train a classifier.",
 )
 @declare.columns("source", "target", "text", "pair", "label")
 @click.option(

@@ -21,7 +21,7 @@ from regard.data.problem import CorpusRow
 from regard.data.problem import Problem as Problem
 from regard.data.report import Report as Report
 from regard.data.role import Role
-from regard.data.table import FORMATS, Table, is_table
+from regard.data.table import READ, Table, is_table
 from regard.errors import MisuseError
 
 
@@ -73,7 +73,7 @@ def read_pairs(
             f"{source}: a text file holds one side only; give the file of the other side as "
             "target, or name it .tsv (source TAB target), .csv or .jsonl."
         )
-    if format_of(target) in FORMATS:
+    if format_of(target) in READ:
         raise MisuseError(f"{target}: expected a text file with one sentence per line.")
     if any(side.asked for side in sides):
         raise MisuseError(f"{source}: a text file has no columns; leave the column options out.")

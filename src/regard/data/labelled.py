@@ -16,7 +16,7 @@ from regard.data.lines import decoded, find_file, read_lines
 from regard.data.problem import Problem, RawLine
 from regard.data.report import Report
 from regard.data.role import ColumnValues, Role
-from regard.data.table import FORMATS, Table, is_table
+from regard.data.table import READ, Table, is_table
 from regard.errors import DataError, MisuseError
 
 BETWEEN = "|"  # several labels of a cell
@@ -73,7 +73,7 @@ def read_labelled(
         rows = _lines(read_lines(path, limits.max_characters))
     else:
         raise MisuseError(
-            f"{path}: expected a table of texts and labels, {', '.join(FORMATS)} (or one of them "
+            f"{path}: expected a table of texts and labels, {', '.join(READ)} (or one of them "
             "with .gz)"
         )
     return _clean(rows, path, report, limits, keep)

@@ -1,9 +1,10 @@
-"""The one reader of tables. In: a .csv, .tsv or .jsonl file, gzipped or not. Out: rows of cells.
+"""The one reader of tables. In: .csv, .tsv or .jsonl, gzipped or not, .parquet. Out: rows of cells.
 
     .csv     as spreadsheets write it: csv_rows.py
     .tsv     cells between tabs; nothing is quoted
     .jsonl   an object a line, its keys are the columns; of Hugging Face's
              {"translation": {"en": …, "de": …}} it is the inner one
+    .parquet the same, read by pyarrow (extra `parquet`)
 
 Which columns are meant is found when the table is opened, from its first rows (columns.py).
 """
@@ -20,9 +21,10 @@ from regard.data.csv_rows import read_cells
 from regard.data.lines import decoded, find_file, format_of, read_lines
 from regard.data.problem import Problem, RawLine
 from regard.data.role import ColumnValues, Role
-from regard.errors import MisuseError
+from regard.errors import DataError, MisuseError
 
 FORMATS = (".tsv", ".csv", ".jsonl")
+READ = (*FORMATS, ".parquet")  # FORMATS can be written too
 LOOKED_AT = 100  # rows, to find the columns
 FEW = 200_000  # characters of them that are enough
 MOST_KEYS = 1000  # of .jsonl; a file with more has data in its keys
@@ -32,7 +34,7 @@ _BREAK = re.compile(r"\s*[\r\n]\s*")
 
 def is_table(path: Path) -> bool:
     """Whether the name says so."""
-    return format_of(path) in FORMATS
+    return format_of(path) in READ
 
 
 class Table:
@@ -41,21 +43,23 @@ class Table:
     def __init__(self, path: Path, roles: Sequence[Role], max_characters: int) -> None:
         if not is_table(path):
             raise MisuseError(
-                f"{path}: expected a table, {', '.join(FORMATS)} (or one of them with .gz)"
+                f"{path}: expected a table, {', '.join(READ)} (or one of them with .gz)"
             )
         find_file(path)
-        lines = read_lines(path, max_characters)
         kind = format_of(path)
         self.path, self._keys = path, list[str]()
-        if kind == ".jsonl":
-            read: Iterator[ColumnValues | Problem] = self._objects(lines)
+        lines = iter(()) if kind == ".parquet" else read_lines(path, max_characters)
+        if kind == ".parquet":
+            read: Iterator[ColumnValues | Problem] = self._cells(_parquet(path))
+        elif kind == ".jsonl":
+            read = self._cells(_objects(lines))
         elif kind == ".tsv":
             read = _tabs(lines)
         else:
             read = read_cells(lines, max_characters, max(2, len(roles)))
         first = list(_first(read))
         good = [row for row in first if not isinstance(row, Problem)]
-        keys = self._keys if kind == ".jsonl" else None
+        keys = self._keys if kind in (".jsonl", ".parquet") else None
         self.chosen = (
             choose_columns(path, good, roles, keys)
             if good
@@ -82,16 +86,13 @@ class Table:
                 return Problem.ENCODING
         return _BREAK.sub(" ", value) if "\n" in value or "\r" in value else value
 
-    def _objects(self, lines: Iterator[RawLine]) -> Iterator[ColumnValues | Problem]:
+    def _cells(self, rows: Iterator[object]) -> Iterator[ColumnValues | Problem]:
+        """Objects as rows of cells: a key is a column from where it is first seen."""
         keys = self._keys
-        for text in map(decoded, lines):
-            if isinstance(text, Problem):
-                yield text
+        for row in rows:
+            if isinstance(row, Problem):
+                yield row
                 continue
-            try:
-                row = json.loads(text)
-            except (ValueError, RecursionError):
-                row = None
             if isinstance(row, dict) and isinstance(row.get("translation"), dict):
                 row = row["translation"]
             if not isinstance(row, dict):
@@ -100,6 +101,33 @@ class Table:
             if len(keys) < MOST_KEYS:
                 keys.extend(key for key in row if key not in keys)
             yield [row.get(key) for key in keys]
+
+
+def _objects(lines: Iterator[RawLine]) -> Iterator[object]:
+    for text in map(decoded, lines):
+        if isinstance(text, Problem):
+            yield text
+            continue
+        try:
+            yield json.loads(text)
+        except (ValueError, RecursionError):
+            yield Problem.MALFORMED
+
+
+def _parquet(path: Path) -> Iterator[object]:
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        raise MisuseError(
+            f"{path}: .parquet needs pyarrow; install it with: pip install 'regard[parquet]'"
+        ) from None
+    try:
+        with ParquetFile(path) as file:
+            for batch in file.iter_batches():
+                yield from batch.to_pylist()
+    except (ArrowException, OSError, ValueError) as error:
+        raise DataError(f"{path}: not a Parquet file that pyarrow can read: {error}") from None
 
 
 def _first(rows: Iterator[ColumnValues | Problem]) -> Iterator[ColumnValues | Problem]:

@@ -45,7 +45,7 @@ EXTRAS = {
     "search": (("faiss", "bm25s"), "regard index, regard search"),
     "metrics": (("sklearn",), "regard evaluate of classifiers"),
     "images": (("PIL",), "regard see"),
-    "parquet": (("pyarrow",), "vectors as .parquet"),
+    "parquet": (("pyarrow",), "tables and vectors as .parquet"),
 }
 SETS = (
     "avx2",
