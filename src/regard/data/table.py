@@ -116,8 +116,8 @@ def _objects(lines: Iterator[RawLine]) -> Iterator[object]:
 
 def _parquet(path: Path) -> Iterator[object]:
     try:
-        from pyarrow import ArrowException
-        from pyarrow.parquet import ParquetFile
+        from pyarrow import ArrowException  # an extra
+        from pyarrow.parquet import ParquetFile  # an extra
     except ImportError:
         raise MisuseError(
             f"{path}: .parquet needs pyarrow; install it with: pip install 'regard[parquet]'"
