@@ -72,16 +72,18 @@ def test_texts_with_labels_make_a_classifier(tmp_path: Path) -> None:
     assert scores.texts == len(rows)  # type: ignore[attr-defined]
 
 
-def test_a_recipe_as_a_dict_and_a_stop(tmp_path: Path) -> None:
+def test_a_recipe_as_a_dict_and_a_stop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, target = toy.write(tmp_path, 120)
     recipe = {**SMALL, "data": {"source": str(source), "target": str(target)}}
 
     def three(record: dict[str, Any]) -> bool:
-        return record["step"] < 3
+        print("step", record["step"])
+        return bool(record["step"] < 3)
 
     keys = {"steps": 200, "validate_every": 10}
     run = regard.train(recipe, run=tmp_path / "run", quiet=True, on_record=three, train=keys)
     assert run.state == "stopped"
+    assert capsys.readouterr().out.startswith("step 1\n")  # what the listener prints, no more
     last = max(record["step"] for record in run.history)
     again = regard.train(resume=run.folder, quiet=True, train={"steps": last + 10})
     assert again.state == "finished" and again.folder == run.folder

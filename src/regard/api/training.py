@@ -9,6 +9,7 @@ run.model.translate("How are you?")
 import inspect
 import json
 import signal
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
@@ -62,10 +63,14 @@ def train(
     `on_record` hears each record of the log as it is written; if it gives back False, the training
     saves and stops. So does Ctrl-C, and what there is comes back.
     """
-    stop = StopRequest()
+    stop, out, notes = StopRequest(), sys.stdout, sys.stderr
 
     def hear(record: dict[str, Any]) -> None:
-        if on_record is not None and on_record(record) is False and stop.signal is None:
+        if on_record is None:
+            return
+        with redirect_stdout(out), redirect_stderr(notes):  # `quiet` does not hide what it prints
+            goes_on = on_record(record)
+        if goes_on is False and stop.signal is None:
             stop.signal = int(signal.SIGINT)
 
     with TemporaryDirectory(prefix="regard-") as place, _silence(quiet):
