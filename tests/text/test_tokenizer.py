@@ -255,6 +255,37 @@ def test_a_file_with_holes_in_its_ids_is_refused(tmp_path: Path) -> None:
         Tokenizer.load(tmp_path / "t.json")
 
 
+HUGE = """
+import resource, sys
+from pathlib import Path
+from regard.errors import DataError
+from regard.text.tokenizer import Tokenizer
+
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    Tokenizer.load(Path(sys.argv[1]))
+except DataError as error:
+    assert "holes" in str(error)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts memory in units of Linux")
+def test_a_huge_id_takes_no_memory(tmp_path: Path) -> None:
+    """The library would list every hole up to it: gigabytes."""
+    content = json.loads(BYTES._backend.to_str())
+    content["model"]["vocab"]["far"] = 2**31
+    (tmp_path / "t.json").write_text(json.dumps(content))
+    done = subprocess.run(
+        [sys.executable, "-c", HUGE, str(tmp_path / "t.json")],
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 100_000  # kilobytes
+
+
 def test_a_fork_is_quiet_and_does_not_hang() -> None:
     done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=20)
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "")

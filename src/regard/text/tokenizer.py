@@ -82,6 +82,7 @@ class Tokenizer:
             raise _unusable(path, f"cannot be read: {error}") from error
         except Exception as error:  # the library raises bare Exceptions
             raise _unusable(path, f"is not a tokenizer file: {error}") from error
+        _check_ids(backend, path)
         return cls(backend, _recognise(backend, path), _read_roles(backend, path))
 
     def save(self, path: Path) -> None:
@@ -187,7 +188,7 @@ class Tokenizer:
 
     def _token(self, i: int) -> str:
         token = self._backend.id_to_token(i)
-        assert token is not None, i  # _read_roles checked that ids have no holes
+        assert token is not None, i  # _check_ids looked for holes
         return token
 
 
@@ -201,6 +202,16 @@ def _some_text(texts: Iterable[str]) -> Iterator[str]:
         raise DataError("tokenizer: there is no text to learn a vocabulary from; got none or blank")
 
 
+def _check_ids(backend: Backend, path: Path) -> None:
+    """Each id from 0 on is used once.
+
+    Before anything else: to write a vocabulary the library lists every hole up to the largest id.
+    """
+    ids = sorted(backend.get_vocab(with_added_tokens=True).values())
+    if ids != list(range(len(ids))):
+        raise _unusable(path, "has ids with holes or used twice")
+
+
 def _recognise(backend: Backend, path: Path) -> str:
     """The kind whose model type and decoder the file names."""
     got = json.loads(backend.to_str())
@@ -212,13 +223,11 @@ def _recognise(backend: Backend, path: Path) -> str:
 
 
 def _read_roles(backend: Backend, path: Path) -> Special:
-    """Roles by their texts, after checks that ids have no holes and text cannot spell a role."""
+    """Roles by their texts, after a check that text cannot spell a role."""
     vocabulary = backend.get_vocab(with_added_tokens=True)
     missing = [text for text in TEXTS.values() if text not in vocabulary]
     if missing:
         raise _unusable(path, f"has no {' '.join(missing)}")
-    if sorted(vocabulary.values()) != list(range(len(vocabulary))):
-        raise _unusable(path, "has ids with holes or used twice")
     special = Special(**{role: vocabulary[text] for role, text in TEXTS.items()})
     added = {i for i, token in backend.get_added_tokens_decoder().items() if token.special}
     if added != set(special.ids):
