@@ -55,6 +55,9 @@ def python_page(decode: Mapping[str, str]) -> str:
         lines += ["", f"## {name}", ""]
         if isinstance(node, ast.ClassDef):
             lines += class_lines(node, module, results, inherited=name == "Model")
+        elif isinstance(node, ast.Assign):  # made of another function: the docstring says of which
+            lines.append(getattr(regard, name).__doc__)
+            results["Records"] = module
         else:
             lines += function_lines([node], module, results)
             lines += examples(module)
@@ -73,6 +76,8 @@ def definition(module: str, name: str) -> Any:
 
 
 def named(node: ast.AST) -> str:
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        return node.targets[0].id
     return node.name if isinstance(node, ast.FunctionDef | ast.ClassDef) else ""
 
 

@@ -406,7 +406,7 @@ def test_greedy_generation_is_theirs(text: str, models: dict[str, tuple[Any, Mod
     for name in ("t5", "marian"):
         theirs, ours = models[name]
         expected = their_ids(theirs, ours, text, max_length=24, num_beams=1, do_sample=False)
-        found = ours.outputs(ours.tasks[0], [text], beam=1, max_length=23)[0][0]
+        found = ours.translations(text, beam=1, max_length=23)[0]
         assert list(found.ids) == expected
         assert found.finished or name == "t5"  # Marian is forced to end
 
@@ -427,8 +427,7 @@ def test_beam_search_is_theirs(
             settings = replace(ours.bundle.settings, rules=Rules(must_end=True))
             ours = with_settings(ours, settings)
             search = dict(beam=beams, alpha=penalty, stop=stop, max_length=12)
-            found = ours.outputs(ours.tasks[0], [text], **search)
-            assert list(found[0][0].ids) == expected
+            assert list(ours.translations(text, **search)[0].ids) == expected
 
 
 def test_what_the_folder_asks_for_is_the_default(
@@ -462,7 +461,7 @@ def test_ids_beyond_the_vocabulary_have_no_text(models: dict[str, tuple[Any, Mod
     other = regard.load(model.folder, device="cpu")
     with torch.no_grad():
         other.transformer.output.weight[beyond] *= 50
-    found = other.outputs("generate", [TEXT])[0][0]
+    found = other.translations(TEXT)[0]
     assert beyond in found.ids and isinstance(found.text, str)
 
 

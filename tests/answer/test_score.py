@@ -22,7 +22,7 @@ def model(toy_run: Path) -> Model:
 
 def test_log_p_of_each_token(model: Model) -> None:
     source, target = "red cat", "rot Katze"
-    (scored,) = model.score(source, target)
+    scored = model.score(source, target)
     tokenizer, special = model.tokenizer, model.tokenizer.special
     ids = tokenizer.encode(target)
     with torch.no_grad():
@@ -45,7 +45,7 @@ def test_the_score_of_a_translation_is_that_of_its_search(model: Model) -> None:
         for answer in answers:
             ids = model.tokenizer.encode(answer.text)
             if tuple(ids) == answer.ids and answer.finished:  # a text may have other pieces
-                (scored,) = model.score(text, answer.text)
+                scored = model.score(text, answer.text)
                 assert scored.log_probability == pytest.approx(answer.log_probability, abs=1e-4)
 
 
@@ -59,7 +59,7 @@ def test_many_pairs_keep_their_order(model: Model) -> None:
 
 
 def test_wrong_pairs_are_named(model: Model) -> None:
-    with pytest.raises(MisuseError, match="got 2 sources and 1 targets"):
+    with pytest.raises(MisuseError, match="got 2 texts on one side and 1 on the other"):
         model.score(["a", "b"], ["c"])
     with pytest.raises(DataError, match=r"line 2: a target of 2,00\d tokens, .* at most 1,024"):
         model.score(["a", "b"], ["c", "1 " * 1000])

@@ -25,7 +25,7 @@ APPLY = (  # those that need no table of numbers
     checks.check_mixin_order,
     checks.check_estimator_tags_renamed,
     checks.check_valid_tag_types,
-    checks.check_do_not_raise_errors_in_init_or_set_param,
+    checks.check_do_not_raise_errors_in_init_or_set_params,
 )
 ANIMALS, THINGS = ("cat", "dog", "bird"), ("mat", "tree", "sea")
 TEXTS = [

@@ -74,9 +74,9 @@ def test_fill(run: Callable[..., Result]) -> None:
 def test_generate_and_translate(run: Callable[..., Result]) -> None:
     for command, name in (("generate", "t5"), ("translate", "marian")):
         model = regard.load(name, device="cpu")
-        best = model.outputs(command, ["the cat"], beam=3, n_best=2)[0]
+        best = model.translations("the cat", beam=3, n_best=2)
         one = run(command, name, input="the cat\n\n")
-        text = model.outputs(command, ["the cat"])[0][0].text
+        text = model.translations("the cat")[0].text
         assert one.stdout == f"{text}\n\n"
         both = run(command, name, "the cat", "--beam", "3", "--n-best", "2")
         assert [float(line.split("\t")[0]) for line in both.stdout.splitlines()] == pytest.approx(

@@ -133,7 +133,7 @@ def test_a_broken_promise_ends_with_1(toy_run: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_score(toy_run: Path, tmp_path: Path) -> None:
-    (scored,) = regard.load(toy_run, "cpu").score("red cat", "rot Katze")
+    scored = regard.load(toy_run, "cpu").score("red cat", "rot Katze")
     row = json.loads(call("score", toy_run, "red cat", "rot Katze", "--json", "--per-token").stdout)
     assert row["log_probability"] == pytest.approx(scored.log_probability, abs=1e-5)
     assert [t["piece"] for t in row["tokens"]] == list(scored.tokens)

@@ -64,7 +64,7 @@ def test_another_label_and_a_pair(models: dict[str, Model]) -> None:
         name: explain_label(model, "the cat", pair="a dog", label=name)
         for name in folders.LABELS.values()
     }
-    probabilities = {one.label: one.probability for one in model.classify("the cat", "a dog")}
+    probabilities = {one.label: one.probability for one in model.classify("the cat", pair="a dog")}
     for name, account in accounts.items():
         assert account.words == ["the", "cat", "a", "dog"]
         assert account.attribution.value == pytest.approx(probabilities[name], abs=1e-6)

@@ -105,12 +105,12 @@ def test_it_learns_and_is_used_like_a_published_model(
     best = model.classify("the blue dog is on the mat")
     assert [label.label for label in best] == ["animal", "thing"]
     rows = texts(60, seed=7)
-    labels, shares, cut = model.classify_all([text for text, _ in rows])
-    right = [labels.names[i] for i in shares.argmax(axis=1)]
+    together = model.classify([text for text, _ in rows])
+    right = [best[0].label for best in together]
     assert np.mean([a == b for a, (_, b) in zip(right, rows, strict=True)]) > 0.9
-    for (text, _), row in list(zip(rows, shares, strict=True))[:5]:  # alone as among others
+    for (text, _), among in list(zip(rows, together, strict=True))[:5]:  # alone as among others
         alone = {one.label: one.probability for one in model.classify(text)}
-        assert [alone[n] for n in labels.names] == pytest.approx(row.tolist(), abs=1e-5)
+        assert alone == pytest.approx({one.label: one.probability for one in among}, abs=1e-5)
     assert model.embed(["the cat", "a dog"]).shape == (2, 32)
     for task in ("translate", "fill"):
         with pytest.raises(MisuseError, match=rf"{task}: .* it offers classify, embed, logits"):
@@ -240,9 +240,9 @@ def test_pairs_and_several_labels(tmp_path: Path) -> None:
     lines = go(ask(tmp_path, *OWN, *keys, "model.segments=2", "train.validate_every=80", rows=rows))
     assert any("F1" in line for line in lines)
     model = regard.load(tmp_path / "run", device="cpu")
-    shares = {one.label: one.probability for one in model.classify("the dog", "the sea")}
+    shares = {one.label: one.probability for one in model.classify("the dog", pair="the sea")}
     assert shares["first"] > 0.8 and shares["second"] < 0.2
-    both = {one.label: one.probability for one in model.classify("the dog", "the cat")}
+    both = {one.label: one.probability for one in model.classify("the dog", pair="the cat")}
     assert min(both.values()) > 0.5  # each by itself: they do not add up to 1
 
 

@@ -108,14 +108,14 @@ def test_it_learns_tags_from_the_words_around(name: str, runs: Callable[[str], P
     assert [one.tag for one in words] == ["D", "N", "V", "IN", "D", "A", "N", "P"]
     assert all(0.5 < one.probability <= 1 for one in words)
     rows = sentences(40, seed=7)
-    answers = model.tag_all([[word for word, _ in row] for row in rows])
+    answers = model.tag([[word for word, _ in row] for row in rows])
     pairs = [
-        (tag, one.tag if one else "")
+        (tag, one.tag)
         for row, tags in zip(rows, answers, strict=True)
         for (_, tag), one in zip(row, tags, strict=True)
     ]
     assert sum(a == b for a, b in pairs) / len(pairs) > 0.97
-    same(model.tag([word for word, _ in rows[0]]), answers[0])  # alone as among others
+    same(model.tag([[word for word, _ in rows[0]]])[0], answers[0])  # alone as among others
     checks = [r for r in read_log(runs(name) / "log.jsonl") if r["kind"] == "validation"]
     assert checks[-1]["accuracy"] > 0.97 and checks[-1]["loss"] < checks[0]["loss"]
     with pytest.raises(MisuseError, match="fill: .* it offers tag, classify, embed, logits"):
@@ -139,10 +139,10 @@ def test_transformers_reads_what_convert_writes(
     begins = [pieces.word_ids().index(n) for n in range(len(words))]
     assert begins == [1, 4, 5, 6, 7, 8, 12]  # bob is b ##o ##b
     best = p[begins].max(dim=-1)
-    tagged = model.tag(words)
+    (tagged,) = model.tag([words])
     assert [one.tag for one in tagged] == [theirs.config.id2label[i] for i in best.indices.tolist()]
     assert [one.probability for one in tagged] == pytest.approx(best.values.tolist(), abs=1e-5)
-    same(regard.load(tmp_path / "hf", device="cpu").tag(words), tagged)
+    same(regard.load(tmp_path / "hf", device="cpu").tag([words])[0], tagged)
 
 
 @pytest.mark.parametrize("family", ["bert", "distilbert"])
@@ -222,8 +222,8 @@ def test_the_command_prints_words_and_tags(runs: Callable[[str], Path], tmp_path
     with pytest.raises(MisuseError, match=r"32 tokens, this model reads at most 23; divide it"):
         model.tag("cat " * 30)
     with pytest.raises(MisuseError, match="the word 'two words', expected words without spaces"):
-        model.tag(["two words"])
-    assert model.tag_all(["cat " * 30])[0][21:] == [None] * 9
+        model.tag([["two words"]])
+    assert len(model.tag(["cat " * 30], cut=True)[0]) == 21
 
 
 @pytest.mark.end_to_end
@@ -233,7 +233,7 @@ def test_evaluate_counts_words(runs: Callable[[str], Path], tmp_path: Path) -> N
     file = tmp_path / "test.conll"
     file.write_text(conll(rows))
     model = regard.load(runs("own"), device="cpu")
-    answers = [one.tag for row in rows for one in model.tag([word for word, _ in row])]
+    answers = [one.tag for row in rows for one in model.tag([[word for word, _ in row]])[0]]
     truth = [tag for row in rows for _, tag in row]
     words = ["evaluate", str(runs("own")), "--file", str(file)]
     scores = json.loads(
@@ -257,7 +257,7 @@ def test_a_tag_without_words_counts_for_nothing(
     """As while training, and as scikit-learn counts: only tags that occur are in the mean."""
     model = regard.load(runs("own"), device="cpu")
     row = next(row for row in sentences(30, seed=9) if len({tag for _, tag in row}) < 5)
-    answers = [one.tag for one in model.tag([word for word, _ in row])]
+    answers = [one.tag for one in model.tag([[word for word, _ in row]])[0]]
     truth = [tag for _, tag in row]
     file = tmp_path / "one.conll"
     file.write_text(conll([row]))
