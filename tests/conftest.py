@@ -12,6 +12,7 @@ from regard.processor.survives import get_ready, ruled_out
 
 enter()  # before torch is imported: a cap that this processor needs is heeded
 
+import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
 from jaxtyping import install_import_hook  # noqa: E402
@@ -41,7 +42,8 @@ with install_import_hook([f"regard.{room}" for room in ROOMS], "shape_check.chec
     import regard.explain.walk
     import regard.fit.train  # noqa: F401
 
-
+hypothesis.settings.register_profile("untimed", deadline=None)  # a busy machine fails no test
+hypothesis.settings.load_profile("untimed")
 _cache: list[str] = []  # made by this process
 
 

@@ -51,7 +51,7 @@ def test_lines_that_are_no_text_are_counted_and_do_no_harm_to_others() -> None:
     assert (made.lines, made.bad_lines) == (5, [2, 4])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(alphabet="ab \n#.é", max_size=200), st.integers(1, 12))
 def test_every_word_is_in_exactly_one_passage_within_the_budget(text: str, budget: int) -> None:
     made = cut(text.encode(), words, budget)

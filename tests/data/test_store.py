@@ -33,7 +33,7 @@ def as_lists(store: Store) -> list[Pair]:
 ids = st.lists(st.integers(0, 299), max_size=6)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(ids, ids), max_size=8))
 def test_what_goes_in_comes_out(
     tmp_path_factory: pytest.TempPathFactory, pairs: list[Pair]

@@ -119,7 +119,7 @@ def test_cut_off_outputs_are_marked(beam: int) -> None:
     assert not found[0][0].finished and len(found[0][0].ids) == 4
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     seed=st.integers(0, 50),
     beam=st.integers(1, 5),

@@ -267,7 +267,7 @@ def test_a_wrong_sheet_is_refused_in_one_sentence(write: Write, text: str, words
 whole = st.integers(-3, 3)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.lists(whole, min_size=2, max_size=2), min_size=2, max_size=4), st.integers(2, 6))
 def test_right_results_are_never_blamed_and_a_changed_number_is(
     tmp_path_factory: pytest.TempPathFactory, rows: list[list[int]], decimals: int

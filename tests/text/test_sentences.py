@@ -32,7 +32,7 @@ def test_sentences_by_hand(text: str, language: str, expected: list[str] | None)
         assert parts[1::2] == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(st.sampled_from("aB.!?। \n\t\"'“”()„«»…。\u2028\x1c\ud800😀ا"), max_size=80))
 def test_nothing_is_lost(text: str) -> None:
     parts = split_sentences(text)

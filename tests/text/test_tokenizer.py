@@ -33,7 +33,7 @@ BYTES = Tokenizer.train(LINES, size=400)
 CHARACTERS = Tokenizer.train(LINES, kind="characters", size=400)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text())
 @example("")
 @example(" ")

@@ -330,19 +330,20 @@ class Model(LoadedModel):
         self,
         name: str,
         *,
-        to: "To" = "hf",
+        to: "To | None" = None,
         private: bool = True,
         token: str | None = None,
-        endpoint: str | None = None,
         message: str = "A model by regard",
     ) -> str:
         """Hand it on: a repository "owner/name" of the hub with its files and card; its address.
 
-        `token` is that of `hf auth login` unless given, `endpoint` another hub.
+        Without `to` the files are those of transformers where a family of it can say all that the
+        model is, else regard's own. `token` is that of `hf auth login` unless given; the variable
+        HF_ENDPOINT names another hub.
         """
         from regard.convert.push import push  # imports torch
 
-        return push(self.bundle, name, to, private, token, endpoint, message)
+        return push(self.bundle, name, to, private, token, message)
 
     def logits(
         self,

@@ -11,6 +11,7 @@ from regard.checkpoint.published import FAMILIES, TOKENIZERS
 from regard.checkpoint.shards import holds_weights
 from regard.errors import CheckpointError, MisuseError
 from regard.printable import Careful
+from regard.runs.folder import RunFolder
 
 # What a model needs to run, and no more: no pickled weights, no code, no other framework's files.
 PATTERNS = [
@@ -69,6 +70,9 @@ def _lacks(folder: Path) -> bool:
     Images need their preparation, text a tokenizer, and a model without a head may be an encoder of
     sentences, whose modules.json says how tokens become one vector.
     """
+    run = RunFolder(folder)
+    if run.info.is_file():  # handed on by `push_to_hub`
+        return not run.tokenizer.is_file()
     if not is_published(folder):
         return True
     config = read_config_file(folder)

@@ -71,6 +71,7 @@ def _training(run: RunFolder) -> Iterator[str]:
     """Data and recipe."""
     recipe, info = read_own_json(run.recipe), run.read_info()
     yield from ("## Training", "", f"- data: {data_in_words(recipe['data'])}")
+    yield from (f"  - {line}" for line in info.get("data_report", ()))
     yield f"- objective: {recipe.get('objective', 'translate')}"
     yield f"- steps: {info.get('step', 0):,}, {info.get('state', '')}"
     bits = info.get("bits") or {}

@@ -14,17 +14,16 @@ from regard.errors import MisuseError, RegardError
 def push(
     bundle: Bundle,
     name: str,
-    to: To,
+    to: To | None,
     private: bool,
     token: str | None,
-    endpoint: str | None,
     message: str,
 ) -> str:
     """The address of the repository that has the model now."""
-    api = HfApi(endpoint=endpoint, token=token)
+    api = HfApi(token=token)
     with TemporaryDirectory(prefix="regard-") as place:
         folder = Path(place) / "model"
-        convert(bundle.path, folder, to, allow_pickle=bundle.allow_pickle, card=name)
+        _write(bundle, folder, to, name)
         try:
             address = api.create_repo(name, private=private, exist_ok=True)
             api.upload_folder(repo_id=name, folder_path=folder, commit_message=message)
@@ -36,3 +35,17 @@ def push(
                 "you are"
             ) from None
     return str(address)
+
+
+def _write(bundle: Bundle, folder: Path, to: To | None, name: str) -> None:
+    """In the layout of a published family where one can say all that the model is, else in ours."""
+    ways: list[To] = [to or "hf"]
+    if to is None and bundle.is_run:
+        ways.append("native")
+    for way in ways:
+        try:
+            convert(bundle.path, folder, way, allow_pickle=bundle.allow_pickle, card=name)
+            return
+        except MisuseError:
+            if way == ways[-1]:
+                raise

@@ -193,6 +193,7 @@ def _new_trainer(claim: Claim, request: Request, say: Say) -> Trainer:
         say("  A training was killed here before its first step; its data is prepared again.")
     for line in survey.lines():
         say(f"  {line}")
+    run.update_info(data_report=survey.lines())
     code.prepare(run, recipe, survey)
     seal(run)
     job = code.load(run, recipe)
