@@ -7,8 +7,9 @@ from typing import Any, get_type_hints
 import pytest
 
 from regard.answer.translate import Reading
+from regard.api.evaluation import evaluate
 from regard.api.model import Model
-from regard.api.options import SamplingOptions, SearchOptions, TranslateOptions
+from regard.api.options import EvaluateOptions, SamplingOptions, SearchOptions, TranslateOptions
 from regard.decode.options import DecodingOptions
 from regard.decode.sample import Sampling
 
@@ -23,6 +24,9 @@ def test_options_are_the_fields_of_what_they_stand_for() -> None:
     assert hints(SamplingOptions) == hints(Sampling)
     assert set(hints(TranslateOptions)) - set(hints(SearchOptions)) == {"split", "language"}
     assert {f.name for f in fields(Sampling)} == set(hints(SamplingOptions))
+    arguments = get_type_hints(evaluate)
+    assert hints(EvaluateOptions) == {name: arguments[name] for name in hints(EvaluateOptions)}
+    assert set(arguments) - set(hints(EvaluateOptions)) == {"model", "data", "return"}
 
 
 @pytest.mark.parametrize(
@@ -33,6 +37,7 @@ def test_options_are_the_fields_of_what_they_stand_for() -> None:
         ("generate", SearchOptions),
         ("complete", SamplingOptions),
         ("stream", SamplingOptions),
+        ("evaluate", EvaluateOptions),
     ],
 )
 def test_a_notebook_sees_each_option_by_its_name(method: str, options: Any) -> None:

@@ -71,6 +71,34 @@ def test_fill(run: Callable[..., Result]) -> None:
     assert isinstance(masks, list) and len(masks) == 1 and len(masks[0]) == 5
 
 
+def test_evaluate_takes_published_models(run: Callable[..., Result], root: Path) -> None:
+    (root / "a.en").write_text("the cat\nthe dog\n")
+    (root / "a.de").write_text("die Katze\nder Hund\n")
+    (root / "labels.tsv").write_text("the cat\tsad\na dog\tglad\n")
+    (root / "texts.txt").write_text("the cat sat\n")
+    for name in ("marian", "t5"):
+        model = regard.load(name, device="cpu")
+        scores = model.evaluate(("a.en", "a.de"))
+        files = ("--source", "a.en", "--reference", "a.de", "--json")
+        told = answer(run("evaluate", name, *files))
+        assert (told["sentences"], told["bleu"], told["chrf"]) == (2, scores.bleu, scores.chrf)
+        with pytest.raises(MisuseError, match=f"evaluate: {name} holds no pairs; give some with"):
+            run("evaluate", name)
+    scores = regard.load("classes", device="cpu").evaluate("labels.tsv")
+    told = answer(run("evaluate", "classes", "--file", "labels.tsv", "--json"))
+    assert told["accuracy"] == scores.accuracy
+    scores = regard.load("bert", device="cpu").evaluate("texts.txt")
+    told = answer(run("evaluate", "bert", "--file", "texts.txt", "--json"))
+    assert told["pseudo_perplexity"] == pytest.approx(scores.pseudo_perplexity)
+    assert "pseudo-perplexity" in scores._repr_html_()
+    with pytest.raises(MisuseError, match="evaluate: .* offers complete"):
+        run("evaluate", "gpt2", "--file", "texts.txt")
+    with pytest.raises(MisuseError, match="offers translate; explained are translations by runs"):
+        run("explain", "marian", "the cat")
+    with pytest.raises(MisuseError, match="reads the run of a training"):
+        run("walk", "marian", "the cat")
+
+
 def test_generate_and_translate(run: Callable[..., Result]) -> None:
     for command, name in (("generate", "t5"), ("translate", "marian")):
         model = regard.load(name, device="cpu")

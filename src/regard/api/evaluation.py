@@ -14,6 +14,7 @@ from regard.answer.loaded import LoadedModel
 from regard.answer.translate import decoding_with
 from regard.api.rows import write_rows
 from regard.errors import MisuseError
+from regard.evaluate.fill import FillScores, score_fill, texts_to_fill
 from regard.evaluate.texts import TextScores, score_tags_of, score_texts_of, texts_to_score
 from regard.evaluate.translations import Scores, pairs_to_score, score, translate_all
 from regard.runs.folder import RunFolder
@@ -22,25 +23,26 @@ from regard.runs.folder import RunFolder
 def evaluate(
     model: LoadedModel,
     data: object = None,
-    columns: Mapping[str, str] | None = None,
     *,
+    columns: Mapping[str, str] | None = None,
     tokenize: str = "13a",
     lowercase: bool = False,
     beam: int | None = None,
     alpha: float | None = None,
-) -> Scores | TextScores:
-    """BLEU and chrF of a translator, accuracy and F1 of a classifier or a tagger.
+) -> Scores | TextScores | FillScores:
+    """BLEU and chrF of a translator, accuracy and F1 of a classifier or a tagger, how well holes
+    are filled.
 
     `columns` names the columns of a table by their role: source and target, or text, pair, label.
     """
-    if not {"translate", "classify", "tag"} & set(model.tasks):
+    if not {"translate", "generate", "classify", "tag", "fill"} & set(model.tasks):
         raise MisuseError(
             f"evaluate: {model.bundle} offers {', '.join(model.tasks)}; expected a model that "
-            "translates, classifies or tags"
+            "translates, classifies, tags or fills"
         )
     with TemporaryDirectory(prefix="regard-") as place:
         source, reference = _files(data, Path(place))
-        if "translate" in model.tasks:
+        if {"translate", "generate"} & set(model.tasks):
             run = RunFolder(model.bundle.path)
             pairs = pairs_to_score(run, source, reference, False, columns or {})
             given = {"beam": beam, "alpha": alpha}
@@ -49,7 +51,9 @@ def evaluate(
             outputs = translate_all(model, pairs.sources, decoding)
             return score(outputs, pairs.references, tokenize, lowercase)
         if reference is not None:
-            raise MisuseError("evaluate: a classifier reads one table, not a file and references")
+            raise MisuseError("evaluate: an encoder reads one table, not a file and references")
+        if "fill" in model.tasks:
+            return score_fill(model, texts_to_fill(model, source, columns or {}))
         test = texts_to_score(model, source, columns or {})
         return (score_tags_of if model.spec.head == "labels" else score_texts_of)(model, test)
 

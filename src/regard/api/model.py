@@ -16,7 +16,13 @@ from regard.answer.answers import Answers
 from regard.answer.loaded import LoadedModel
 from regard.answer.score import Scored, score_texts
 from regard.answer.translate import Translation
-from regard.api.options import SamplingOptions, SearchOptions, TranslateOptions, completes
+from regard.api.options import (
+    EvaluateOptions,
+    SamplingOptions,
+    SearchOptions,
+    TranslateOptions,
+    completes,
+)
 from regard.api.shapes import many, paired, shaped
 from regard.bundle.bundle import AnyTokenizer, open_bundle
 from regard.bundle.words_seen import WordsSeen
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
     from regard.answer.labels import Label
     from regard.answer.tag import Tag
     from regard.convert.convert import Conversion, To
+    from regard.evaluate.fill import FillScores
     from regard.evaluate.texts import TextScores
     from regard.evaluate.translations import Scores
     from regard.explain.encoder import Account
@@ -310,9 +317,12 @@ class Model(LoadedModel):
 
         return shaped(texts, "explain", lambda listed: [one(text) for text in listed])
 
-    def evaluate(self, data: object = None, **options: Any) -> "Scores | TextScores":
+    @completes(EvaluateOptions)
+    def evaluate(
+        self, data: object = None, **options: Unpack[EvaluateOptions]
+    ) -> "Scores | TextScores | FillScores":
         """How good it is: on its own held-out texts, or on data (api/evaluation.py says how)."""
-        from regard.api.evaluation import evaluate  # imports sacrebleu, pandas by its caller
+        from regard.api.evaluation import evaluate  # imports sacrebleu
 
         return evaluate(self, data, **options)
 
@@ -381,7 +391,7 @@ NEEDS = {
     "similar": ("embed",),
     "vector_size": ("embed",),
     "explain": ("translate", "classify", "embed"),
-    "evaluate": ("translate", "classify", "tag"),
+    "evaluate": ("translate", "generate", "classify", "tag", "fill"),
     "labels": ("classify", "tag", "see"),
 }
 

@@ -1,11 +1,12 @@
 """The options of methods that make text, as an editor completes them and mypy checks them.
 
-They are the fields of `DecodingOptions`, `Reading` and `Sampling` without their defaults: what is
-not given is as the model's own folder says. tests/api/test_options.py compares the names.
+They are the fields of `DecodingOptions`, `Reading` and `Sampling` without their defaults (what is
+not given is as the model's own folder says), and the arguments of api/evaluation.py.
+tests/api/test_options.py compares the names.
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict, TypeVar
 
 from regard.decode.options import LengthNorm, Stop
@@ -48,6 +49,16 @@ class SamplingOptions(TypedDict, total=False):
     top_p: float | None
     seed: int | None
     max_tokens: int
+
+
+class EvaluateOptions(TypedDict, total=False):
+    """How a model is measured: `evaluate`."""
+
+    columns: Mapping[str, str] | None  # of a table, by role: source, target, text, pair, label
+    tokenize: str  # how BLEU finds words: sacreBLEU's name
+    lowercase: bool
+    beam: int | None
+    alpha: float | None
 
 
 def completes(options: type) -> Callable[[F], F]:

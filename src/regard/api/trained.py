@@ -4,12 +4,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from regard.api.model import Model, load
+from regard.api.options import EvaluateOptions, completes
 from regard.draw.notebook.table import html_table
 from regard.runs.folder import RunFolder
 from regard.runs.log import read_log
+
+if TYPE_CHECKING:
+    from regard.evaluate.fill import FillScores
+    from regard.evaluate.texts import TextScores
+    from regard.evaluate.translations import Scores
 
 
 class History(list[dict[str, Any]]):
@@ -74,7 +80,10 @@ class Run:
             draw_curve(RunFolder(self.folder), file)
             return Plot(file.read_bytes())
 
-    def evaluate(self, data: object = None, **options: Any) -> object:
+    @completes(EvaluateOptions)
+    def evaluate(
+        self, data: object = None, **options: Unpack[EvaluateOptions]
+    ) -> "Scores | TextScores | FillScores":
         """How good the model is (api/evaluation.py)."""
         return self.model.evaluate(data, **options)
 

@@ -22,10 +22,11 @@ MOST_SLIPS = 5  # that are printed
   regard evaluate runs/mine --source test.en --reference test.de --json
   regard evaluate runs/mine --source test.tok.en --reference test.tok.de --tokenize none
   regard evaluate runs/multi30k-quick --set multi30k
+  regard evaluate Helsinki-NLP/opus-mt-en-de --source test.en --reference test.de
   regard evaluate runs/sst2 --file dev.tsv --svg confusion.svg""",
     texts="--file",
 )
-@click.argument("run", type=declare.PATH)
+@declare.model
 @declare.path("--source", help="Sentences to translate.")
 @declare.path("--reference", help="Their right translations.")
 @declare.file("Of a classifier: a .tsv, .csv or .jsonl table of texts and right labels.")
@@ -46,7 +47,7 @@ MOST_SLIPS = 5  # that are printed
 @declare.engines(shortlist=False, heading="Options")
 @declare.json("Print one JSON object.")
 def command(
-    run: Path,
+    model: Path,
     source: Path | None,
     reference: Path | None,
     file: Path | None,
@@ -60,40 +61,41 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Translate a test set with the model of RUN and score it with sacreBLEU.
+    """Translate a test set with a model and score it with sacreBLEU.
 
-    Without files it is the run's own test set: the phrasebook's, or else the pairs held out for
-    validation. The model of a run with objective "classify" is asked for the labels of --file.
+    Without files it is the own test set of a run: the phrasebook's, or else the pairs held out for
+    validation. A model that classifies, tags or fills is asked for the labels or words of --file.
     """
     from regard import atomic
     from regard.answer.loaded import open_model
     from regard.answer.translate import decoding_with
-    from regard.cli.evaluate_texts import evaluate_texts, is_classifier
+    from regard.cli.evaluate_texts import evaluate_texts, is_encoder
     from regard.data.report import Report
     from regard.draw.terminal.progress import progress_bar
     from regard.evaluate import translations as scoring
+    from regard.runs.folder import RunFolder
 
     if dataset:
         source, reference, file = _files_of(dataset, source, reference, file)
     columns = declare.named_columns(options)
-    if is_classifier(run, file):
+    if is_encoder(model, file):
         if source or reference or slices or output:
             raise click.UsageError("--source, --reference, --slices, --output: for translations")
-        evaluate_texts(run, file, columns, options["device"], png, svg, as_json, dataset)
+        evaluate_texts(model, file, columns, options["device"], png, svg, as_json, dataset)
         return
     if png or svg:
         raise click.UsageError("--png and --svg belong to classifiers")
-    model = open_model(run, options.pop("device"), declare.engine_request(options))
-    report = Report()
-    pairs = scoring.pairs_to_score(model.bundle.run, source, reference, slices, columns, report)
+    loaded = open_model(model, options.pop("device"), declare.engine_request(options))
+    report, run = Report(), RunFolder(loaded.bundle.path)
+    pairs = scoring.pairs_to_score(run, source, reference, slices, columns, report)
     say_read(report)
     chosen = {name: value for name, value in options.items() if value is not None}
-    search = decoding_with(model.bundle.settings.search, "evaluate", **chosen)
+    search = decoding_with(loaded.bundle.settings.search, "evaluate", **chosen)
     with progress_bar("translating", len(pairs.sources)) as bar:
-        outputs = scoring.translate_all(model, pairs.sources, search, bar.advance)
+        outputs = scoring.translate_all(loaded, pairs.sources, search, bar.advance)
     scores = scoring.score(outputs, pairs.references, tokenize, lowercase)
     rows = scoring.score_slices(pairs.entries, outputs) if slices else []
-    notes, slips = scoring.score_notes(model, search) if slices else ([], [])
+    notes, slips = scoring.score_notes(loaded, search) if slices else ([], [])
     if output:
         atomic.write_text(output, "".join(f"{' '.join(text.splitlines())}\n" for text in outputs))
     if as_json:

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from regard.evaluate.texts import TextScores
 
 
-def is_classifier(folder: Path, texts: Path | None) -> bool:
-    """Whether the folder is to be asked for labels, not translations."""
-    from regard.bundle.bundle import open_run_bundle
+def is_encoder(folder: Path, texts: Path | None) -> bool:
+    """Whether the folder is to be asked for labels or words, not translations."""
+    from regard.bundle.bundle import open_bundle
 
-    return texts is not None or not open_run_bundle(folder).is_own_translator
+    return texts is not None or not {"translate", "generate"} & set(open_bundle(folder).tasks)
 
 
 def evaluate_texts(

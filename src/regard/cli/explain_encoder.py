@@ -60,8 +60,8 @@ def _offering(model: Path, task: str, device: str) -> "Model":
     if task not in loaded.tasks:
         raise MisuseError(
             f"explain: {loaded.bundle} offers {', '.join(loaded.tasks) or 'nothing'}; explained "
-            "are translations, labels of a text (classify) and, if you give --match TEXT, the "
-            "match of two texts (embed)"
+            "are translations by runs of `regard train`, and by any model labels of a text "
+            "(classify) and, if you give --match TEXT, the match of two texts (embed)"
         )
     return loaded
 

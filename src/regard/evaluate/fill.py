@@ -18,6 +18,7 @@ from regard.data.corpus import Limits
 from regard.data.labelled import Columns, read_labelled
 from regard.data.phrasebook.corpus import Word, forms_of, phrasebook, words_of_sentences
 from regard.data.report import Report
+from regard.draw.notebook.table import html_table
 from regard.errors import MisuseError
 from regard.fit.objectives.fill import masking_of
 from regard.prepare.encoder_data import held_out
@@ -60,6 +61,15 @@ class FillScores:
     found: float  # the share of tokens that were the likeliest in their place
     agreement: tuple[AgreementScore, ...]  # all together, by word, and verbs by their subject
     left_out: int  # words that agree, but are more than one token
+
+    def _repr_html_(self) -> str:
+        """How well holes were filled, and words that agree."""
+        rows = [
+            ("pseudo-perplexity", f"{self.pseudo_perplexity:.2f}"),
+            ("found", f"{self.found:.2%}"),
+            *((f"right form: {row.group}", f"{row.form:.2%}") for row in self.agreement),
+        ]
+        return html_table(("score", ""), rows, f"{self.texts:,} texts, {self.tokens:,} tokens")
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,8 @@ def pairs_to_score(
 ) -> TestPairs:
     """The pairs of the files, or the run's own: phrasebook test, or else validation.
 
-    `columns` are those of a table, where the user has named them.
+    `columns` are those of a table, where the user has named them. A folder that others have
+    published holds no pairs.
     """
     if source is not None:
         if slices:
@@ -162,6 +163,10 @@ def pairs_to_score(
         return TestPairs(str(source), [s for s, _ in pairs], [t for _, t in pairs], [])
     if reference is not None:
         raise MisuseError("evaluate: --reference needs --source")
+    if not run.info.is_file():
+        raise MisuseError(
+            f"evaluate: {run.folder} holds no pairs; give some with --source and --reference"
+        )
     if (run.data / "test.jsonl").exists():
         entries = kept_entries(run, "test")
         sources, references = [e.source for e in entries], [e.target for e in entries]
