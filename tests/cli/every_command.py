@@ -32,7 +32,7 @@ CALLS = {
     "convert": "convert bert native --to native",
     "doctor": "doctor bert",
     "verify": "verify bert --update --golden golden.json",
-    "evaluate": "evaluate run --source few.en --reference few.de --output out.de",
+    "evaluate": "evaluate run --engine torch --source few.en --reference few.de --output out.de",
     "explain": "explain run red --svg explain.svg",
     "positions": "positions --svg positions.svg",
     "walk": "walk run red --html walk.html",

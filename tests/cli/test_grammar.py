@@ -1,5 +1,7 @@
 """One word, one meaning: what an option is called, takes and stands for, in every command."""
 
+import json
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -7,7 +9,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from cli.every_command import CALLS, make
+from cli.every_command import CALLS, make, place
+from regard import errors
 from regard.cli.declare import SectionedCommand
 from regard.cli.main import COMMANDS, GROUPS, group
 
@@ -82,13 +85,38 @@ def test_names_that_options_had_go_on_working(command: str) -> None:
     del context
 
 
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory, toy_run: Path) -> Path:
+    return make(tmp_path_factory.mktemp("calls") / "models", toy_run)
+
+
 @pytest.mark.end_to_end
-def test_quiet_leaves_answers_alone(
-    tmp_path: Path, toy_run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make(tmp_path, toy_run)
-    monkeypatch.chdir(tmp_path)
+def test_quiet_leaves_answers_alone(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(models)
     call = [*CALLS["embed"].split()[:2], "the cat", "a dog", "--json"]
     plain, quiet = (CliRunner().invoke(group, [*call, *more]) for more in ([], ["-q"]))
     assert plain.exit_code == quiet.exit_code == 0
     assert quiet.stdout == plain.stdout and quiet.stderr == ""
+
+
+@pytest.mark.end_to_end
+@pytest.mark.parametrize("command", sorted(options()["--json"]))
+def test_json_parses(command: str, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One object, one list, or an object a line; nothing else on stdout."""
+    monkeypatch.chdir(place(models.parent / f"of-{command}", models))
+    call = re.sub(" --output (labelled|vectors|pairs)[^ ]*", "", CALLS[command])  # the answers
+    result = CliRunner().invoke(group, [*call.split(), "--json"], catch_exceptions=False)
+    assert result.exit_code == 0, result.stderr
+    try:
+        answers = [json.loads(result.stdout)]
+    except json.JSONDecodeError:
+        answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert answers and all(isinstance(one, dict | list) for one in answers)
+
+
+def test_the_page_has_every_exit_code(repository: Path) -> None:
+    page = (repository / "docs/reference/cli.md").read_text(encoding="utf-8")
+    table = page.split("## Exit codes")[1].split("##")[0]
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    codes = {kind.exit_code for kind in kinds if issubclass(kind, errors.RegardError)}
+    assert {int(code) for code in re.findall(r"^\| (\d+) ", table, re.M)} == codes | {0, 130}

@@ -76,10 +76,10 @@ def test_a_long_worksheet_is_paged_on_a_terminal(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Missing RUN and TEXT"),
+        ([], "Missing MODEL and TEXT"),
         (["run"], "Missing TEXT"),
-        (["run", "text", "--matrices", "a.toml"], "got RUN 'run' too"),
-        (["--matrices", "a.toml", "--head", "2"], "--head: only for a RUN"),
+        (["run", "text", "--matrices", "a.toml"], "got MODEL 'run' too"),
+        (["--matrices", "a.toml", "--head", "2"], "--head: only for a MODEL"),
         (["run", "text", "--layer", "0"], "0 is not in the range"),
         (["run", "text", "--kind", "self"], "'self' is not one of"),
         (["run", "text", "--columns", "-1"], "-1 is not in the range"),

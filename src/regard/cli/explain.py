@@ -36,7 +36,7 @@ VIEWS = {"heatmap": "cross", "dots": "cross", "equation": "encoder", "filter": "
     all="--all-terms",
     steps="--points",
 )
-@click.argument("run", type=declare.PATH)
+@click.argument("run", metavar="MODEL", type=declare.PATH)
 @click.argument("text")
 @declare.choice("--as", "view", among=list(VIEWS), help="How to show it: see the examples.")
 @click.option("--translation", help="Explain this output instead of the model's own.")
@@ -83,12 +83,12 @@ def command(
     as_json: bool,
     **encoder: Any,
 ) -> None:
-    """Show what the model of RUN attends to while it translates TEXT.
+    """Show what MODEL attends to while it translates TEXT.
 
     In a heat map rows are the words that look and columns the words looked at, and each row sums
     to 1; a grid of dots is the same turned on its side.
 
-    RUN may be an encoder instead, published or trained: then, which words its label of TEXT rests
+    It may be an encoder instead, published or trained: then, which words its label of TEXT rests
     on, or with --match the likeness of two texts, by integrated gradients and by attention.
     """
     from regard.cli.explain_encoder import explain, is_model

@@ -23,7 +23,7 @@ PLACE = ("kind", "layer", "head", "word", "translation")  # what a walk looks at
   regard walk --matrices sheet.toml""",
     query="--word",
 )
-@click.argument("run", type=declare.PATH, required=False)
+@click.argument("run", metavar="[MODEL]", type=declare.PATH, required=False)
 @click.argument("text", required=False)
 @declare.path("--matrices", help="A hand calculation (TOML).")
 @click.option(
@@ -67,7 +67,7 @@ def command(
     device: str,
     **place: Any,
 ) -> None:
-    """Write out every number of one pass of the model of RUN over TEXT, as if by hand.
+    """Write out every number of one pass of MODEL over TEXT, as if by hand.
 
     The numbers are those that the model computed. With --matrices, the calculation is your own.
     """
@@ -90,17 +90,17 @@ def _worksheet(
     if matrices is not None:
         if run is not None:
             raise click.UsageError(
-                f"--matrices is a calculation of its own: got RUN {str(run)!r} too; leave out RUN "
-                "and TEXT, or leave out --matrices"
+                f"--matrices is a calculation of its own: got MODEL {str(run)!r} too; leave out "
+                "MODEL and TEXT, or --matrices"
             )
         if place:
             named = ", ".join(f"--{name}" for name in place)
-            raise click.UsageError(f"{named}: only for a RUN, a sheet has one head and one layer")
+            raise click.UsageError(f"{named}: only for a MODEL, a sheet has one head and one layer")
         from regard.explain.by_hand.sheet import walk_sheet
 
         return walk_sheet(matrices)
     if run is None or text is None:
-        missing = "RUN and TEXT" if run is None else "TEXT"
+        missing = "MODEL and TEXT" if run is None else "TEXT"
         raise click.UsageError(
             f"Missing {missing}: give the folder of a run and a sentence, or --matrices SHEET"
         )
