@@ -26,6 +26,7 @@ names bring what they need when they are first used. A method takes one text or 
 back the same shape; what a model cannot do is an error that lists what it can."""
 # Methods that hand their options on: the function that says what they are.
 HANDED_ON = {"Model.evaluate": "regard.api.evaluation", "Run.evaluate": "regard.api.evaluation"}
+INNER = ("Spec", "Bundle", "LoadedModel", "Trace")  # what a result holds and nobody asks it for
 FIRST = ("load", "train")  # the names that a reader looks for first
 
 
@@ -63,9 +64,24 @@ def python_page(decode: Mapping[str, str]) -> str:
             lines += examples(module)
     lines += option_lines(decode)
     lines += ["", "## Results", "", "What the methods above give back."]
-    for name in sorted(set(results) - set(places)):
+    for name in sorted(reached(results) - set(places)):
         lines += ["", f"### {name}", "", *result_lines(name, results[name])]
     return "\n".join([*lines, *error_lines(), ""])
+
+
+def reached(results: dict[str, str]) -> set[str]:
+    """The classes of results, and those that their fields and methods lead to."""
+    new = set(results)
+    while new:
+        found: dict[str, str] = {}
+        for name in new:
+            for n in definition(results[name], name).body:
+                kind = n.annotation if isinstance(n, ast.AnnAssign) else getattr(n, "returns", None)
+                if not (named(n) or ast.unparse(n)).startswith("_"):
+                    found.update(classes_in(kind, results[name]))
+        new = set(found) - set(results) - set(INNER)
+        results.update({name: found[name] for name in new})
+    return set(results)
 
 
 def definition(module: str, name: str) -> Any:
@@ -95,6 +111,10 @@ def class_lines(
         for n in members
         if isinstance(n, ast.FunctionDef) and is_public(n) and is_property(n)
     ]
+    for n in members:
+        if isinstance(n, ast.FunctionDef) and is_public(n) and is_property(n):
+            shown = dict(classes_in(n.returns, module))
+            results.update({c: home for c, home in shown.items() if home.startswith("regard.api")})
     if attributes:
         lines += ["", *table(("attribute", "type", "what"), attributes)]
     methods: dict[str, list[ast.FunctionDef]] = {}
@@ -194,7 +214,8 @@ def classes_in(node: ast.expr | None, module: str) -> Iterator[tuple[str, str]]:
     own = {named(n): module for n in tree_of(module).body if isinstance(n, ast.ClassDef)}
     for word in re.findall(r"\w+", text_of_type(node, module)):
         home = (imported | own).get(word)
-        if home and any(named(n) == word for n in tree_of(home).body):
+        classes = [n for n in tree_of(home).body if isinstance(n, ast.ClassDef)] if home else []
+        if home and word in map(named, classes):
             yield word, home
 
 

@@ -29,7 +29,7 @@ HOLDERS: dict[str, Any] = {
 @pytest.mark.parametrize("name", HOLDERS)
 def test_every_holder_gives_the_same_rows(name: str, tmp_path: Path) -> None:
     file = tmp_path / "rows.jsonl"
-    assert write_rows(HOLDERS[name], file, "train") == ["english", "german"]
+    assert write_rows(HOLDERS[name], file, "train", {}) == ["english", "german"]
     assert [json.loads(line) for line in file.read_text("utf-8").splitlines()] == ROWS
 
 
@@ -51,7 +51,7 @@ def test_numbers_and_gaps_of_a_frame(tmp_path: Path) -> None:
         }
     )
     file = tmp_path / "rows.jsonl"
-    write_rows(frame, file, "train")
+    write_rows(frame, file, "train", {})
     first, second = (json.loads(line) for line in file.read_text().splitlines())
     assert first == {"text": "good", "label": 3, "share": 0.5, "kind": "a"}
     assert second == {"text": None, "label": 4, "share": None, "kind": "b"}
@@ -68,5 +68,5 @@ def test_numbers_and_gaps_of_a_frame(tmp_path: Path) -> None:
 )
 def test_what_is_no_table_is_told(data: object, told: str, tmp_path: Path) -> None:
     with pytest.raises(MisuseError, match=told):
-        write_rows(data, tmp_path / "rows.jsonl", "train")
+        write_rows(data, tmp_path / "rows.jsonl", "train", {})
     assert not list(tmp_path.iterdir())

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 
 import folders
@@ -105,6 +106,20 @@ def test_what_is_no_text_is_named(model: Callable[[str], regard.Model]) -> None:
     assert model("classify").classify(["cat " * 28], cut=True)
     with pytest.raises(MisuseError, match="tag: text 2 of 2 has no words"):
         model("tag").tag([A, ""])
+
+
+def test_a_table_is_no_list_of_texts(model: Callable[[str], regard.Model]) -> None:
+    frame = pandas.DataFrame({"message": [A, B], "kind": ["glad", "sad"]})
+    for table in (frame, {"message": [A, B]}):
+        with pytest.raises(MisuseError, match="classify: got a table .*give one of its columns"):
+            model("classify").classify(table)  # type: ignore[call-overload]
+    assert len(model("classify").classify(frame["message"])) == 2
+    with pytest.raises(MisuseError, match="evaluate: columns: unknown role 'message'"):
+        model("classify").evaluate(frame, columns={"message": "text"})
+    with pytest.raises(MisuseError, match="text: the table has no column 'mesage'.*\"message\""):
+        model("classify").evaluate(frame, columns={"text": "mesage", "label": "kind"})
+    scores = model("classify").evaluate(frame, columns={"text": "message", "label": "kind"})
+    assert vars(scores)["texts"] == 2
 
 
 def test_words_that_are_split_already(model: Callable[[str], regard.Model]) -> None:

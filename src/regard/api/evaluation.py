@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from regard.answer.loaded import LoadedModel
 from regard.answer.translate import decoding_with
-from regard.api.rows import write_rows
+from regard.api.rows import check_roles, write_rows
 from regard.errors import MisuseError
 from regard.evaluate.fill import FillScores, score_fill, texts_to_fill
 from regard.evaluate.texts import TextScores, score_tags_of, score_texts_of, texts_to_score
@@ -40,8 +40,9 @@ def evaluate(
             f"evaluate: {model.bundle} offers {', '.join(model.tasks)}; expected a model that "
             "translates, classifies, tags or fills"
         )
+    check_roles(columns or {}, "evaluate")
     with TemporaryDirectory(prefix="regard-") as place:
-        source, reference = _files(data, Path(place))
+        source, reference = _files(data, Path(place), columns or {})
         if {"translate", "generate"} & set(model.tasks):
             run = RunFolder(model.bundle.path)
             pairs = pairs_to_score(run, source, reference, False, columns or {})
@@ -58,7 +59,9 @@ def evaluate(
         return (score_tags_of if model.spec.head == "labels" else score_texts_of)(model, test)
 
 
-def _files(data: object, place: Path) -> tuple[Path | None, Path | None]:
+def _files(
+    data: object, place: Path, columns: Mapping[str, str]
+) -> tuple[Path | None, Path | None]:
     """Source and references as files; rows are written into one."""
     if data is None:
         return None, None
@@ -67,5 +70,5 @@ def _files(data: object, place: Path) -> tuple[Path | None, Path | None]:
     if isinstance(data, tuple) and len(data) == 2 and all(isinstance(d, str | Path) for d in data):
         return Path(data[0]), Path(data[1])
     file = place / "rows.jsonl"
-    write_rows(data, file, "evaluate")
+    write_rows(data, file, "evaluate", columns)
     return file, None

@@ -17,7 +17,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from regard import atomic
-from regard.errors import MisuseError
+from regard.errors import MisuseError, nearest
+from regard.runs.columns import KEYS
 
 TableRow = dict[str, Any]
 
@@ -81,8 +82,11 @@ def _row(row: object, number: int, task: str) -> TableRow:
     )
 
 
-def write_rows(data: object, file: Path, task: str) -> list[str]:
-    """Write the rows as .jsonl; the names of their columns, in the order of first occurrence."""
+def write_rows(data: object, file: Path, task: str, columns: Mapping[str, str]) -> list[str]:
+    """Write the rows as .jsonl; the names of their columns, in the order of first occurrence.
+
+    `columns` are those that will be asked for, by role.
+    """
     names: dict[str, None] = {}
     lines = []
     for row in rows_of(data, task):
@@ -90,8 +94,20 @@ def write_rows(data: object, file: Path, task: str) -> list[str]:
         lines.append(json.dumps({str(k): _plain(v) for k, v in row.items()}, ensure_ascii=False))
     if not lines:
         raise MisuseError(f"{task}: the table has no rows")
+    for role, name in columns.items():
+        if name not in names:
+            raise MisuseError(
+                f"{task}: columns: {role}: the table has no column {name!r}{nearest(name, names)}"
+            )
     atomic.write_text(file, "".join(f"{line}\n" for line in lines))
     return list(names)
+
+
+def check_roles(columns: Mapping[str, str], task: str) -> None:
+    """Refuse what no column of a table can be."""
+    for role in columns:
+        if role not in KEYS:
+            raise MisuseError(f"{task}: columns: unknown role {role!r}{nearest(role, KEYS)}")
 
 
 def _plain(value: Any) -> Any:

@@ -4,7 +4,7 @@ Every method of `Model` takes a text or any iterable of texts (a list, a generat
 table) and gives back the same shape.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from regard.errors import MisuseError
@@ -19,6 +19,11 @@ def many(texts: str | Iterable[str], task: str) -> list[str]:
     if not isinstance(texts, Iterable) or isinstance(texts, bytes):
         got = type(texts).__name__
         raise MisuseError(f"{task}: got {got}, expected a text or several, for example a list")
+    if hasattr(texts, "columns") or isinstance(texts, Mapping):  # it would answer to their names
+        raise MisuseError(
+            f"{task}: got a table ({type(texts).__name__}), expected a text or several; give one "
+            'of its columns, for example frame["message"]'
+        )
     listed = list(texts)
     for number, text in enumerate(listed, start=1):
         if not isinstance(text, str):

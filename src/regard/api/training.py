@@ -10,7 +10,7 @@ import inspect
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -19,9 +19,9 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, ParamSpec
 
-from regard.api.rows import write_rows
+from regard.api.rows import check_roles, write_rows
 from regard.api.trained import Run
-from regard.data.column_names import known_places
+from regard.data.column_names import known_places, language_places
 from regard.errors import MisuseError, nearest
 from regard.fit.request import Request
 from regard.fit.signals import StopRequest
@@ -177,11 +177,17 @@ def _origin(
     if isinstance(data, Mapping) and _is_recipe(data):
         return {"tables": dict(data)}
     file = place / "rows.jsonl"
-    names = write_rows(data, file, "train")
-    labelled = "text" in columns or "label" in columns
-    if not columns and not known_places("target", names):
-        labelled = bool(known_places("label", names)) and bool(known_places("text", names))
+    names = write_rows(data, file, "train", columns)
+    labelled = _are_labelled(names) if not columns else bool({"text", "label"} & set(columns))
     return {"texts" if labelled else "source": file}
+
+
+def _are_labelled(names: Sequence[str]) -> bool:
+    """Whether columns of these names are texts with labels, not pairs to translate."""
+    if known_places("label", names) and known_places("text", names):
+        return True
+    are_pairs = known_places("target", names) or len(language_places(names)) > 1
+    return len(names) > 2 and not are_pairs  # which column is which shows by what is in it
 
 
 def _is_recipe(data: Mapping[Any, Any]) -> bool:
@@ -210,7 +216,5 @@ def _toml(value: object) -> str:
 
 
 def _column_keys(columns: Mapping[str, str]) -> list[str]:
-    for role in columns:
-        if role not in KEYS:
-            raise MisuseError(f"train: columns: unknown role {role!r}{nearest(role, KEYS)}")
+    check_roles(columns, "train")
     return [f"data.{KEYS[role]}={json.dumps(name)}" for role, name in columns.items()]

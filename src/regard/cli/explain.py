@@ -103,9 +103,11 @@ def command(
     kind, pieces = kind or VIEWS[view], pieces or view == "filter"
     _check_place(run, text, translation, kind, layer, head, word, pieces)
     from regard.answer.loaded import TORCH, open_model
+    from regard.bundle.words_seen import WordsSeen
     from regard.explain.heads import attend  # here: torch takes seconds
 
-    attentions = attend(open_model(run, device, TORCH), text, translation, pieces)
+    model = open_model(run, device, TORCH)
+    attentions = attend(model, text, translation, pieces)
     chosen = attentions.map(kind, layer)
     if view == "filter":
         head = head or 1
@@ -119,6 +121,10 @@ def command(
         console.print(_subtitle(attentions), style="bold", markup=False, highlight=False)
         for picture in pictures:
             console.print(picture, highlight=False)
+    seen = WordsSeen.of_run(model.bundle.path / "data")
+    if seen is not None and seen.new_in(text):
+        seen.note(text)
+        click.echo(f"Note: {seen.sentence()}", err=True)
     _write(svg, png, view, attentions, chosen, head, heads)
 
 

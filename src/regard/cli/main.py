@@ -49,7 +49,7 @@ GROUPS = {
         "search": "Find passages by meaning, by words, or both.",
     },
     "Measure and look inside": {
-        "evaluate": "Measure BLEU and chrF, and the phrasebook's slices.",
+        "evaluate": "Measure BLEU and chrF; of labels accuracy and F1.",
         "explain": "Show what the model attended to.",
         "walk": "Every number of one pass, as by hand.",
         "positions": "Draw positional encoding.",

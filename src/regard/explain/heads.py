@@ -6,11 +6,16 @@ the model's own translation), so they are the weights with which each output tok
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 
 from regard.answer.loaded import LoadedModel
+from regard.draw.figure.heat_map import heat_map
+from regard.draw.figure.png import write_png
+from regard.draw.figure.svg import write_svg
+from regard.draw.grid import make_grid
 from regard.draw.notebook.attention import LayeredMap, attention_html
 from regard.errors import MisuseError
 from regard.explain.place import Place, groups_of, layer_number
@@ -25,7 +30,7 @@ KIND_NAMES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AttentionMap:
     """Weights of one layer: (heads, rows, columns); each row sums to 1."""
 
@@ -49,6 +54,18 @@ class AttentionMap:
     def title(self, head: int | None) -> str:
         which = "mean of all heads" if head is None else f"head {head}"
         return f"{KIND_NAMES[self.kind]}, layer {self.layer}, {which}"
+
+    def save(self, path: str | Path, head: int | None = None) -> None:
+        """Draw it into a file, .svg or .png: rows are words that look, columns those looked at."""
+        write = {".svg": write_svg, ".png": write_png}.get(Path(path).suffix)
+        if write is None:
+            raise MisuseError(f"{path}: expected a name that ends in .svg or .png")
+        grid = make_grid(self.head(head), self.rows, self.columns)
+        write(Path(path), heat_map(grid, self.title(head)))
+
+    def __repr__(self) -> str:
+        heads, rows, columns = self.weights.shape
+        return f"<AttentionMap {self.kind}, layer {self.layer}: {heads} heads, {rows} × {columns}>"
 
 
 @dataclass(frozen=True, repr=False)
