@@ -15,6 +15,6 @@ def test_importing_regard_imports_no_torch() -> None:
 
 def test_the_exported_names_exist() -> None:
     for name in regard.__all__:
-        assert name == "__version__" or callable(regard.__getattr__(name))
+        assert name in ("__version__", "errors") or callable(regard.__getattr__(name))
     with pytest.raises(AttributeError, match="no attribute 'laod'"):
         regard.__getattr__("laod")

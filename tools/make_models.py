@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from regard.api.model import load
+from regard.api.load import load
 from regard.bundle.box import BOX, CARD, Boxed, models_in_the_box, pack
 from regard.checkpoint.files import read_own_json
 from regard.data.phrasebook.corpus import phrasebook

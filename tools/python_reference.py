@@ -26,7 +26,8 @@ names bring what they need when they are first used. A method takes one text or 
 back the same shape; what a model cannot do is an error that lists what it can."""
 # Methods that hand their options on: the function that says what they are.
 HANDED_ON = {"Model.evaluate": "regard.api.evaluation", "Run.evaluate": "regard.api.evaluation"}
-INNER = ("Spec", "Bundle", "LoadedModel", "Trace")  # what a result holds and nobody asks it for
+# What a result holds and nobody asks it for.
+INNER = ("Spec", "Bundle", "LoadedModel", "Encoder", "Trace")
 FIRST = ("load", "train")  # the names that a reader looks for first
 
 

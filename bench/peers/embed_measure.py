@@ -27,7 +27,7 @@ Embed = Callable[[list[str]], np.ndarray]
 def _own(job: Job) -> tuple[Embed, str]:
     import torch
 
-    from regard.api.model import load
+    from regard.api.load import load
 
     precision = job.options.get("precision", "auto")
     model = load(job.model, "cpu", precision=precision)

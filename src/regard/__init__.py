@@ -16,7 +16,8 @@ from regard.version import __version__
 
 if _TYPE_CHECKING:
     from regard.api.estimators import SentenceEncoder, TextClassifier
-    from regard.api.model import Model, load
+    from regard.api.load import load
+    from regard.api.model import Model
     from regard.api.trained import Run
     from regard.api.training import train, train_records
     from regard.search.index import index_folder
@@ -28,7 +29,7 @@ _LAZY = {
     "SentenceEncoder": "regard.api.estimators",
     "TextClassifier": "regard.api.estimators",
     "index_folder": "regard.search.index",
-    "load": "regard.api.model",
+    "load": "regard.api.load",
     "open_index": "regard.search.query",
     "train": "regard.api.training",
     "train_records": "regard.api.training",

@@ -11,7 +11,7 @@ import transformers
 import parity.twins as twins
 from regard.answer import embed
 from regard.answer.encoder_batches import numbers_by_length
-from regard.api.model import load
+from regard.api.load import load
 from regard.bundle.pooling import Pooling, read_pooling
 from regard.errors import CheckpointError, DataError
 from regard.text.published import load_tokenizer
@@ -95,7 +95,7 @@ def test_threads_give_the_vectors_of_one(folder: Path, monkeypatch: pytest.Monke
         torch.set_num_threads(1)
         alone = model.embed(texts)
         torch.set_num_threads(3)
-        shared = model.embed(texts, told.append)
+        shared = model.embed(texts, advance=told.append)
         assert torch.get_num_threads() == 3  # as it was found
     finally:
         torch.set_num_threads(before)
@@ -127,7 +127,7 @@ def test_a_text_that_stands_twice_is_read_once(
         lambda ids, lengths: read.append(lengths) or packed(ids, lengths),
     )
     told: list[int] = []
-    vectors = model.embed(["the river", "a", "the  RIVER", "a"], told.append)
+    vectors = model.embed(["the river", "a", "the  RIVER", "a"], advance=told.append)
     assert read == [[4, 3]] and sum(told) == 4
     assert np.array_equal(vectors[0], vectors[2]) and np.array_equal(vectors[1], vectors[3])
     assert not np.array_equal(vectors[0], vectors[1])

@@ -218,10 +218,10 @@ def test_fill_says_what_is_missing(models: dict[str, tuple[Any, Model]]) -> None
 
 
 WRONG = {
-    'bert.fill(["a [MASK]"])': "fill: text: got a list, expected one text",
-    'classes.classify(["a"])': "classify: text: got a list, expected one text",
-    'classes.classify("a", pair=3)': "classify: text: got a int, expected one text",
-    'gpt2.complete(["a"])': "complete: text: got a list, expected one text",
+    'bert.fill(["a [MASK]", 3])': "fill: number 2 of the texts is int, expected a text",
+    'classes.classify({"a": "b"})': "classify: got a table (dict), expected a text or several",
+    'classes.classify("a", pair=3)': "classify: got int, expected a text or several",
+    "gpt2.complete(3)": "complete: got int, expected a text or several",
     'gpt2.complete("a", temperature=1.0, top_k=2.5)': "top_k: got 2.5, expected a whole number",
     'gpt2.complete("a", temperature="hot")': "temperature: got 'hot', expected a number",
     'gpt2.complete("a", max_tokens=None)': "max_tokens: got None, expected a whole number",

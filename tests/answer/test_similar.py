@@ -9,7 +9,7 @@ import pytest
 
 import folders
 from regard.answer.similar import agreement, by_score, compare, cosines, read_pairs
-from regard.api.model import load
+from regard.api.load import load
 from regard.datasets.find import find
 from regard.datasets.table import named
 from regard.errors import DataError, MisuseError

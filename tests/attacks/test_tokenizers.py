@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from attacks.craft import canary, good
-from regard.api.model import load
+from regard.api.load import load
 from regard.errors import CheckpointError, DataError
 from regard.text.published import load_tokenizer
 from regard.text.published_files import MAX_FILE

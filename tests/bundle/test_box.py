@@ -9,7 +9,8 @@ import torch
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save
 
-from regard.api.model import Model, load
+from regard.api.load import load
+from regard.api.model import Model
 from regard.bundle.box import WEIGHTS, Boxed, models_in_the_box, narrowed, pack, widened
 from regard.data.phrasebook.corpus import Entry
 from regard.errors import CheckpointError

@@ -29,7 +29,7 @@ finally:
             "word: 'dog' is not in the text; expected",
         ),
         ("walk RUN TEXT --layer 9", "layer: got 9, the encoder of this model has layers 1 to"),
-        ("walk RUN TEXT --word dog", "query: got 'dog', the text has"),
+        ("walk RUN TEXT --word dog", "word: got 'dog', the text has"),
         ("walk RUN EMPTY", "got an empty text, expected a sentence"),
     ],
 )

@@ -71,7 +71,7 @@ def test_verify_says_of_each_family_what_its_page_shows(run: RunFolder) -> None:
     rows = table("docs/verify.md", "`regard verify tiny/")
     assert [command.removeprefix("regard verify tiny/") for _, command, _ in rows] == NAMES
     for _, command, printed in rows:
-        assert run(f"{command} --update").stdout == f"Written: {command.split()[-1]}/golden.json\n"
+        assert run(f"{command} --update").stderr == f"Written: {command.split()[-1]}/golden.json\n"
         result = run(command)
         assert result.exit_code == 0 and result.stdout.splitlines()[0] == printed
 
@@ -122,7 +122,7 @@ def test_the_blocks_of_the_pages_are_what_is_printed(run: RunFolder, root: Path)
     without = shutil.ignore_patterns("tokenizer.json")  # as docs/manifest.toml makes it
     shutil.copytree(root / "tiny/llama", root / "tiny/wordless", ignore=without)
     for command, output in blocks:
-        printed = run(command).stdout.splitlines()
+        printed = run(command).output.splitlines()
         assert not test_docs.shows(output, printed)
 
 
@@ -139,7 +139,7 @@ def test_settings_that_are_not_done_are_named_with_their_file(
     warning = f"{file} asks for repetition_penalty = 1.5: not done by regard\n"
     text = "a --engine torch" if task == "translate" else "a"
     assert run(f"regard {task} {shlex.quote(str(tmp_path))} {text}").stderr == warning
-    assert run(f"regard convert {shlex.quote(str(tmp_path))} {tmp_path / 'out'} --to hf").stdout
+    assert run(f"regard convert {shlex.quote(str(tmp_path))} {tmp_path / 'out'} --to hf").stderr
     assert run(f"regard {task} {tmp_path / 'out'} {text}").stderr == warning  # it came along
 
 
@@ -158,4 +158,4 @@ def test_a_folder_with_a_llama2c_file_gets_its_command(run: RunFolder, tmp_path:
     assert result.exit_code == 1 and why == "  no config.json, but story.bin needs none"
     assert how == f"  regard convert {tmp_path / 'story.bin'} OUT --to native"
     made = run(how.strip().replace("OUT", str(tmp_path / "out")))
-    assert made.exit_code == 0 and "every bit of the weights is equal" in made.stdout
+    assert made.exit_code == 0 and "every bit of the weights is equal" in made.stderr

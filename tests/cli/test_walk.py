@@ -93,8 +93,8 @@ def test_wrong_arguments(arguments: list[str], message: str) -> None:
 def test_wrong_places_are_named(toy_run: Path) -> None:
     for arguments, message in (
         (["", "--head", 1], "got an empty text"),
-        (["red cat", "--word", "dog"], "query: got 'dog', the text has .* red cat </s>"),
-        (["red cat", "--word", 99], "query: got '99'"),
+        (["red cat", "--word", "dog"], "word: got 'dog', the text has .* red cat </s>"),
+        (["red cat", "--word", 99], "word: got '99'"),
         (["red cat", "--layer", 7], "layers 1 to 1"),
         (["red cat", "--head", 7], "heads 1 to 2"),
     ):

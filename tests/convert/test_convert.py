@@ -9,7 +9,7 @@ import transformers
 
 import small_models
 import toy
-from regard.api.model import load
+from regard.api.load import load
 from regard.checkpoint.published import load_published
 from regard.convert import convert as module
 from regard.convert.convert import convert

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tokenizers import Tokenizer
 
 import folders
-from regard.api.model import load
+from regard.api.load import load
 from regard.cli.main import group
 from regard.convert import ctranslate2 as module
 from regard.convert.convert import convert

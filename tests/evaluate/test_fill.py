@@ -90,5 +90,5 @@ def test_a_published_model_on_own_texts(tmp_path: Path) -> None:
     assert found["found"] == pytest.approx(right / count)
     printed = CliRunner().invoke(group, words, catch_exceptions=False).stdout
     assert "9 tokens, each hidden once" in printed and "agree" not in printed
-    with pytest.raises(MisuseError, match="reads the run of a training"):
+    with pytest.raises(MisuseError, match="holds no texts; give some with --file"):
         CliRunner().invoke(group, words[:2], catch_exceptions=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
-from regard.api.model import load
+from regard.api.load import load
 from regard.data.phrasebook.corpus import Entry, phrasebook
 from regard.decode.options import DecodingOptions
 from regard.errors import DataError, MisuseError

@@ -8,7 +8,8 @@ import torch
 from scipy import stats
 
 import folders
-from regard.api.model import Model, load
+from regard.api.load import load
+from regard.api.model import Model
 from regard.errors import MisuseError
 from regard.explain.encoder import (
     Account,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 import folders
-from regard.api.model import load
+from regard.api.load import load
 from regard.explain.encoder import explain_label
 from regard.explain.gradients import attribute, integrated
 

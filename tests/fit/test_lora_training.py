@@ -16,7 +16,7 @@ import halting
 import regard
 from fit.test_classify_training import OWN, ask, fresh, texts
 from halting import digest, forget_steps, go, go_with_halts
-from regard.api.model import load
+from regard.api.load import load
 from regard.checkpoint.files import folder_name
 from regard.convert.convert import convert
 from regard.errors import ConfigError

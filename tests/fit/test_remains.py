@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from halting import ask, go, go_with_halts
-from regard.api.model import load
+from regard.api.load import load
 from regard.checkpoint.files import steps_saved
 from regard.errors import CheckpointError
 from regard.fit.remains import steps_behind

@@ -8,7 +8,7 @@ import torch
 
 import toy
 from halting import forget_steps
-from regard.api.model import load
+from regard.api.load import load
 from regard.checkpoint.files import folder_name
 from regard.errors import ConfigError, DataError
 from regard.fit.static_vectors import fill_embedding

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import toy
-from regard.api.model import load
+from regard.api.load import load
 from regard.bundle.open_run import open_run
 from regard.checkpoint.files import read_own_json, steps_saved
 from regard.checkpoint.training_state import load_weights

@@ -7,7 +7,7 @@ import torch
 
 import toy
 from halting import ask, digest, go, go_with_halts
-from regard.api.model import load
+from regard.api.load import load
 from regard.checkpoint.files import read_own_json
 from regard.checkpoint.training_state import load_weights
 from regard.errors import CheckpointError, ConfigError, MisuseError

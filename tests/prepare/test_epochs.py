@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from halting import ask, digest, go, go_with_halts
-from regard.api.model import load
+from regard.api.load import load
 from regard.checkpoint.files import folder_name, read_own_json
 from regard.data.store import Store
 from regard.errors import ConfigError, DataError

@@ -16,7 +16,7 @@ import torch
 import regard
 import toy
 from folders import bert
-from regard.api.model import load
+from regard.api.load import load
 from regard.convert.convert import convert
 from regard.decode.engine import Frame, Layout
 from regard.decode.engines.ctranslate2_trial import int8

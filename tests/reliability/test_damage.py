@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.api.model import load
+from regard.api.load import load
 from regard.checkpoint.files import steps_saved
 from regard.checkpoint.training_state import load_checkpoint, load_weights, newest_whole
 from regard.errors import CheckpointError, DataError

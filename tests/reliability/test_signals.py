@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.api.model import load
+from regard.api.load import load
 from regard.checkpoint.files import folder_name, steps_saved
 from regard.checkpoint.training_state import verify
 from regard.runs.folder import RunFolder

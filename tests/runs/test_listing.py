@@ -292,8 +292,9 @@ def test_curves_are_those_of_the_log(toy_run: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("what", ["loss", "score", "bleu", "rate"])
 def test_plot_draws_files_and_the_terminal(toy_run: Path, tmp_path: Path, what: str) -> None:
     png, svg = tmp_path / "a.png", tmp_path / "a.svg"
-    text = invoke("plot", str(toy_run), "--what", what, "--png", str(png), "--svg", str(svg))
-    assert text == f"Drawn: {png}\nDrawn: {svg}\n"
+    call = ["plot", str(toy_run), "--what", what, "--png", str(png), "--svg", str(svg)]
+    done = CliRunner().invoke(group, call, catch_exceptions=False)
+    assert (done.stdout, done.stderr) == ("", f"Written: {png}\nWritten: {svg}\n")
     assert png.read_bytes().startswith(b"\x89PNG")
     drawn = svg.read_text()
     assert "<svg" in drawn and "Date" not in drawn

@@ -18,7 +18,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from regard.answer.classify import class_probabilities
-from regard.api.model import Model, load
+from regard.api.load import load
+from regard.api.model import Model
 from regard.api.shapes import many
 from regard.api.training import train
 from regard.errors import MisuseError
@@ -84,7 +85,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Iterable[str]) -> np.ndarray:
         """The likeliest class of each text."""
-        best: np.ndarray = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        shares = self.predict_proba(X)  # it says so where nothing is fitted yet
+        best: np.ndarray = self.classes_[shares.argmax(axis=1)]
         return best
 
     def __sklearn_tags__(self) -> Tags:

@@ -7,6 +7,7 @@ table) and gives back the same shape.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from regard.api.rows import PandasFrame, PolarsFrame
 from regard.errors import MisuseError
 
 T = TypeVar("T")
@@ -19,7 +20,7 @@ def many(texts: str | Iterable[str], task: str) -> list[str]:
     if not isinstance(texts, Iterable) or isinstance(texts, bytes):
         got = type(texts).__name__
         raise MisuseError(f"{task}: got {got}, expected a text or several, for example a list")
-    if hasattr(texts, "columns") or isinstance(texts, Mapping):  # it would answer to their names
+    if isinstance(texts, PandasFrame | PolarsFrame | Mapping):  # it would answer to their names
         raise MisuseError(
             f"{task}: got a table ({type(texts).__name__}), expected a text or several; give one "
             'of its columns, for example frame["message"]'

@@ -6,7 +6,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Unpack
 
-from regard.api.model import Model, load
+from regard.api.load import load
+from regard.api.model import Model
 from regard.api.options import EvaluateOptions, completes
 from regard.draw.notebook.table import html_table
 from regard.runs.folder import RunFolder
@@ -73,7 +74,7 @@ class Run:
 
     def plot(self) -> Plot:
         """Loss, score and learning rate over the steps."""
-        from regard.fit.train import draw_curve  # imports torch
+        from regard.fit.curve import draw_curve  # imports torch
 
         with TemporaryDirectory(prefix="regard-") as place:
             file = Path(place) / "loss.png"

@@ -34,7 +34,7 @@ def evaluate_texts(
     dataset: str | None = None,
 ) -> None:
     """Classify or tag a test set, or fill its holes, and print how good that was."""
-    from regard.api.model import load
+    from regard.api.load import load
     from regard.draw.terminal.progress import progress_bar
     from regard.evaluate.texts import score_tags_of, score_texts_of, texts_to_score
 

@@ -103,7 +103,6 @@ def command(
     kind, pieces = kind or VIEWS[view], pieces or view == "filter"
     _check_place(run, text, translation, kind, layer, head, word, pieces)
     from regard.answer.loaded import TORCH, open_model
-    from regard.bundle.words_seen import WordsSeen
     from regard.explain.heads import attend  # here: torch takes seconds
 
     model = open_model(run, device, TORCH)
@@ -121,10 +120,7 @@ def command(
         console.print(_subtitle(attentions), style="bold", markup=False, highlight=False)
         for picture in pictures:
             console.print(picture, highlight=False)
-    seen = WordsSeen.of_run(model.bundle.path / "data")
-    if seen is not None and seen.new_in(text):
-        seen.note(text)
-        click.echo(f"Note: {seen.sentence()}", err=True)
+    _say_unknown(model.bundle.path, text)
     _write(svg, png, view, attentions, chosen, head, heads)
 
 
@@ -174,6 +170,16 @@ def _check_encoder(context: click.Context) -> None:
         came_from = context.get_parameter_source(option.name or "")
         if option.name not in for_encoders and came_from is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"{option.opts[0]} is for runs that translate")
+
+
+def _say_unknown(run: Path, text: str) -> None:
+    """As `regard translate` does: what a model makes of words it has never met means little."""
+    from regard.bundle.words_seen import WordsSeen
+
+    seen = WordsSeen.of_run(run / "data")
+    if seen is not None and seen.new_in(text):
+        seen.note(text)
+        click.echo(f"Note: {seen.sentence()}", err=True)
 
 
 def _subtitle(attentions: "Attentions") -> str:

@@ -53,7 +53,7 @@ def explain(
 
 def _offering(model: Path, task: str, device: str) -> "Model":
     """The model, if it offers the task that is to be explained."""
-    from regard.api.model import load
+    from regard.api.load import load
     from regard.errors import MisuseError
 
     loaded = load(model, device)

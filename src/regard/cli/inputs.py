@@ -21,7 +21,7 @@ READ = 1 << 16  # bytes: about a thousand lines are worked on together
 
 def opened(path: Path, task: str, device: str, precision: str = "auto") -> "Model":
     """The model, or an error that lists what it offers instead."""
-    from regard.api.model import load
+    from regard.api.load import load
 
     model = load(path, device, precision=precision)
     model.demand(task)

@@ -79,7 +79,7 @@ class Tokens:
         listed = " ".join(words[:WORDS_NAMED])
         more = " …" if len(words) > WORDS_NAMED else ""
         raise MisuseError(
-            f"query: got {query!r}, the text has {len(self.ids)} tokens; expected a position from "
+            f"word: got {query!r}, the text has {len(self.ids)} tokens; expected a position from "
             f"1 to {len(self.ids)} or one of its words: {listed}{more}"
         )
 

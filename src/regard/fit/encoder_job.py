@@ -30,6 +30,7 @@ MakeBatch = Callable[[Store, Numbers, Sequence[int]], Batch]
 # How good a model is on batches of the held-out texts; with what budget they were made; whether the
 # loss is enough.
 Judge = Callable[[Transformer, Iterator[Batch], int, bool], Validated]
+FEW = 200  # texts, below which a model from scratch meets new words all the time
 
 
 def check(recipe: Recipe, check_start: Callable[[Start], None] = lambda start: None) -> Spec | None:
@@ -130,7 +131,13 @@ class EncoderJob:
         ]
 
     def remarks(self, survey: Any) -> list[str]:
-        return []
+        count, start = len(self.data.train), self.begins_with
+        if count >= FEW or start is not None:
+            return []
+        return [
+            f"Note:       {counted(count, 'text')} teach few words; train.start_from=minilm begins "
+            "with a model that knows them"
+        ]
 
     def verify(self) -> None:
         self.data.train.verify()

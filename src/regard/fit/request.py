@@ -11,7 +11,6 @@ class Request:
     """What a person asked `regard train` for."""
 
     recipe: Path | None = None
-    tables: dict[str, Any] | None = None  # a recipe as a program holds it
     assignments: Sequence[str] = ()
     source: Path | None = None
     target: Path | None = None
@@ -21,6 +20,7 @@ class Request:
     resume: Path | None = None
     inexact: bool = False
     force: bool = False
+    tables: dict[str, Any] | None = None  # a recipe as a program holds it
 
     def words(self) -> list[str]:
         """What to type after `regard train` for the same, but for the folder of the run."""

@@ -13,12 +13,12 @@ from regard.bundle.open_run import open_run
 from regard.checkpoint.files import read_own_json, steps_saved
 from regard.config import override, read_toml
 from regard.datasets.find import with_sets
-from regard.draw.figure.loss_curve import loss_curve_png
 from regard.draw.figure.png import MissingMatplotlib
 from regard.draw.terminal.progress import TrainingProgress
 from regard.errors import ConfigError, MisuseError, OutOfMemoryError, TrainingError
 from regard.fit.autotune import changed_since
 from regard.fit.claim import Claim, claimed, claimed_free
+from regard.fit.curve import draw_curve
 from regard.fit.ending import ASKED, Outcome, check_goes_on
 from regard.fit.job import Survey, code_of
 from regard.fit.preflight import (
@@ -40,11 +40,10 @@ from regard.prepare.more_corpora import root_further
 from regard.prepare.pairs import survey_pairs
 from regard.printable import counted
 from regard.recipes.named import recipe_file
-from regard.runs.curves import points_of_log, title_of
 from regard.runs.default_recipe import chosen_tables
 from regard.runs.folder import RunFolder, only_one, seal, typed, write_json
-from regard.runs.log import Listener, read_log
-from regard.runs.objectives import OBJECTIVES, objective_of, score_of
+from regard.runs.log import Listener
+from regard.runs.objectives import OBJECTIVES
 from regard.runs.rates import in_words
 from regard.runs.recipe import make_recipe
 from regard.runs.sections import Recipe
@@ -377,27 +376,3 @@ def _draw(run: RunFolder, say: Say) -> None:
         say(f"Loss curve: {run.loss_curve}")
     except (MissingMatplotlib, OSError) as error:
         say(f"No loss curve: {error}")
-
-
-def draw_curve(run: RunFolder, path: Path) -> None:
-    """Loss, score and learning rate of a run as a PNG file."""
-    records = read_log(run.log)
-    keys = ("plain_loss", "learning_rate")  # a record without them was not written by regard
-    steps = [
-        r for r in records if r["kind"] == "train" and all(points_of_log([r], k) for k in keys)
-    ]
-    checks = [r for r in records if r["kind"] == "validation"]
-    score = score_of(run, checks)
-    loss_curve_png(
-        path,
-        [r["step"] for r in steps],
-        [r["plain_loss"] for r in steps],
-        points_of_log(checks, "loss"),
-        points_of_log(checks, score.key) if score else (),
-        [r["learning_rate"] for r in steps],
-        title=title_of(run),
-        name=run.folder.name,
-        score_name=score.name if score else "",
-        less_is_better=score is not None and score.less_is_better,
-        unit=objective_of(run).unit,
-    )

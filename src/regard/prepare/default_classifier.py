@@ -26,6 +26,8 @@ from regard.runs.sections import Recipe
 LONGEST = 128  # tokens of a text that are read, unless texts are short
 CHARACTERS = 3.5  # of a piece, about
 VALIDATIONS = 10
+FEWEST_STEPS = 100  # a small table is one batch: its epochs alone end before anything is learnt
+FEWEST_FURTHER = 20
 MANY = 5_000  # rows of which the held-out ones tell one accuracy from another
 AROUND = 2  # special tokens of a text
 
@@ -76,8 +78,8 @@ def chosen_text_tables(texts: Texts, minutes: float | None, further: bool) -> di
     rows = max(1, texts.report.kept)
     size = next(size for size in SIZES if rows < size.below)
     tokens = min(LONGEST, texts.characters / rows / CHARACTERS + AROUND)
-    epochs = FURTHER_EPOCHS if further else size.epochs
-    steps = max(20, round(epochs * rows * tokens / size.token_budget))
+    epochs, fewest = (FURTHER_EPOCHS, FEWEST_FURTHER) if further else (size.epochs, FEWEST_STEPS)
+    steps = max(fewest, round(epochs * rows * tokens / size.token_budget))
     train: dict[str, Any] = {
         "steps": steps,
         "token_budget": size.token_budget,

@@ -1,0 +1,40 @@
+"""`regard.load`: a folder or a name → its model, ready to be asked."""
+
+from pathlib import Path
+
+from regard.api.model import Model
+from regard.bundle.bundle import open_bundle
+from regard.engines.engines import EngineRequest
+from regard.errors import MisuseError
+
+
+def load(
+    path: str | Path,
+    device: str = "auto",
+    *,
+    engine: str = "auto",
+    precision: str = "auto",
+    workers: int | None = None,
+    threads: int | None = None,
+    shortlist: bool = False,
+    allow_pickle: bool = False,
+    allow_nonfinite: bool = False,
+) -> Model:
+    """The model of a run folder, of a published folder, of a short name (bundle/named.py) or of a
+    name of the hub like "owner/name".
+
+    `engine` is auto, torch or ctranslate2, `precision` auto, fp32, bf16 or int8: they are for
+    translations (engines/engines.py); `embed` has auto, fp32, int16 and bf16. A published folder
+    may be allowed to hold its weights in .bin or .pt files, read as plain tensors, or NaN and
+    infinity among them.
+    """
+    request = EngineRequest(engine, precision, workers, threads, shortlist)
+    if Path(path).is_file():
+        raise MisuseError(
+            f"{path}: is a file, expected the folder of a run or of a published model; `regard "
+            f"doctor {path}` says what it holds and whether it can be converted"
+        )
+    bundle = open_bundle(path, allow_pickle=allow_pickle)
+    model = Model(bundle, device, request, allow_nonfinite)
+    _ = bundle.tokenizer, bundle.settings, model.transformer  # what is wrong is said now
+    return model
