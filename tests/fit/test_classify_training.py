@@ -18,12 +18,13 @@ import folders
 import regard
 from folders import fresh
 from halting import digest, forget_steps, go, go_with_halts
+from regard.checkpoint.files import read_own_json
 from regard.cli.main import group
 from regard.convert.convert import convert
 from regard.errors import CheckpointError, ConfigError, DataError, MisuseError
 from regard.fit.objectives.classify import f1_macro, f1_micro
 from regard.fit.train import Request
-from regard.runs.folder import RunFolder
+from regard.runs.folder import RunFolder, write_json
 from regard.runs.log import read_log
 from regard.runs.recipe import make_recipe
 from regard.text.encoder_tokenizer import save_for_encoder
@@ -375,3 +376,14 @@ def test_our_tokenizer_frames_texts_for_an_encoder(kind: str, tmp_path: Path) ->
     assert list(both.segments) == [0] * (len(cat) + 2) + [1] * (len(dog) + 1)
     assert framed.roles["mask"] == tokenizer.size and framed.roles["pad"] == special.pad
     assert tokenizer.size in framed.encode("the <mask> sat").ids
+
+
+@pytest.mark.end_to_end
+def test_labels_that_are_not_those_of_the_head_are_named(
+    runs: Callable[[str], Path], tmp_path: Path
+) -> None:
+    shutil.copytree(runs("own"), tmp_path / "run")
+    file = tmp_path / "run/encoder.json"
+    write_json(file, read_own_json(file) | {"labels": ["animal"]})
+    with pytest.raises(CheckpointError, match="got 1 label, the model answers with 2"):
+        regard.load(tmp_path / "run", device="cpu").classify("the cat")

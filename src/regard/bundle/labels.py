@@ -9,6 +9,7 @@ from regard.bundle.encoder_file import NAME as ENCODER
 from regard.bundle.encoder_file import read_encoder_file
 from regard.checkpoint.files import read_config_file
 from regard.errors import CheckpointError
+from regard.printable import counted
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,11 @@ def read_labels(folder: Path, classes: int) -> Labels:
     """
     if (folder / ENCODER).is_file():
         encoder = read_encoder_file(folder)
+        if len(encoder.labels) != classes:
+            raise CheckpointError(
+                f"{folder / ENCODER}: got {counted(len(encoder.labels), 'label')}, the model "
+                f"answers with {classes:,}; take the file from a copy of the run"
+            )
         return Labels(encoder.labels, encoder.kind)
     values = read_config_file(folder)
     named: Any = values.get("id2label") or {}
