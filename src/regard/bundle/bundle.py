@@ -200,6 +200,10 @@ class Bundle:
             file = self.run.recipe
             tables = read_own_json(file).get("decode", {})  # how it was trained is not asked here
             return GenerationSettings(search=build(DecodingOptions, tables, f"{file}: [decode]"))
+        if self.is_run and isinstance(self.tokenizer, PublishedTokenizer):
+            roles = self.tokenizer.roles
+            ends = tuple(roles[role] for role in ("eos",) if role in roles)
+            return GenerationSettings(ends=ends, pad=roles.get("pad"), bos=roles.get("bos"))
         if self.is_run or self.kind == "llama2.c" or not self.vocabulary:
             return GenerationSettings()
         return read_settings(self.path, self.vocabulary)

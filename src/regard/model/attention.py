@@ -92,7 +92,7 @@ def fused_attention(
 ) -> Float[Tensor, "B H L K"]:
     """The same by torch's kernel, which never holds the (L, S) scores of all heads at once."""
     # is_causal aligns the first query with the first key, so it is only right without a cache.
-    plain = mask.real is None and mask.bias is None
+    plain = mask.real is None and mask.bias is None and mask.documents is None
     square = mask.causal and plain and q.shape[2] == k.shape[2]
     allowed = None if square else mask.allowed(q.shape[2], k.shape[2], q.device)
     if mask.bias is not None:

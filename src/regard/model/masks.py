@@ -2,6 +2,7 @@
 
     padding mask      keys that are real tokens, not padding          (B, S)
     look-ahead mask   key position ≤ query position (causal)          (L, S)
+    document mask     key and query are of the same document          (B, L, S)
 
     relative bias     a number added to the score of each distance    (1, H, L, S)
 
@@ -20,11 +21,12 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Mask:
-    """What one attention may see: `real` hides padding, `causal` hides the future."""
+    """What one attention may see: `real` hides padding, `causal` the future, `documents` others."""
 
     real: Bool[Tensor, "B S"] | None = None
     causal: bool = False
     bias: Float[Tensor, "1 H L S"] | None = None
+    documents: Int[Tensor, "B S"] | None = None  # of rows that several documents share
 
     def allowed(
         self, queries: int, keys: int, device: torch.device
@@ -34,6 +36,9 @@ class Mask:
         The last query sits at the last key: with a cache, L queries are the newest of S positions.
         """
         allowed: Tensor | None = None
+        if self.documents is not None:  # while training: all queries are there, so L = S
+            own = self.documents[:, None, :, None] == self.documents[:, None, None, :]
+            return own & look_ahead(queries, keys, device) if self.causal else own
         if self.real is not None:
             allowed = self.real[:, None, None, :]
         if self.causal and queries > 1:  # one newest query has no future to hide

@@ -12,6 +12,24 @@ from regard.errors import ConfigError, nearest
 from regard.model.spec import Spec
 from regard.untrusted import shown
 
+_GPT = {
+    "encoder_layers": 0,
+    "norm_order": "pre",
+    "activation": "gelu_tanh",
+    "embedding_scale": False,
+    "positions": "learned",
+}
+_LLAMA = {
+    "encoder_layers": 0,
+    "norm_order": "pre",
+    "norm": "rms",
+    "activation": "silu",
+    "gated": True,
+    "attention_bias": False,
+    "ffn_bias": False,
+    "embedding_scale": False,
+    "positions": "rotary",
+}
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {"d_model": 128, "encoder_layers": 4, "decoder_layers": 4, "heads": 4, "ffn_size": 256},
     "small": {
@@ -22,6 +40,11 @@ PRESETS: dict[str, dict[str, Any]] = {
         "ffn_size": 1024,
     },
     "base": {},
+    # Decoders: like GPT-2, and like Llama, in sizes for ordinary machines
+    "gpt-tiny": {**_GPT, "d_model": 128, "decoder_layers": 4, "heads": 4, "ffn_size": 512},
+    "gpt-small": {**_GPT, "d_model": 256, "decoder_layers": 6, "heads": 8, "ffn_size": 1024},
+    "llama-tiny": {**_LLAMA, "d_model": 128, "decoder_layers": 4, "heads": 4, "ffn_size": 352},
+    "llama-small": {**_LLAMA, "d_model": 256, "decoder_layers": 6, "heads": 8, "ffn_size": 704},
     "big": {"d_model": 1024, "ffn_size": 4096, "heads": 16, "dropout": 0.3},
     # Table 3 (A): number of heads at constant computation
     "paper-A-h1": {"heads": 1, "head_size": 512},

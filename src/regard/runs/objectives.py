@@ -57,6 +57,31 @@ def check_texts(recipe: Recipe, where: str) -> None:
             )
 
 
+def check_documents(recipe: Recipe, where: str) -> None:
+    """A recipe for a decoder."""
+    if not recipe.data.texts:
+        raise ConfigError(f"{where}: [data]: complete needs texts: a file, a folder or a table")
+    start = recipe.train.start_from
+    if start is not None and "preset" in recipe.model:
+        raise ConfigError(f"{where}: [model]: the model is that of {start}; leave preset out")
+    if recipe.train.embeddings is not None or recipe.tokenizer.dropout or recipe.data.more:
+        raise ConfigError(
+            f"{where}: train.embeddings, tokenizer.dropout and data.more are for translate alone"
+        )
+    if start is None:
+        spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
+        if spec.encoder_layers or not spec.decoder_layers:
+            raise ConfigError(
+                f"{where}: [model]: complete trains a decoder alone; take preset gpt-tiny or "
+                "llama-tiny, or set encoder_layers to 0"
+            )
+        if spec.position_limit is not None and spec.position_limit < recipe.data.max_tokens:
+            raise ConfigError(
+                f"{where}: [model]: max_length {spec.position_limit} learned positions cannot hold "
+                f"data.max_tokens {recipe.data.max_tokens}; change one of them"
+            )
+
+
 @dataclass(frozen=True)
 class Score:
     """A number of a validation that runs are judged by."""
@@ -79,7 +104,7 @@ class Objective:
     offers: tuple[str, ...]  # tasks of a trained run; the first is the command to try it with
     head: str  # of the model (model/spec.py)
     module: str = ""  # with its CODE (fit/job.py); "": the one of its name in fit/objectives/
-    model: Literal["encoder", "encoder-decoder"] = "encoder"
+    model: Literal["encoder", "encoder-decoder", "decoder"] = "encoder"
     check: Callable[[Recipe, str], None] = check_texts  # refuse a recipe before its data is read
     unit: str = ""  # of its loss; "" where several things are added up
     scores: tuple[Score, ...] = ()  # the first that its log has is what it is judged by
@@ -122,6 +147,17 @@ OBJECTIVES: dict[str, Objective] = {
             check=check_pairs,
             unit="nats per token",
             scores=(Score("bleu", "BLEU"),),
+        ),
+        Objective(
+            "complete",
+            learned="Completion",
+            offers=("complete",),
+            head="tokens",
+            model="decoder",
+            check=check_documents,
+            unit="nats per token",
+            scores=(Score("perplexity", "perplexity", less_is_better=True),),
+            refuses={"data.pair": "complete reads one text; leave pair out"},
         ),
         Objective(
             "classify",

@@ -1,8 +1,11 @@
-"""Our own tokenizer for an encoder: the same pieces, and a frame around each text.
+"""Our own tokenizer for models of one side: the same pieces, and a frame around each text.
 
-    <s> text </s>            one text: the model answers at <s>
-    <s> text </s> pair </s>  two, in segments 0 and 1
-    <mask>                   stands for a word that is to be filled in
+    encoder   <s> text </s>            one text: the model answers at <s>
+              <s> text </s> pair </s>  two, in segments 0 and 1
+              <mask>                   stands for a word that is to be filled in
+    decoder   <s> text                 what it goes on with; </s> is how it ends a text
+
+A decoder's text keeps every space and line break: that of kind `bytes` gets no space before it.
 
 It is written in the layout of published tokenizers, so that whatever reads those reads it too.
 """
@@ -44,8 +47,29 @@ def save_for_encoder(tokenizer: Tokenizer, folder: Path) -> None:
             "special": True,
         }
     )
+    _write(folder, values, ROLES)
+
+
+def save_for_decoder(tokenizer: Tokenizer, folder: Path) -> None:
+    """The same for a model that goes on with a text."""
+    values: dict[str, Any] = json.loads(tokenizer.written())
+    begin, id_ = TEXTS["bos"], Special().bos
+    text = {"Sequence": {"id": "A", "type_id": 0}}
+    values["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": begin, "type_id": 0}}, text],
+        "pair": [text, {"Sequence": {"id": "B", "type_id": 0}}],
+        "special_tokens": {begin: {"id": begin, "ids": [id_], "tokens": [begin]}},
+    }
+    if tokenizer.kind == "bytes":  # without the space before a text (text/kinds.py)
+        values["normalizer"] = None
+        values["decoder"] = values["decoder"]["decoders"][0]
+    _write(folder, values, TEXTS)
+
+
+def _write(folder: Path, values: dict[str, Any], texts: dict[str, str]) -> None:
     text = json.dumps(values, ensure_ascii=False, indent=2)
     atomic.write_text(folder / "tokenizer.json", text + "\n")
-    roles = {f"{role}_token": text for role, text in ROLES.items()}
+    roles = {f"{role}_token": text for role, text in texts.items()}
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", **roles}
     atomic.write_text(folder / "tokenizer_config.json", json.dumps(settings, indent=2) + "\n")

@@ -2,6 +2,7 @@
 
     translate   -log p of each target token
     classify    -log p of the class; where several may hold, -log p of each answer, yes or no
+    complete    -log p of each token of a text, from those before it
     fill        -log p of each word that was masked
     tag         -log p of the tag of each word
     similar     how far the cosine of two texts is from their score; or -log p of the right partner
@@ -65,6 +66,18 @@ class Filling:
     def __call__(self, model: Transformer, batch: Batch) -> SummedLoss:
         has_label = batch["text_labels"] != IGNORED
         x = encoded(model, batch)[has_label]
+        return _words_loss(model, x, batch["text_labels"][has_label], self.smoothing)
+
+
+@dataclass(frozen=True)
+class Completion:
+    """The next token at every place, from those of its document before it (GPT)."""
+
+    smoothing: float = 0.0
+
+    def __call__(self, model: Transformer, batch: Batch) -> SummedLoss:
+        has_label = batch["text_labels"] != IGNORED
+        x = read_ahead(model, batch)[has_label]
         return _words_loss(model, x, batch["text_labels"][has_label], self.smoothing)
 
 
@@ -155,6 +168,14 @@ def hidden_loss(
     """1 - cos of the vectors, mean over the real tokens of a text, summed over the texts."""
     apart = 1 - F.cosine_similarity(widened(mine), widened(theirs), dim=-1)
     return ((apart * real).sum(dim=1) / real.sum(dim=1)).sum()
+
+
+def read_ahead(model: Transformer, batch: Batch) -> Float[Tensor, "B L D"]:
+    """A decoder's vectors, each of which has seen its own document up to its place."""
+    positions, documents = (
+        batch.tensors.get(f"text_{name}") for name in ("positions", "documents")
+    )
+    return model.decode(batch["text"], positions=positions, documents=documents)
 
 
 def encoded(model: Transformer, batch: Batch) -> Float[Tensor, "B S D"]:

@@ -1,0 +1,173 @@
+"""Complete: the next token of a text, from those before it; judged by loss and perplexity."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from regard.data.batch import IGNORED, Batch
+from regard.data.buckets import BatchOrder, Lengths, Numbers, PlannedBatch
+from regard.data.mixture import Portion
+from regard.data.prefetch import prefetched
+from regard.fit.job import FirstWeights, ObjectiveCode
+from regard.fit.warm_start import take_weights
+from regard.model.lora import check_maps
+from regard.model.spec import Spec
+from regard.model.transformer import Transformer
+from regard.prepare.decoder_data import (
+    DecoderData,
+    load_documents,
+    open_decoder,
+    prepare_documents,
+)
+from regard.prepare.documents import Documents, survey_documents
+from regard.printable import counted
+from regard.runs.folder import RunFolder
+from regard.runs.sections import Recipe
+from regard.training.label_smoothing import smoothed_cross_entropy
+from regard.training.losses import Completion, read_ahead
+from regard.training.memory_limit import in_less_memory
+from regard.training.worker import LossOf
+
+PERPLEXITY_UP_TO = 50.0  # nats: beyond, it is no number to look at
+
+
+def check(recipe: Recipe) -> Spec | None:
+    """Look at the model that is started from; how large the vocabulary is is not known yet."""
+    start = open_decoder(recipe)
+    if start is not None and recipe.lora.rank:
+        check_maps(start.spec, recipe.lora.rank, recipe.lora.maps)
+    return None
+
+
+def survey(recipe: Recipe) -> Documents:
+    """The documents, counted."""
+    return survey_documents(recipe.data)
+
+
+def load(run: RunFolder, recipe: Recipe) -> "DecoderJob":
+    """What was prepared."""
+    return DecoderJob(recipe, load_documents(run))
+
+
+@dataclass
+class DecoderJob:
+    """fit/job.py says what each of these is; an example is a window of the text."""
+
+    recipe: Recipe
+    data: DecoderData
+
+    def __post_init__(self) -> None:
+        self.spec, self.begins_with = self.data.spec, self.recipe.train.start_from
+
+    @property
+    def loss_of(self) -> LossOf:
+        return Completion(self.recipe.train.label_smoothing)
+
+    @property
+    def lengths(self) -> tuple[Lengths, Lengths]:
+        windows = self.data.train
+        own = np.full(windows.count, windows.width, dtype=np.int32)
+        return own, np.zeros_like(own)
+
+    @property
+    def corpora(self) -> Sequence[Portion]:
+        return ()
+
+    def batches(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, Batch]]:
+        train = self.recipe.train
+        order = BatchOrder(*self.lengths, train.token_budget, train.seed)
+        return prefetched(self._at, order.start_at(epoch, number), train.loaders)
+
+    def _at(self, place: PlannedBatch) -> Batch:
+        start = self.data.train.start(self.recipe.train.seed, place.epoch)
+        return self.data.train.batch(place.examples, start)
+
+    def batch(self, numbers: Numbers) -> Batch:
+        return self.data.train.batch(numbers)
+
+    def validation(self, model: Transformer, quick: bool = False) -> "Continued":
+        """All of the held-out text, in windows that follow each other."""
+        model.eval()
+        width = self.data.valid.width
+        return in_less_memory(
+            lambda budget: judge(model, self.data.valid.held_out(max(1, budget // width))),
+            self.recipe.train.token_budget,
+        )
+
+    def start_weights(self, model: Transformer) -> FirstWeights:
+        start = self.begins_with
+        if start is None:
+            return FirstWeights()
+        return FirstWeights(warm=take_weights(model, start, same_words=True))
+
+    def examples(self, batch: Batch) -> list[dict[str, Any]]:
+        decode = self.data.tokenizer.decode
+        texts = [batch["text"][i][batch["text_real"][i]].tolist() for i in range(len(batch))]
+        numbers = batch.examples or (None,) * len(batch)
+        return [
+            {"example": number, "text": decode(ids)}
+            for number, ids in zip(numbers, texts, strict=True)
+        ]
+
+    def lines(self, survey: Any) -> list[str]:
+        train, valid = self.data.train, self.data.valid
+        return [
+            f"Data:       {counted(train.total, 'token')} to train on, {valid.total:,} held out "
+            f"for validation, in windows of {train.width}",
+            f"Vocabulary: {self.data.tokenizer.size:,} pieces",
+        ]
+
+    def remarks(self, survey: Any) -> list[str]:
+        return []
+
+    def verify(self) -> None:
+        self.data.train.store.verify()
+        self.data.valid.store.verify()
+
+    def forget_old(self, checkpoints: Path, best_step: int) -> None:
+        """There is nothing that grows."""
+
+
+@dataclass(frozen=True)
+class Continued:
+    """A `Validated` (fit/job.py): `loss` in nats per token."""
+
+    loss: float
+
+    @property
+    def perplexity(self) -> float:
+        """e^loss: among how many tokens the model is in doubt."""
+        return math.exp(min(self.loss, PERPLEXITY_UP_TO))
+
+    @property
+    def numbers(self) -> dict[str, float | None]:
+        return {"perplexity": self.perplexity}
+
+    @property
+    def score(self) -> float:
+        return -self.perplexity
+
+    def sentence(self) -> str:
+        return f"validation loss {self.loss:.4f} · perplexity {self.perplexity:.2f}"
+
+
+@torch.inference_mode()
+def judge(model: Transformer, batches: Iterable[Batch]) -> Continued:
+    """-log p of every token that is asked for, on average."""
+    device = next(model.parameters()).device
+    total, count = 0.0, 0
+    for one in batches:
+        batch = one.to(device)
+        has_label = batch["text_labels"] != IGNORED
+        logits = model.token_logits(read_ahead(model, batch)[has_label])
+        total += float(smoothed_cross_entropy(logits, batch["text_labels"][has_label], 0.0).plain)
+        count += int(has_label.sum())
+    return Continued(total / max(1, count))
+
+
+CODE = ObjectiveCode(check, survey, prepare_documents, load)

@@ -1,0 +1,130 @@
+"""Documents → run folder: the tokenizer, the spec, the ids of all documents one after the other.
+
+A store's row is a part of a document, so that no document has to fit into memory; `begins` says
+with which rows documents begin (data/windows.py).
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from regard.bundle.bundle import open_bundle
+from regard.bundle.encoder_file import EncoderFile, read_encoder_file
+from regard.checkpoint.files import copy_around, read_own_json
+from regard.config import build, to_tables
+from regard.data.store import ColumnKind, Store, StoreRow, write_store
+from regard.data.windows import Windows
+from regard.draw.terminal.progress import progress_bar
+from regard.errors import CheckpointError, ConfigError, DataError
+from regard.model.spec import Spec
+from regard.prepare.documents import Documents, Part
+from regard.prepare.encoder_spec import Start
+from regard.runs.folder import RunFolder, write_json
+from regard.runs.sections import Recipe, spec_of
+from regard.text.encoder_tokenizer import save_for_decoder
+from regard.text.published import PublishedTokenizer, load_tokenizer
+from regard.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class DecoderData:
+    """What training needs of the data."""
+
+    spec: Spec
+    tokenizer: PublishedTokenizer
+    train: Windows
+    valid: Windows
+
+
+def open_decoder(recipe: Recipe) -> Start | None:
+    """The model that training begins with, if there is one: a decoder and nothing else."""
+    folder = recipe.train.start_from
+    if folder is None:
+        return None
+    bundle = open_bundle(folder)
+    if bundle.is_own_translator or bundle.spec.encoder_layers or bundle.spec.head != "tokens":
+        raise ConfigError(
+            f"train.start_from: {folder} is no decoder that goes on with texts; expected a GPT-2 "
+            "or Llama folder, or a run with objective complete"
+        )
+    return Start(bundle.path, family=bundle.family, spec=bundle.spec)
+
+
+def prepare_documents(run: RunFolder, recipe: Recipe, documents: Documents) -> None:
+    """Fill the run's data folder."""
+    start = open_decoder(recipe)
+    tokenizer = _tokenizer_for(run, recipe, documents, start)
+    spec = _spec(recipe, tokenizer, start)
+    limits = (recipe.data.max_tokens, spec.position_limit)
+    length = min(most for most in limits if most is not None)
+    EncoderFile(start.family.name if start else "regard", length).write(run.folder)
+    write_json(run.spec, to_tables(spec))
+    kinds = {"text": ColumnKind(spec.vocabulary), "begins": ColumnKind(2, ragged=False)}
+    with progress_bar("encoding", documents.characters) as bar:
+        for name, parts in {"train": documents.train(), "valid": documents.valid()}.items():
+            rows = _encoded(tokenizer, parts, bar.advance)
+            store = write_store(run.data / name, kinds, rows)
+            if len(store) == 0 or len(store["text"].values) < 2:
+                raise DataError(
+                    f"{documents.data.texts}: too little text to {name} on; give more, or texts to "
+                    "validate on as valid_texts"
+                )
+
+
+def _encoded(
+    tokenizer: PublishedTokenizer, parts: Iterable[Part], advance: Callable[[int], None]
+) -> Iterator[StoreRow]:
+    """Ids of each part; a document begins and ends as its tokenizer has it."""
+    begin = list(tokenizer.encode("").ids)  # what it puts before a text: <s>, or nothing
+    end = [tokenizer.roles["eos"]] if "eos" in tokenizer.roles else []
+    for part in parts:
+        ids = list(tokenizer.encode(part.text).ids)[len(begin) :]
+        framed = [*(begin if part.begins else ()), *ids, *(end if part.ends else ())]
+        if framed:
+            yield {"text": framed, "begins": int(part.begins)}
+        advance(len(part.text))
+
+
+def _spec(recipe: Recipe, tokenizer: PublishedTokenizer, start: Start | None) -> Spec:
+    if start is None:
+        return spec_of(recipe.model, tokenizer.size)
+    if tokenizer.size > start.spec.vocabulary:
+        raise CheckpointError(
+            f"{start.folder}: the tokenizer knows {tokenizer.size} tokens, the weights "
+            f"{start.spec.vocabulary}; its files belong to another model"
+        )
+    return build(Spec, {**vars(start.spec), **recipe.model}, "[model]")
+
+
+def _tokenizer_for(
+    run: RunFolder, recipe: Recipe, documents: Documents, start: Start | None
+) -> PublishedTokenizer:
+    """That of the model that training starts from, or one that is learned from the text."""
+    if start is not None:
+        copy_around(start.folder, run.folder)
+    else:
+        with progress_bar("vocabulary", documents.characters) as bar:
+
+            def texts() -> Iterator[str]:
+                for part in documents.train():
+                    yield part.text
+                    bar.advance(len(part.text))
+
+            learned = Tokenizer.train(texts(), recipe.tokenizer.kind, recipe.tokenizer.size)
+        save_for_decoder(learned, run.folder)
+    tokenizer = load_tokenizer(run.folder)
+    if tokenizer is None:
+        assert start is not None
+        raise CheckpointError(f"{start.folder}: has no tokenizer files, so text cannot become ids")
+    return tokenizer
+
+
+def load_documents(run: RunFolder) -> DecoderData:
+    """What `prepare_documents` left in the run folder."""
+    run.check_data()
+    tokenizer = load_tokenizer(run.folder)
+    if tokenizer is None:
+        raise CheckpointError(f"{run.folder}: the files of its tokenizer are gone; copy it again")
+    spec = build(Spec, read_own_json(run.spec), str(run.spec))
+    length = read_encoder_file(run.folder).limit
+    train, valid = (Windows(Store.open(run.data / name), length) for name in ("train", "valid"))
+    return DecoderData(spec, tokenizer, train, valid)
