@@ -43,7 +43,7 @@ def test_checks_of_the_library(kind: str, check: Any) -> None:
 
 @pytest.mark.end_to_end
 def test_a_classifier_learns_and_answers_in_its_own_classes(tmp_path: Path) -> None:
-    classifier = regard.TextClassifier(steps=60, run=str(tmp_path / "run"))
+    classifier = regard.TextClassifier(steps=40, run=str(tmp_path / "run"))
     with pytest.raises(NotFittedError):
         classifier.predict(["the cat"])
     classifier.fit(np.array(TEXTS), np.array(LABELS))
@@ -51,7 +51,7 @@ def test_a_classifier_learns_and_answers_in_its_own_classes(tmp_path: Path) -> N
     shares = classifier.predict_proba(TEXTS[:4])
     assert shares.shape == (4, 2) and np.allclose(shares.sum(axis=1), 1, atol=1e-6)
     assert classifier.score(TEXTS, LABELS) > 0.9
-    assert (clone(classifier).steps, classifier.run_.state) == (60, "finished")
+    assert (clone(classifier).steps, classifier.run_.state) == (40, "finished")
     with pytest.raises(MisuseError, match="got 2 texts and 1 labels"):
         clone(classifier).fit(["a", "b"], [1])
     with pytest.raises(MisuseError, match="got 1 class"):

@@ -1,5 +1,6 @@
 """Keyword search against BM25 written out, and what counts as a word."""
 
+import json
 import math
 from collections import Counter
 from pathlib import Path
@@ -67,3 +68,15 @@ def test_the_best_are_the_highest_and_equal_ones_stand_in_order() -> None:
     assert best(scores, 3)[0].tolist() == [1, 0, 2]
     assert best(scores, 9, above=0.0)[0].tolist() == [1, 0, 2, 4]
     assert best(scores[:0], 3)[0].tolist() == []
+
+
+@pytest.mark.parametrize("change", [{"int_dtype": "a\nb"}, {"backend": "jax"}, {"b": 9.0}])
+def test_how_it_is_computed_is_not_for_the_file_to_say(
+    tmp_path: Path, change: dict[str, object]
+) -> None:
+    write_words(tmp_path, TEXTS)
+    expected = Words(tmp_path, len(TEXTS)).nearest("cat sat", 3)
+    file = tmp_path / "words/params.index.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    rows, scores = Words(tmp_path, len(TEXTS)).nearest("cat sat", 3)
+    assert rows.tolist() == expected[0].tolist() and np.array_equal(scores, expected[1])

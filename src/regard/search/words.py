@@ -25,6 +25,16 @@ from numpy.typing import NDArray
 from regard.errors import CheckpointError, MisuseError
 
 FOLDER = "words"
+# How the library computes; said again when an index is opened: its file chooses no code.
+SETTINGS = {
+    "k1": 1.5,
+    "b": 0.75,
+    "method": "lucene",
+    "idf_method": "lucene",
+    "dtype": "float32",
+    "int_dtype": "int32",
+    "backend": "numpy",
+}
 
 
 @cache
@@ -67,7 +77,7 @@ def write_words(folder: Path, texts: Iterable[str]) -> None:
     ]
     if not vocabulary:
         return
-    index = bm25s().BM25(method="lucene", k1=1.5, b=0.75, backend="numpy")
+    index = bm25s().BM25(**SETTINGS)
     index.index((rows, vocabulary), show_progress=False)
     index.save(folder / FOLDER, allow_pickle=False, show_progress=False)
 
@@ -80,7 +90,11 @@ class Words:
         if (folder / FOLDER).is_dir():
             try:
                 self._index = bm25s().BM25.load(
-                    folder / FOLDER, mmap=True, allow_pickle=False, show_progress=False
+                    folder / FOLDER,
+                    mmap=True,
+                    allow_pickle=False,
+                    show_progress=False,
+                    override_params=SETTINGS,
                 )
                 fits = _fits(self._index, passages)
             except Exception as error:  # whatever the library makes of what it finds there

@@ -39,7 +39,7 @@ def pair_of(source: str, language: str = "de") -> AlignedPair:
 
 
 @pytest.mark.parametrize("language", ["de", "hi"])
-@pytest.mark.parametrize("what", ["pairs", "words"])
+@pytest.mark.parametrize("what", ["pairs", pytest.param("words", marks=pytest.mark.long)])
 def test_the_grammar_makes_the_files_of_the_package(language: str, what: str) -> None:
     """If not: `make phrasebook`."""
     packed = (FOLDER / f"{language}.{what}.jsonl.gz").read_bytes()
