@@ -50,6 +50,13 @@ def test_every_token_is_asked_for_once(tmp_path: Path) -> None:
     assert second["text_positions"].tolist() == [[0, 0, 1, 2]]
 
 
+def test_a_stream_may_begin_within_a_document(tmp_path: Path) -> None:
+    rows = [{"text": [5, 6, 2], "begins": 0}, {"text": [1, 7, 2], "begins": 1}]
+    (batch,) = Windows(write_store(tmp_path / "s", KINDS, rows), 5).held_out(rows=1)
+    assert batch["text_documents"].tolist() == [[0, 0, 0, 1, 1]]
+    assert batch["text_positions"].tolist() == [[0, 1, 2, 0, 1]]
+
+
 @given(
     lengths=st.lists(st.integers(1, 9), min_size=1, max_size=6),
     length=st.integers(1, 7),

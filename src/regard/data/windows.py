@@ -82,7 +82,9 @@ class Windows:
 
     @property
     def _documents(self) -> NDArray[np.int64]:
-        """Where each document begins in the stream."""
+        """Where each document begins in the stream; its first one may have begun before it."""
         lengths = self.store["text"].lengths.astype(np.int64)
         starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
-        return starts[np.asarray(self.store.numbers["begins"]) > 0]
+        begins = np.asarray(self.store.numbers["begins"]) > 0
+        begins[0] = True
+        return starts[begins]
