@@ -207,6 +207,21 @@ def test_a_damaged_engine_is_made_again(with_engines: Path, precision: str) -> N
         assert answer(with_engines, precision, said.append) == before and not said
 
 
+@pytest.mark.needs("ctranslate2")
+def test_an_engine_that_is_a_link_replaces_nobodys_folder(
+    with_engines: Path, tmp_path: Path
+) -> None:
+    before = answer(with_engines, "fp32")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/letter").write_text("not yours")
+    folder = with_engines / "engines/ctranslate2-fp32"
+    shutil.rmtree(folder)
+    folder.symlink_to(tmp_path / "mine")
+    assert answer(with_engines, "fp32") == before
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter"]
+    assert (tmp_path / "mine/letter").read_text() == "not yours" and not folder.is_symlink()
+
+
 @pytest.mark.needs("ctranslate2", "int8")
 def test_a_damaged_choice_is_made_again(
     with_engines: Path, monkeypatch: pytest.MonkeyPatch

@@ -59,6 +59,8 @@ def _convert(
     from regard.checkpoint.to_ctranslate2 import write_ctranslate2  # imports torch
 
     model = transformer()
+    if folder.is_symlink():  # it may lead to a folder of somebody's own, which would be replaced
+        folder.unlink()
     with atomic.new_folder(folder) as temporary:
         write_ctranslate2(
             model,
