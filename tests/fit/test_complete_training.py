@@ -1,6 +1,7 @@
 """Decoders trained in seconds: from scratch, on GPT-2 and on Llama, beside transformers."""
 
 import json
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -174,3 +175,32 @@ def test_wrong_recipes_are_named(tables: dict[str, Any], error: str) -> None:
     usual = {"objective": "complete", "data": {"texts": "a"}, "model": {"preset": "gpt-tiny"}}
     with pytest.raises(ConfigError, match=error):
         make_recipe({**usual, **tables}, "recipe")
+
+
+def test_evaluate_adds_up_what_transformers_says(tmp_path: Path) -> None:
+    twin = folders.gpt2(tmp_path / "gpt2").eval()
+    text = story(3, 40)
+    (tmp_path / "new.txt").write_text(text)
+    model = regard.load(tmp_path / "gpt2", "cpu")
+    assert model.tokenizer is not None
+    stream = torch.tensor([*model.tokenizer.encode(text).ids, 0])  # its end is id 0
+    nats, width = 0.0, 61
+    for first in range(0, len(stream) - 1, width):
+        row = stream[first : first + width + 1]
+        with torch.no_grad():
+            log_p = twin(row[None, :-1]).logits[0].log_softmax(-1)
+        nats -= float(log_p.gather(1, row[1:, None]).sum())
+    scores = model.evaluate(str(tmp_path / "new.txt"))
+    assert vars(scores) == pytest.approx(
+        {
+            "documents": 1,
+            "tokens": len(stream) - 1,
+            "words": len(text.split()),
+            "bytes": len(text),
+            "loss": nats / (len(stream) - 1),
+            "perplexity": math.exp(nats / (len(stream) - 1)),
+            "bits_per_byte": nats / math.log(2) / len(text),
+            "word_perplexity": math.exp(min(50, nats / len(text.split()))),
+        },
+        rel=1e-5,
+    )

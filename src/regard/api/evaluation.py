@@ -14,6 +14,11 @@ from regard.answer.loaded import LoadedModel
 from regard.answer.translate import decoding_with
 from regard.api.rows import check_roles, write_rows
 from regard.errors import MisuseError
+from regard.evaluate.continuations import (
+    ContinuationScores,
+    documents_to_score,
+    score_continuations,
+)
 from regard.evaluate.fill import FillScores, score_fill, texts_to_fill
 from regard.evaluate.texts import TextScores, score_tags_of, score_texts_of, texts_to_score
 from regard.evaluate.translations import Scores, pairs_to_score, score, translate_all
@@ -29,16 +34,16 @@ def evaluate(
     lowercase: bool = False,
     beam: int | None = None,
     alpha: float | None = None,
-) -> Scores | TextScores | FillScores:
+) -> Scores | TextScores | FillScores | ContinuationScores:
     """BLEU and chrF of a translator, accuracy and F1 of a classifier or a tagger, how well holes
-    are filled.
+    are filled, how well a decoder foresees texts.
 
     `columns` names the columns of a table by their role: source and target, or text, pair, label.
     """
-    if not {"translate", "generate", "classify", "tag", "fill"} & set(model.tasks):
+    if not {"translate", "generate", "classify", "tag", "fill", "complete"} & set(model.tasks):
         raise MisuseError(
             f"evaluate: {model.bundle} offers {', '.join(model.tasks)}; expected a model that "
-            "translates, classifies, tags or fills"
+            "translates, classifies, tags, fills or completes"
         )
     check_roles(columns or {}, "evaluate")
     with TemporaryDirectory(prefix="regard-") as place:
@@ -53,6 +58,9 @@ def evaluate(
             return score(outputs, pairs.references, tokenize, lowercase)
         if reference is not None:
             raise MisuseError("evaluate: an encoder reads one table, not a file and references")
+        if "complete" in model.tasks:
+            texts = documents_to_score(model, source, columns or {})
+            return score_continuations(model, texts)
         if "fill" in model.tasks:
             return score_fill(model, texts_to_fill(model, source, columns or {}))
         test = texts_to_score(model, source, columns or {})

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from regard.answer.labels import Label
     from regard.answer.tag import Tag
     from regard.convert.convert import Conversion, To
+    from regard.evaluate.continuations import ContinuationScores
     from regard.evaluate.fill import FillScores
     from regard.evaluate.texts import TextScores
     from regard.evaluate.translations import Scores
@@ -319,7 +320,7 @@ class Model(LoadedModel):
     @completes(EvaluateOptions)
     def evaluate(
         self, data: object = None, **options: Unpack[EvaluateOptions]
-    ) -> "Scores | TextScores | FillScores":
+    ) -> "Scores | TextScores | FillScores | ContinuationScores":
         """How good it is: on its own held-out texts, or on data (api/evaluation.py says how)."""
         from regard.api.evaluation import evaluate  # imports sacrebleu
 
@@ -390,6 +391,6 @@ NEEDS = {
     "similar": ("embed",),
     "vector_size": ("embed",),
     "explain": ("translate", "classify", "embed"),
-    "evaluate": ("translate", "generate", "classify", "tag", "fill"),
+    "evaluate": ("translate", "generate", "classify", "tag", "fill", "complete"),
     "labels": ("classify", "tag", "see"),
 }

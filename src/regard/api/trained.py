@@ -14,6 +14,7 @@ from regard.runs.folder import RunFolder
 from regard.runs.log import read_log
 
 if TYPE_CHECKING:
+    from regard.evaluate.continuations import ContinuationScores
     from regard.evaluate.fill import FillScores
     from regard.evaluate.texts import TextScores
     from regard.evaluate.translations import Scores
@@ -84,7 +85,7 @@ class Run:
     @completes(EvaluateOptions)
     def evaluate(
         self, data: object = None, **options: Unpack[EvaluateOptions]
-    ) -> "Scores | TextScores | FillScores":
+    ) -> "Scores | TextScores | FillScores | ContinuationScores":
         """How good the model is (api/evaluation.py)."""
         return self.model.evaluate(data, **options)
 

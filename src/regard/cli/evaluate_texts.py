@@ -44,10 +44,14 @@ def evaluate_texts(
             raise click.UsageError("--png and --svg belong to labels; words have no such table")
         _evaluate_fill(model, texts, columns, as_json)
         return
+    if "complete" in model.tasks:
+        _evaluate_complete(model, texts, columns, as_json)
+        return
     if "classify" not in model.tasks:
         raise MisuseError(
             f"evaluate: {model.bundle} offers {', '.join(model.tasks) or 'nothing'}; scored are "
-            "translations (--source, --reference) and models that classify, tag or fill (--file). "
+            "translations (--source, --reference) and models that classify, tag, fill or complete "
+            "(--file). "
             "`regard runs` shows how a run was judged while it trained"
         )
     test = texts_to_score(model, texts, columns)
@@ -94,6 +98,27 @@ def _evaluate_fill(
         click.echo(f"{row.group:<18} {row.words:7,} {shares}")
     if scores.left_out:
         click.echo(f"{scores.left_out:,} more are several tokens each and were not asked for.")
+
+
+def _evaluate_complete(
+    model: "Model", texts: Path | None, columns: dict[str, str], as_json: bool
+) -> None:
+    """Foresee every token of a text and print how well."""
+    from regard.draw.terminal.progress import progress_bar
+    from regard.evaluate.continuations import documents_to_score, score_continuations
+    from regard.printable import counted
+
+    data = documents_to_score(model, texts, columns)
+    with progress_bar("reading", None) as bar:
+        scores = score_continuations(model, data, bar.advance)
+    if as_json:
+        click.echo(valid_json({"set": str(data.texts), **asdict(scores)}, gaps=True))
+        return
+    size = f"{counted(scores.tokens, 'token')}, {counted(scores.words, 'word')}"
+    click.echo(f"{counted(scores.documents, 'document')} of {data.texts}: {size}")
+    click.echo(f"perplexity       {scores.perplexity:10.2f}  (a token)")
+    click.echo(f"word perplexity  {scores.word_perplexity:10.2f}")
+    click.echo(f"bits per byte    {scores.bits_per_byte:10.4f}")
 
 
 def _print(name: str, scores: "TextScores") -> None:

@@ -61,7 +61,7 @@ def prepare_documents(run: RunFolder, recipe: Recipe, documents: Documents) -> N
     kinds = {"text": ColumnKind(spec.vocabulary), "begins": ColumnKind(2, ragged=False)}
     with progress_bar("encoding", documents.characters) as bar:
         for name, parts in {"train": documents.train(), "valid": documents.valid()}.items():
-            rows = _encoded(tokenizer, parts, bar.advance)
+            rows = encoded_parts(tokenizer, parts, bar.advance)
             store = write_store(run.data / name, kinds, rows)
             if len(store) == 0 or len(store["text"].values) < 2:
                 raise DataError(
@@ -70,7 +70,7 @@ def prepare_documents(run: RunFolder, recipe: Recipe, documents: Documents) -> N
                 )
 
 
-def _encoded(
+def encoded_parts(
     tokenizer: PublishedTokenizer, parts: Iterable[Part], advance: Callable[[int], None]
 ) -> Iterator[StoreRow]:
     """Ids of each part; a document begins and ends as its tokenizer has it."""

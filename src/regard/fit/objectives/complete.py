@@ -1,15 +1,14 @@
 """Complete: the next token of a text, from those before it; judged by loss and perplexity."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from regard.data.batch import IGNORED, Batch
+from regard.data.batch import Batch
 from regard.data.buckets import BatchOrder, Lengths, Numbers, PlannedBatch
 from regard.data.mixture import Portion
 from regard.data.prefetch import prefetched
@@ -28,8 +27,8 @@ from regard.prepare.documents import Documents, survey_documents
 from regard.printable import counted
 from regard.runs.folder import RunFolder
 from regard.runs.sections import Recipe
-from regard.training.label_smoothing import smoothed_cross_entropy
-from regard.training.losses import Completion, read_ahead
+from regard.training.decoder_loss import mean_loss
+from regard.training.losses import Completion
 from regard.training.memory_limit import in_less_memory
 from regard.training.worker import LossOf
 
@@ -95,7 +94,9 @@ class DecoderJob:
         model.eval()
         width = self.data.valid.width
         return in_less_memory(
-            lambda budget: judge(model, self.data.valid.held_out(max(1, budget // width))),
+            lambda budget: Continued(
+                mean_loss(model, self.data.valid.held_out(max(1, budget // width)))[0]
+            ),
             self.recipe.train.token_budget,
         )
 
@@ -154,20 +155,6 @@ class Continued:
 
     def sentence(self) -> str:
         return f"validation loss {self.loss:.4f} · perplexity {self.perplexity:.2f}"
-
-
-@torch.inference_mode()
-def judge(model: Transformer, batches: Iterable[Batch]) -> Continued:
-    """-log p of every token that is asked for, on average."""
-    device = next(model.parameters()).device
-    total, count = 0.0, 0
-    for one in batches:
-        batch = one.to(device)
-        has_label = batch["text_labels"] != IGNORED
-        logits = model.token_logits(read_ahead(model, batch)[has_label])
-        total += float(smoothed_cross_entropy(logits, batch["text_labels"][has_label], 0.0).plain)
-        count += int(has_label.sum())
-    return Continued(total / max(1, count))
 
 
 CODE = ObjectiveCode(check, survey, prepare_documents, load)

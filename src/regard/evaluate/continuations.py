@@ -1,0 +1,107 @@
+"""How well a decoder foresees texts: the mean of -log p of their tokens, in several units.
+
+    perplexity          e^(nats / tokens)       depends on how the tokenizer cuts
+    bits per byte       nats / log 2 / bytes    does not
+    word perplexity     e^(nats / words)        does not; words are what white space parts
+
+The text is read in windows of the length that the model was trained on, one after the other, so
+that each token is asked for once; those at the beginning of a window have little before them.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from regard.answer.loaded import LoadedModel
+from regard.data.store import ColumnKind, write_store
+from regard.data.windows import Windows
+from regard.draw.notebook.table import html_table
+from regard.errors import DataError, MisuseError
+from regard.prepare.decoder_data import encoded_parts
+from regard.prepare.documents import Part, parts_of
+from regard.runs.columns import NOTHING, data_of
+from regard.runs.folder import RunFolder
+from regard.runs.sections import DataSection
+from regard.training.decoder_loss import mean_loss
+
+LENGTH = 1024  # of a window, where nothing says how long texts may be
+ROWS = 16  # windows at a time
+
+
+@dataclass(frozen=True)
+class ContinuationScores:
+    """Of all tokens of the texts."""
+
+    documents: int
+    tokens: int  # that were asked for
+    words: int
+    bytes: int
+    loss: float  # nats per token
+    perplexity: float
+    bits_per_byte: float
+    word_perplexity: float
+
+    def _repr_html_(self) -> str:
+        """The three units."""
+        rows = [
+            ("perplexity", f"{self.perplexity:.2f}", "per token"),
+            ("bits per byte", f"{self.bits_per_byte:.4f}", ""),
+            ("word perplexity", f"{self.word_perplexity:.2f}", ""),
+        ]
+        return html_table(("score", "", ""), rows, f"{self.tokens:,} tokens")
+
+
+def documents_to_score(
+    model: LoadedModel, file: Path | None, columns: Mapping[str, str] = NOTHING
+) -> DataSection:
+    """The texts of a file or folder; of a run without one, those that its recipe validates on."""
+    data = data_of(RunFolder(model.bundle.path))
+    if file is not None:
+        return DataSection(texts=file, text=columns.get("text", ""), max_characters=10**8)
+    if data is None or data.valid_texts is None:
+        raise MisuseError(
+            f"evaluate: {model.bundle.path} holds no texts to score; give some with --file"
+        )
+    return replace(data, texts=data.valid_texts)
+
+
+def score_continuations(
+    model: LoadedModel, data: DataSection, advance: Callable[[int], None] = lambda count: None
+) -> ContinuationScores:
+    """Ask for every token."""
+    tokenizer = model.tokenizer_for("complete")
+    counts = {"documents": 0, "words": 0, "bytes": 0}
+
+    def counted(parts: Iterable[Part]) -> Iterable[Part]:
+        tail = ""
+        for part in parts:
+            counts["documents"] += part.begins
+            counts["bytes"] += len(part.text.encode())
+            text = tail + part.text  # a word may be cut where a part ends
+            cut = len(text.rstrip()) == len(text) and not part.ends
+            words = text.split()
+            tail = words.pop() if cut and words else ""
+            counts["words"] += len(words)
+            yield part
+        counts["words"] += bool(tail)
+
+    limits = (model.bundle.longest_text, model.spec.position_limit, LENGTH)
+    length = min(most for most in limits if most is not None)
+    kinds = {"text": ColumnKind(model.spec.vocabulary), "begins": ColumnKind(2, ragged=False)}
+    with TemporaryDirectory(prefix="regard-") as place:
+        rows = encoded_parts(tokenizer, counted(parts_of(data)), advance)
+        store = write_store(Path(place) / "ids", kinds, rows)
+        if len(store) == 0 or len(store["text"].values) < 2:
+            raise DataError(f"{data.texts}: holds no text to score")
+        loss, tokens = mean_loss(model.transformer, Windows(store, length).held_out(ROWS))
+    nats = loss * tokens
+    return ContinuationScores(
+        **counts,
+        tokens=tokens,
+        loss=loss,
+        perplexity=math.exp(min(loss, 50.0)),
+        bits_per_byte=nats / math.log(2) / max(1, counts["bytes"]),
+        word_perplexity=math.exp(min(nats / max(1, counts["words"]), 50.0)),
+    )
