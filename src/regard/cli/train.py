@@ -20,6 +20,7 @@ if TYPE_CHECKING:
   regard train --source a.en --target a.de --minutes 30
   regard train --source pairs.csv --source-column english --target-column german
   regard train --texts mail.csv --text-column message --label-column category --minutes 3
+  regard train --text novel.txt --minutes 10
   regard train --resume runs/demo
   regard train demo --prove-resume
   regard train --find-lr demo --png rates.png
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     "--texts",
     help="Own texts with labels, a .csv, .tsv, .jsonl or .parquet table: train a classifier.",
 )
+@declare.path("--text", help="Own plain text, a file or a folder: train a model that goes on.")
 @declare.columns("source", "target", "text", "pair", "label")
 @click.option(
     "--minutes",

@@ -20,6 +20,7 @@ class Request:
     resume: Path | None = None
     inexact: bool = False
     force: bool = False
+    text: Path | None = None
     tables: dict[str, Any] | None = None  # a recipe as a program holds it
 
     def words(self) -> list[str]:
@@ -28,6 +29,7 @@ class Request:
             "--source": self.source,
             "--target": self.target,
             "--texts": self.texts,
+            "--text": self.text,
             "--minutes": None if self.minutes is None else f"{self.minutes:g}",
         }
         said = [str(word) for pair in options.items() if pair[1] is not None for word in pair]

@@ -36,6 +36,7 @@ from regard.fit.trainer import Trainer
 from regard.fit.warm_start import check_start, tables_of_start
 from regard.model.spec import Spec, parameter_count
 from regard.prepare.default_classifier import classifier_for
+from regard.prepare.default_decoder import decoder_for
 from regard.prepare.more_corpora import root_further
 from regard.prepare.pairs import survey_pairs
 from regard.printable import counted
@@ -164,13 +165,15 @@ def _bar(trainer: Trainer, done: int) -> TrainingProgress:
 
 def _claimed(request: Request) -> AbstractContextManager[Claim]:
     """The folder of a new run, held from now on: nothing was read or written yet."""
-    named = [path for path in (request.recipe, request.source, request.texts) if path]
+    given = (request.recipe, request.source, request.texts, request.text)
+    named = [path for path in given if path]
     if request.tables is not None:
         named.append(Path("run"))
     if len(named) != 1 or (request.target and not request.source):
         raise MisuseError(
             "train: expected either a recipe (regard train demo) or own files "
-            "(regard train --source a.en --target a.de; texts with labels: --texts mail.csv)"
+            "(regard train --source a.en --target a.de; texts with labels: --texts mail.csv; text "
+            "to go on with: --text novel.txt)"
         )
     if request.folder is not None:
         return claimed(request.folder, request.words())
@@ -220,7 +223,7 @@ def _recipe_and_data(request: Request) -> tuple[Recipe, Survey]:
     if request.recipe or request.tables is not None:
         read = _from_recipe
     else:
-        read = _from_texts if request.texts else _from_files
+        read = _from_text if request.text else _from_texts if request.texts else _from_files
     recipe, survey = read(request)
     return replace(recipe, data=survey.data), survey
 
@@ -272,6 +275,16 @@ def _from_texts(request: Request) -> tuple[Recipe, Survey]:
     return classifier_for(request.texts, request.minutes, make)
 
 
+def _from_text(request: Request) -> tuple[Recipe, Survey]:
+    """No recipe but text to go on with."""
+    assert request.text is not None
+
+    def make(tables: dict[str, Any]) -> Recipe:
+        return make_recipe(_rooted(override(tables, request.assignments)), "train")
+
+    return decoder_for(request.text, request.minutes, make)
+
+
 def _from_files(request: Request) -> tuple[Recipe, Survey]:
     """No recipe: count the pairs first, then choose by their number."""
     source, changes = request.source, request.assignments
@@ -289,7 +302,8 @@ def _from_files(request: Request) -> tuple[Recipe, Survey]:
 
 def _resumed_trainer(run: RunFolder, request: Request, say: Say) -> Trainer:
     """An existing run, from its last checkpoint; only the length of training may be changed."""
-    if request.recipe or request.source or request.target or request.texts or request.folder:
+    asked = (request.recipe, request.source, request.target, request.texts, request.text)
+    if any(asked) or request.folder:
         raise MisuseError("train: --resume takes everything from the run; leave the rest out")
     allowed: tuple[str, ...] = ("train.steps=", "train.minutes=", "train.patience=")
     if request.inexact:
