@@ -28,7 +28,7 @@ from regard.bundle.box import Boxed, models_in_the_box
 from regard.bundle.bundle import open_bundle
 from regard.checkpoint.files import read_own_json
 from regard.checksums import NAME as CHECKSUMS
-from regard.checksums import OWN, check, read_checksums
+from regard.checksums import OWN, add_checksums, check, read_checksums
 from regard.cli.main import group
 from regard.convert.convert import convert
 from regard.decode.engine import Layout
@@ -205,6 +205,20 @@ def test_a_damaged_engine_is_made_again(with_engines: Path, precision: str) -> N
         assert f"{folder / name}: " in line and "made again from the weights" in line
         said.clear()
         assert answer(with_engines, precision, said.append) == before and not said
+
+
+@pytest.mark.needs("ctranslate2")
+@pytest.mark.parametrize("key", ["add_source_bos", "unk_token", "decoder_start_token"])
+def test_an_engine_whose_config_lacks_a_key_is_made_again(with_engines: Path, key: str) -> None:
+    """With the right checksum: the library would say so only when it first translates."""
+    before, file = answer(with_engines, "fp32"), "engines/ctranslate2-fp32/config.json"
+    config = json.loads((with_engines / file).read_text())
+    (with_engines / file).write_text(json.dumps({k: v for k, v in config.items() if k != key}))
+    add_checksums((with_engines / file).parent, ["config.json"])
+    said: list[str] = []
+    assert answer(with_engines, "fp32", said.append) == before
+    (line,) = said
+    assert f"has no {key}" in line and "made again from the weights" in line
 
 
 @pytest.mark.needs("ctranslate2")

@@ -24,6 +24,10 @@ INFO, WEIGHTS, CONFIG = "regard.json", "model.bin", "config.json"
 PIECES, SHORTLIST = "shared_vocabulary.json", "vmap.txt"
 FORMAT, KIND = 1, "ctranslate2"
 MAX_INFO, MAX_PIECES = 64 * 1024, 256 * 1024 * 1024
+# Keys of config.json that the library does not translate without.
+NEEDED = (
+    "add_source_bos", "add_source_eos", "bos_token", "decoder_start_token", "eos_token", "unk_token"
+)  # fmt: skip
 # Ours → the library's name of a type of numbers.
 PRECISIONS = {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
 
@@ -106,7 +110,10 @@ def read_info(folder: Path) -> Info:
 
 def check_config(folder: Path) -> None:
     """The library reads its config when it first translates, and then says no file's name."""
-    for key, value in read_json(folder / CONFIG, MAX_INFO).items():
+    config = read_json(folder / CONFIG, MAX_INFO)
+    if missing := [key for key in NEEDED if key not in config]:
+        raise CheckpointError(f"{folder / CONFIG}: has no {missing[0]}; convert the model again")
+    for key, value in config.items():
         number = key.endswith("_epsilon") and type(value) in (int, float)
         if not number and type(value) is not (str if key.endswith("_token") else bool):
             raise CheckpointError(
