@@ -130,6 +130,7 @@ RULES = {
     "never": Rules(never=(0, 1, 7, 12, END + 3)),
     "first": Rules(first=9),
     "must end": Rules(must_end=True),
+    "shared out": Rules(never=(0, 1, 7, 12, END + 3), shares_out=True),
     "three ends": Rules(also_ends=(5, 30)),
     "all": Rules(never=(0, 1, 5), first=11, must_end=True, also_ends=(40,)),
 }

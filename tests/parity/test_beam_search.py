@@ -235,8 +235,14 @@ EXTRA: dict[str, dict[str, Any]] = {
     "reward": {"repetition_penalty": 0.7},
     "least": {"min_length": 7},
     "never": {"bad_words_ids": [[5], [9], [11]]},
+    "shared out": {"bad_words_ids": [[5], [9], [36]], "renormalize_logits": True},
     "two ends": {"eos_token_id": "its own and 20 more"},
-    "all": {"repetition_penalty": 1.2, "no_repeat_ngram_size": 2, "min_length": 4},
+    "all": {
+        "repetition_penalty": 1.2,
+        "no_repeat_ngram_size": 2,
+        "min_length": 4,
+        "renormalize_logits": True,
+    },
 }
 
 

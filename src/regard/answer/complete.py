@@ -1,7 +1,6 @@
 """Going on with a text: greedy, sampled or searched, whole or piece by piece as it is made."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from regard.answer.loaded import LoadedModel
 from regard.answer.prompt import one_text, text_of
@@ -50,14 +49,23 @@ def _tokens(model: LoadedModel, prompt: Sequence[int], sampling: Sampling) -> It
 
 
 def decoding_after(
-    prompt: int, settings: GenerationSettings, sampling: Sampling
+    length: int, settings: GenerationSettings, sampling: Sampling
 ) -> DecodingOptions:
     """The folder's search for a prompt of so many tokens, with what was chosen."""
     search, published = settings.search, settings.search.convention == "transformers"
     searched = published and sampling.temperature == 0  # the beam of a run is for translations
     beam = sampling.beam or (search.beam if searched else 1)
     # Published settings count the prompt too; one token of it is taken off already.
-    least = search.min_length + 1 - prompt if published else search.min_length
+    least = search.min_length + 1 - length if published else search.min_length
     least = max(0, min(least, sampling.max_tokens - 1))
-    most = sampling.max_tokens
-    return replace(search, beam=beam, n_best=1, max_length=most, min_length=least)
+    return DecodingOptions(
+        beam,
+        search.alpha,
+        search.length_norm,
+        search.stop,
+        search.convention,
+        max_length=sampling.max_tokens,
+        min_length=least,
+        no_repeat_ngram=search.no_repeat_ngram,
+        repetition_penalty=search.repetition_penalty,
+    )

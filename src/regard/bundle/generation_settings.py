@@ -3,7 +3,7 @@
 decoder_start_token_id   what an output starts from (Marian: pad)
 eos_token_id             what ends it, one id or several
 forced_bos_token_id      what it begins with, forced_eos_token_id: that it must end
-bad_words_ids            what is never output (OPUS-MT: pad)
+bad_words_ids            what is never output (OPUS-MT: pad), renormalize_logits: p sums to 1 then
 num_beams, length_penalty, early_stopping, max_length, max_new_tokens     the search
 min_length, no_repeat_ngram_size, repetition_penalty                      what it may not repeat
 """
@@ -88,6 +88,7 @@ def read_settings(folder: Path, vocabulary: int) -> GenerationSettings:
             first=_id(values, "forced_bos_token_id"),
             must_end=bool(forced and ends),
             also_ends=ends[1:],
+            shares_out=values.get("renormalize_logits") is True,
         ),
         search=_search(values, where),
         ignored=tuple(

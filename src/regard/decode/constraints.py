@@ -3,10 +3,10 @@
 Options (minimum length, repetition penalty, no n-gram twice) change the logits before the softmax,
 so that log p is that of the changed distribution; by the convention of transformers
 (decode/options.py) they change log p where there is a beam, and see the `context` too. Rules (ids
-never output, forced beginnings and ends) come after it: what they forbid keeps its share, so that a
-score stays comparable with that of another library on the same weights; a token that a *rule*
-forces counts as certain. A token of a given prefix comes whatever the options and rules say, with
-the log p that the model gives it.
+never output, forced beginnings and ends) come after it: what they forbid keeps its share (unless
+another rule shares it out), so that a score stays comparable with that of another library on the
+same weights; a token that a *rule* forces counts as certain. A token of a given prefix comes
+whatever the options and rules say, with the log p that the model gives it.
 """
 
 from dataclasses import dataclass
@@ -68,6 +68,8 @@ class Constraints:
             _force(logits, lengths == 0, rules.first, total)
         if rules.must_end:
             _force(logits, lengths + 1 == limits, self.end, total)
+        if rules.shares_out:
+            total = log_sum_exp(logits)
         if prefix is not None and forced is not None and untouched is not None:
             only, wanted = torch.full_like(untouched, -torch.inf), prefix[forced, None]
             logits[forced] = only.scatter_(1, wanted, untouched.gather(1, wanted))

@@ -161,6 +161,7 @@ class Rules:
     first: int | None = None  # the id that is output first
     must_end: bool = False  # an output that reaches its limit ends there instead of being cut off
     also_ends: tuple[int, ...] = ()  # ids that end an output beside the end token
+    shares_out: bool = False  # the share of what cannot come goes to the rest: p sums to 1
 
     def __bool__(self) -> bool:
         """Whether a token is forbidden or forced."""

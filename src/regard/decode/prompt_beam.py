@@ -16,7 +16,7 @@ from regard.decode.beam import BeamSearch
 from regard.decode.fused import BLOCK
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.options import NO_RULES, DecodingOptions, Rules
-from regard.decode.sample import prompt_constraints, room_after
+from regard.decode.sample import Session, prompt_constraints, room_after
 from regard.model.transformer import Transformer
 
 
@@ -29,11 +29,10 @@ class PromptRows:
         self.attention: Tensor | None = None  # there is no source
         self.ages = torch.zeros(1, dtype=torch.long, device=device)
         self.lengths = torch.ones_like(self.ages)
-        self._model, self._cache = model, model.new_cache()
-        self._fed = self.ages.new_zeros(width, 0)
+        self._session, self._fed = Session(model), self.ages.new_zeros(width, 0)
         if len(prompt) > 1:
-            model.decode(torch.tensor([prompt[:-1]], device=device), cache=self._cache)
-            self._cache.reorder(self.ages.expand(width))
+            self._session.extend(torch.tensor([list(prompt[:-1])], device=device))
+            self._session.reorder(self.ages.expand(width))
 
     def __len__(self) -> int:
         return 1
@@ -43,8 +42,7 @@ class PromptRows:
         assert not explain, "there is no source to look at"
         self._fed = torch.cat((self._fed, tokens.T), dim=1)
         self.ages += 1
-        x = self._model.decode(tokens.T, cache=self._cache)
-        logits = self._model.token_logits(x[:, -1])
+        logits = self._session.extend(tokens.T)
         missing = -logits.shape[1] % BLOCK
         return torch.nn.functional.pad(logits, (0, missing), value=-torch.inf)
 
@@ -60,7 +58,7 @@ class PromptRows:
     def reorder(self, parents: Int[Tensor, "1 w"]) -> None:
         """Each row goes on with what the row `parents` has been fed."""
         self._fed = self._fed[parents[0]]
-        self._cache.reorder(parents[0])
+        self._session.reorder(parents[0])
 
 
 @torch.inference_mode()

@@ -175,6 +175,8 @@ class ReferenceSearch:
         log_p = values if decoding.changes_log_p else _log_softmax(values)
         for token in rules.never:  # the others keep their share: no second softmax
             log_p[token] = NEVER
+        if rules.shares_out:
+            log_p = _log_softmax(log_p)
         if rules.must_end and n + 1 == self.limit:  # what a rule forces is certain
             return _only(end, 0.0, len(log_p))
         if rules.first is not None and n == 0:

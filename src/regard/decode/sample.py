@@ -113,6 +113,10 @@ class Session:
         logits = self._model.token_logits(x[:, -1])
         return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
+    def reorder(self, rows: Int[Tensor, " R"]) -> None:
+        """Row i goes on with what row `rows[i]` has; there may be more rows than before."""
+        self._cache.reorder(rows)
+
 
 def room_after(model: Transformer, prompt: Sequence[int]) -> int:
     """How many tokens the model has positions for after the prompt: at least one, or an error."""
