@@ -506,8 +506,10 @@ def test_settings_of_old_folders_stand_in_config_json(tmp_path: Path) -> None:
 
 
 def test_settings_that_are_not_done_are_told(tmp_path: Path) -> None:
-    folder = written(tmp_path, {}, {"repetition_penalty": 1.3, "min_length": 0})
-    assert read_settings(folder, 10).ignored == ("repetition_penalty = 1.3",)
+    folder = written(tmp_path, {}, {"diversity_penalty": 1.3, "min_length": 5, "max_length": 4})
+    settings = read_settings(folder, 10)
+    assert settings.ignored == ("diversity_penalty = 1.3",)
+    assert settings.search.min_length == 2  # of 3: the end token needs a place
 
 
 @pytest.mark.parametrize("wrong", [10, 50256, -1, [3, 10]])

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -155,6 +156,16 @@ def test_the_best_combinations_of_a_paragraph() -> None:
         [sum(a.score for a in row) for row in every]
     )
     assert got[0].ids == (0, 0, 1, 0, 2, 0) and got[0].log_probability == pytest.approx(-0.7)
+
+
+def test_what_is_cut_off_comes_last_or_by_its_score() -> None:
+    ended, cut = Translation("a", -2.0, -2.0, True, (1,)), Translation("b", -1.0, -1.0, False, (2,))
+    decoding = DecodingOptions(beam=4, n_best=4)
+    for convention, expected in (("regard", "aa bb ab ba"), ("transformers", "bb ab ba aa")):
+        order = replace(decoding, convention=convention)
+        best = [ended, cut] if convention == "regard" else [cut, ended]
+        texts = [each.text for each in joined(["", "x", "", "y", ""], [best, best], order)]
+        assert [sorted(text) for text in texts] == [sorted(text) for text in expected.split()]
 
 
 @settings(max_examples=50, deadline=None)

@@ -134,9 +134,11 @@ def test_settings_that_are_not_done_are_named_with_their_file(
     for source in filter(Path.is_file, (root / "tiny" / name).iterdir()):
         if source.name != "generation_config.json" or file == source.name:
             (tmp_path / source.name).write_bytes(source.read_bytes())
-    values = json.loads((tmp_path / file).read_text()) | {"repetition_penalty": 1.5}
+    values = json.loads((tmp_path / file).read_text()) | {"forced_bos_token_id": 9999}
     (tmp_path / file).write_text(json.dumps(values))
-    warning = f"{file} asks for repetition_penalty = 1.5: not done by regard\n"
+    last = json.loads((tmp_path / "config.json").read_text())["vocab_size"] - 1
+    outside = f"forced_bos_token_id = 9999 (outside of the vocabulary, 0 to {last})"
+    warning = f"{file} asks for {outside}: not done by regard\n"
     text = "a --engine torch" if task == "translate" else "a"
     assert run(f"regard {task} {shlex.quote(str(tmp_path))} {text}").stderr == warning
     assert run(f"regard convert {shlex.quote(str(tmp_path))} {tmp_path / 'out'} --to hf").stderr

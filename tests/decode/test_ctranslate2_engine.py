@@ -253,6 +253,13 @@ def test_score_is_log_p_of_each_token(tmp_path: Path) -> None:
         (DecodingOptions(coverage=0.2), False, "a coverage penalty"),
         (DecodingOptions(beam=1, temperature=1.0), False, "sampling"),
         (DecodingOptions(), True, "a forced beginning with a beam"),
+        (DecodingOptions(convention="transformers"), False, "cut-off outputs ordered by score"),
+        (DecodingOptions(beam=1, convention="transformers", min_length=2), False, None),
+        (
+            DecodingOptions(beam=1, convention="transformers", no_repeat_ngram=2),
+            False,
+            "penalties by the convention of transformers",
+        ),
     ],
 )
 def test_what_is_not_offered_is_refused(
@@ -266,6 +273,14 @@ def test_what_is_not_offered_is_refused(
     engine = opened(make(0), tmp_path / "m")
     with pytest.raises(MisuseError, match=f"does not offer {words}.*use engine torch"):
         engine.submit([[5, END]], search, [[4]] if prefixed else ())
+
+
+def test_rules_can_be_refused_and_can_help() -> None:
+    """Where every output must end, none is cut off, whatever the convention."""
+    theirs = DecodingOptions(convention="transformers")
+    assert refused(theirs, Rules(must_end=True)) is None
+    assert refused(replace(theirs, min_length=3), Rules(must_end=True)) is not None
+    assert refused(DecodingOptions(), Rules(also_ends=(7,))) == "several end tokens"
 
 
 def test_nothing_is_cut_in_silence(tmp_path: Path) -> None:

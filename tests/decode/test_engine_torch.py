@@ -89,6 +89,22 @@ OPTIONS = {
     "likely": DecodingOptions(beam=3, stop="likely", n_best=3, max_length=7, alpha=1.0),
     "exact": DecodingOptions(beam=3, stop="exact", n_best=2, max_length=7, alpha=1.2),
     "no norm": DecodingOptions(beam=3, stop="exact", alpha=0, max_length=7),
+    "by score": DecodingOptions(beam=3, convention="transformers", n_best=3, max_length=4),
+    "by score, exact": DecodingOptions(
+        beam=4, convention="transformers", n_best=2, max_length=5, alpha=2.0, stop="exact"
+    ),
+    "on log p": DecodingOptions(
+        beam=3,
+        convention="transformers",
+        min_length=3,
+        no_repeat_ngram=2,
+        repetition_penalty=1.4,
+        max_length=7,
+        n_best=3,
+    ),
+    "start counts, greedy": DecodingOptions(
+        beam=1, convention="transformers", repetition_penalty=1.7, no_repeat_ngram=1, max_length=7
+    ),
     "all": DecodingOptions(
         beam=3,
         min_length=3,
@@ -114,7 +130,9 @@ RULES = {
     "never": Rules(never=(0, 1, 7, 12, END + 3)),
     "first": Rules(first=9),
     "must end": Rules(must_end=True),
-    "all": Rules(never=(0, 1, 5), first=11, must_end=True),
+    "shared out": Rules(never=(0, 1, 7, 12, END + 3), shares_out=True),
+    "three ends": Rules(also_ends=(5, 30)),
+    "all": Rules(never=(0, 1, 5), first=11, must_end=True, also_ends=(40,)),
 }
 
 

@@ -1,9 +1,12 @@
-"""Going on with a text: greedy or sampled, whole or piece by piece as it is made."""
+"""Going on with a text: greedy, sampled or searched, whole or piece by piece as it is made."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from regard.answer.loaded import LoadedModel
 from regard.answer.prompt import one_text, text_of
+from regard.bundle.generation_settings import GenerationSettings
+from regard.decode.options import DecodingOptions
+from regard.decode.prompt_beam import best_continuations
 from regard.decode.sample import Sampling, continued
 from regard.errors import MisuseError
 
@@ -14,7 +17,8 @@ def stream_text(model: LoadedModel, prompt: str, sampling: Sampling) -> Iterator
     """Pieces of text that follow the prompt; together they are the completion.
 
     A token may be half a character, and what it looks like may depend on the one before; so all
-    ids so far are decoded each time, and a piece is given once it can no longer change.
+    ids so far are decoded each time, and a piece is given once it can no longer change. A beam
+    search knows its text at the end only.
     """
     tokenizer, settings = model.tokenizer_for("complete"), model.bundle.settings
     ids = list(tokenizer.encode(one_text(prompt, "complete")).ids)
@@ -25,7 +29,7 @@ def stream_text(model: LoadedModel, prompt: str, sampling: Sampling) -> Iterator
     completion: list[int] = []
     before = shown = len(text_of(tokenizer, ids))
     text = ""
-    for token in continued(model.transformer, ids, settings.ends, sampling, settings.rules):
+    for token in _tokens(model, ids, sampling):
         completion.append(token)
         text = text_of(tokenizer, [*ids, *completion])
         if len(text) > shown and not text.endswith(UNFINISHED):
@@ -33,3 +37,35 @@ def stream_text(model: LoadedModel, prompt: str, sampling: Sampling) -> Iterator
             shown = len(text)
     if len(text) > max(shown, before):
         yield text[shown:]
+
+
+def _tokens(model: LoadedModel, prompt: Sequence[int], sampling: Sampling) -> Iterator[int]:
+    settings = model.bundle.settings
+    decoding = decoding_after(len(prompt), settings, sampling)
+    network, ends, rules = model.transformer, settings.ends, settings.rules
+    if decoding.beam > 1:
+        return iter(best_continuations(network, prompt, ends, decoding, rules)[0].ids)
+    return continued(network, prompt, ends, sampling, rules, decoding)
+
+
+def decoding_after(
+    length: int, settings: GenerationSettings, sampling: Sampling
+) -> DecodingOptions:
+    """The folder's search for a prompt of so many tokens, with what was chosen."""
+    search, published = settings.search, settings.search.convention == "transformers"
+    searched = published and sampling.temperature == 0  # the beam of a run is for translations
+    beam = sampling.beam or (search.beam if searched else 1)
+    # Published settings count the prompt too; one token of it is taken off already.
+    least = search.min_length + 1 - length if published else search.min_length
+    least = max(0, min(least, sampling.max_tokens - 1))
+    return DecodingOptions(
+        beam,
+        search.alpha,
+        search.length_norm,
+        search.stop,
+        search.convention,
+        max_length=sampling.max_tokens,
+        min_length=least,
+        no_repeat_ngram=search.no_repeat_ngram,
+        repetition_penalty=search.repetition_penalty,
+    )

@@ -272,7 +272,7 @@ def joined(
             for answer in answers
         ]
         if len(answers_of) > 1:  # else the engine's own order stands
-            longer.sort(key=lambda each: (each[1], each[0]), reverse=True)
+            longer.sort(key=lambda each: (decoding.by_score or each[1], each[0]), reverse=True)
         chains = list(longer[: decoding.n_best])
     results = [_whole(parts, chain, score) for score, _, chain in chains]
     if decoding.draws:

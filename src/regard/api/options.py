@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict, TypeVar
 
-from regard.decode.options import LengthNorm, Stop
+from regard.decode.options import Convention, LengthNorm, Stop
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,6 +21,7 @@ class SearchOptions(TypedDict, total=False):
     alpha: float  # exponent of the length norm
     length_norm: LengthNorm
     stop: Stop
+    convention: Convention  # whose rules at the length limit and for penalties
     max_length: int | None  # output tokens; None: source tokens + 50
     n_best: int
     min_length: int
@@ -49,6 +50,7 @@ class SamplingOptions(TypedDict, total=False):
     top_p: float | None
     seed: int | None
     max_tokens: int
+    beam: int | None  # above 1: search; None: as the folder says
 
 
 class EvaluateOptions(TypedDict, total=False):

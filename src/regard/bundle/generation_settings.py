@@ -3,8 +3,9 @@
 decoder_start_token_id   what an output starts from (Marian: pad)
 eos_token_id             what ends it, one id or several
 forced_bos_token_id      what it begins with, forced_eos_token_id: that it must end
-bad_words_ids            what is never output (OPUS-MT: pad)
+bad_words_ids            what is never output (OPUS-MT: pad), renormalize_logits: p sums to 1 then
 num_beams, length_penalty, early_stopping, max_length, max_new_tokens     the search
+min_length, no_repeat_ngram_size, repetition_penalty                      what it may not repeat
 """
 
 from collections.abc import Mapping
@@ -21,12 +22,9 @@ SIZES = range(2**31)
 SPECIAL = ("pad", "bos", "eos", "decoder_start", "forced_bos", "forced_eos")
 # Settings that would change the text, with the values that ask for nothing.
 NOT_DONE: dict[str, tuple[Any, ...]] = {
-    "repetition_penalty": (None, 1, 1.0),
     "encoder_repetition_penalty": (None, 1, 1.0),
-    "no_repeat_ngram_size": (None, 0),
     "encoder_no_repeat_ngram_size": (None, 0),
     "diversity_penalty": (None, 0, 0.0),
-    "min_length": (None, 0),
     "min_new_tokens": (None, 0),
     "suppress_tokens": (None, []),
     "begin_suppress_tokens": (None, []),
@@ -89,6 +87,8 @@ def read_settings(folder: Path, vocabulary: int) -> GenerationSettings:
             never=tuple(values["bad_words_ids"]),
             first=_id(values, "forced_bos_token_id"),
             must_end=bool(forced and ends),
+            also_ends=ends[1:],
+            shares_out=values.get("renormalize_logits") is True,
         ),
         search=_search(values, where),
         ignored=tuple(
@@ -137,14 +137,20 @@ def _words(value: Any, where: Path) -> list[Any]:
 
 
 def _search(values: Mapping[str, Any], where: Path) -> DecodingOptions:
-    """Their score is log p / n^length_penalty; their max_length counts the start token too."""
+    """Their score is log p / n^length_penalty; max_length and min_length count the start token."""
     config = Config(values, str(where))
     longest = max(config.number("max_length", 0, SIZES) - 1, 0)
+    longest = config.number("max_new_tokens", longest, SIZES)
+    least = max(config.number("min_length", 0, SIZES) - 1, 0)
     early = values.get("early_stopping")
     return DecodingOptions(
         beam=max(1, config.number("num_beams", 1, SIZES)),
         alpha=config.real("length_penalty", 1.0),
         length_norm="power",
         stop="first-k" if early is True else "exact" if early == "never" else "likely",
-        max_length=config.number("max_new_tokens", longest, SIZES) or None,
+        convention="transformers",
+        max_length=longest or None,
+        min_length=min(least, longest - 1) if longest else least,
+        no_repeat_ngram=config.number("no_repeat_ngram_size", 0, SIZES),
+        repetition_penalty=config.real("repetition_penalty", 1.0),
     )

@@ -16,6 +16,7 @@ from regard.valid_json import valid_json
 @declare.model
 @click.argument("prompt", nargs=-1)
 @declare.count("--max-tokens", help="Most new tokens; default: 50.")
+@declare.count("--beam", help="Above 1: the best of so many texts; default: the folder's.")
 @click.option("--temperature", type=float, help="0 (default): always the likeliest token.")
 @declare.count("--top-k", help="Draw from this many tokens only.")
 @click.option("--top-p", type=float, help="Draw from the likeliest that reach this probability.")

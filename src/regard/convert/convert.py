@@ -41,6 +41,7 @@ To = Literal["hf", "native", "ctranslate2"]
 KEPT = re.compile(
     r"id2label|label2id|problem_type|prefix|language|task_specific_params|bad_words_ids|\w+_token_id"
     r"|max_length|max_new_tokens|num_beams|length_penalty|early_stopping|do_sample"
+    r"|min_length|no_repeat_ngram_size|repetition_penalty"
 )
 
 

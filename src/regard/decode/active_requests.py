@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -9,7 +10,31 @@ from torch import Tensor
 
 from regard.decode.best import log_sum_exp
 from regard.decode.constraints import NO_PREFIX, Constraints
-from regard.decode.slots import Slots
+
+
+@runtime_checkable
+class SearchRows(Protocol):
+    """Rows of some sentences that are fed token by token: Slots, or those of one prompt."""
+
+    width: int  # rows of each sentence
+    ages: Tensor  # tokens that each sentence has been fed, the start token counted
+    lengths: Tensor  # of the sources
+    attention: Tensor | None  # to the source, where a step was asked to explain
+
+    def __len__(self) -> int:
+        """How many sentences."""
+
+    def step(self, tokens: Tensor, explain: bool = False) -> Tensor:
+        """Feed one token to each row; the logits of what comes next."""
+
+    def outputs(self) -> tuple[Tensor, Tensor]:
+        """The tokens that each row has put out, and how many they are."""
+
+    def output(self, slot: int, row: int) -> list[int]:
+        """Those of one row."""
+
+    def reorder(self, parents: Tensor) -> None:
+        """Each row goes on with what the row `parents` of its sentence has been fed."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +51,7 @@ class QueuedSentence:
 class ActiveRequests:
     """The sentences in the slots of a batch."""
 
-    def __init__(self, slots: Slots, constraints: Constraints) -> None:
+    def __init__(self, slots: SearchRows, constraints: Constraints) -> None:
         self._slots, self._constraints = slots, constraints
         self.sentences: list[QueuedSentence | None] = [None] * len(slots)
         self.limits = torch.zeros(len(slots), dtype=torch.long, device=slots.ages.device)

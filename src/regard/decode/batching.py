@@ -73,7 +73,8 @@ def decode_queue(
         return
     greedy = decoding.beam == 1 and not decoding.coverage
     slots = Slots(model, first[0], 1 if greedy else decoding.beam, first[1])
-    constraints = Constraints(decoding, rules, frame.end)
+    context = (frame.start,) if decoding.convention == "transformers" else ()
+    constraints = Constraints(decoding, rules, frame.end, context)
     run = (Greedy if greedy else BeamSearch)(slots, constraints, frame.start)
     empty = list(range(len(slots)))
     while True:

@@ -1,9 +1,12 @@
 """Beam search: keep the k most likely unfinished outputs of each sentence, collect finished ones.
 
-At each step the 2k best extensions of a sentence are looked at: those among the first k that end
-are finished; the best k that do not end go on. Finished outputs are compared by
+At each step the 2k best extensions of a sentence are looked at (3k with two end tokens, and so on:
+enough that k do not end): those among the first k that end are finished; the best k that do not end
+go on. Finished outputs are compared by
 log p / length norm (decode/options.py), plus the coverage penalty if there is one; one sentence,
-written for reading, is in decode/reference.py. When a sentence is done:
+written for reading, is in decode/reference.py. Outputs that are cut off at the length limit count
+where too few are finished, or, by the convention of transformers, always, with their score. When a
+sentence is done:
 
     stop = "exact"     no open output can still overtake the n-th best finished one
     stop = "first-k"   k outputs have been finished
@@ -22,13 +25,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.decode.active_requests import ActiveRequests, QueuedSentence
+from regard.decode.active_requests import ActiveRequests, QueuedSentence, SearchRows
 from regard.decode.best import top
 from regard.decode.constraints import Constraints
 from regard.decode.greedy import Finished
 from regard.decode.hypothesis import Hypothesis, best_first
 from regard.decode.options import LENGTH_NORMS, DecodingOptions
-from regard.decode.slots import Slots
 
 
 @dataclass
@@ -62,16 +64,23 @@ class Beam:
         hope = best_open / max(norm(n, self.decoding.alpha) for n in lengths)
         return self.best(wanted)[-1].score >= hope
 
+    def wants_open(self, length: int) -> bool:
+        """Whether the answer of a sentence that is done may hold outputs that are cut off."""
+        at_limit = length >= self.limit
+        too_few = len(self.finished) < self.decoding.n_best
+        return too_few or (at_limit and self.decoding.by_score)
+
     def best(self, count: int) -> list[Hypothesis]:
-        return best_first(self.finished)[:count]
+        return best_first(self.finished, self.decoding.by_score)[:count]
 
 
 class BeamSearch:
     """k rows for each sentence, the likeliest first."""
 
-    def __init__(self, slots: Slots, constraints: Constraints, start: int) -> None:
+    def __init__(self, slots: SearchRows, constraints: Constraints, start: int) -> None:
         self.slots, self.active = slots, ActiveRequests(slots, constraints)
-        self._decoding, self._end, self._start = constraints.decoding, constraints.end, start
+        self._decoding, self._start = constraints.decoding, start
+        self._ends = torch.tensor(constraints.ends, device=slots.ages.device)
         self._beams = [Beam(self._decoding, 0) for _ in range(len(slots))]
         self._tokens = torch.full((len(slots), slots.width), start, device=slots.ages.device)
         self._scores = torch.zeros_like(self._tokens, dtype=torch.float64)
@@ -97,20 +106,21 @@ class BeamSearch:
     def step(self) -> Finished:
         """One more token for every sentence; those that are finished now leave their slots."""
         slots, k = self.slots, self.slots.width
+        looked_at = k * (1 + len(self._ends))
         logits = slots.step(self._tokens, explain=self._decoding.coverage > 0)
         if self._decoding.coverage:
             self._cover()
         total = self.active.constrain(logits)
-        values, tokens = top(logits, 2 * k)
+        values, tokens = top(logits, looked_at)
         log_p = (values - total[:, None]).view(len(slots), k, -1)
         candidates = (self._scores[:, :, None] + log_p).flatten(1)
-        best = candidates.topk(min(2 * k, candidates.shape[1]), dim=1)
+        best = candidates.topk(min(looked_at, candidates.shape[1]), dim=1)
         parents = best.indices // log_p.shape[2]
         possible = best.values > -torch.inf
         tokens = tokens.view(len(slots), -1).gather(1, best.indices)
         # What is impossible may be a row that only fills up the output matrix; any real token does.
         tokens = torch.where(possible, tokens, self._start)
-        ends = (tokens == self._end) & possible
+        ends = torch.isin(tokens, self._ends) & possible
         self._collect(best.values, parents, ends)
         # The best k that do not end: push those that end behind all others, keep their order.
         order = torch.sort(ends, dim=1, stable=True).indices[:, :k]
@@ -139,14 +149,14 @@ class BeamSearch:
             beam = self._beams[place]
             if sentence is None or not beam.is_done(length[place], best_open[place]):
                 continue
-            if len(beam.finished) < self._decoding.n_best:
-                self._give_up(place)
+            if beam.wants_open(length[place]):
+                self._cut_off(place)
             self.active.sentences[place] = None
             finished.append((place, sentence, beam.best(self._decoding.n_best)))
         return finished
 
-    def _give_up(self, place: int) -> None:
-        """A sentence that ends with too few finished outputs keeps its open ones, cut off."""
+    def _cut_off(self, place: int) -> None:
+        """The open outputs of a sentence join the finished ones as they are."""
         for row, value in enumerate(self._scores[place].tolist()):
             if value > -torch.inf:
                 ids = [*self.slots.output(place, row), int(self._tokens[place, row])]

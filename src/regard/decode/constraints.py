@@ -1,10 +1,12 @@
 """What an output may not contain: decoding options and rules of the model, on the logits.
 
 Options (minimum length, repetition penalty, no n-gram twice) change the logits before the softmax,
-so that log p is that of the changed distribution. Rules (ids never output, forced beginnings and
-ends) come after it: what they forbid keeps its share, so that a score stays comparable with that
-of another library on the same weights; a token that a *rule* forces counts as certain. A token of
-a given prefix comes whatever the options and rules say, with the log p that the model gives it.
+so that log p is that of the changed distribution; by the convention of transformers
+(decode/options.py) they change log p where there is a beam, and see the `context` too. Rules (ids
+never output, forced beginnings and ends) come after it: what they forbid keeps its share (unless
+another rule shares it out), so that a score stays comparable with that of another library on the
+same weights; a token that a *rule* forces counts as certain. A token of a given prefix comes
+whatever the options and rules say, with the log p that the model gives it.
 """
 
 from dataclasses import dataclass
@@ -26,6 +28,12 @@ class Constraints:
     decoding: DecodingOptions
     rules: Rules
     end: int
+    context: tuple[int, ...] = ()  # tokens before every output, where these count as there already
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """Every id that ends an output."""
+        return (self.end, *self.rules.also_ends)
 
     def apply(
         self,
@@ -43,16 +51,14 @@ class Constraints:
         decoding, rules = self.decoding, self.rules
         forced = None if prefix is None else prefix != NO_PREFIX
         untouched = None if forced is None else logits[forced]
-        if decoding.repetition_penalty != 1.0:
-            _penalise(logits, _counted(outputs, real, logits), decoding.repetition_penalty)
-        if decoding.no_repeat_ngram:
-            logits.masked_fill_(
-                _repeating(outputs, real, decoding.no_repeat_ngram, logits), -torch.inf
-            )
+        if decoding.changes_log_p:
+            logits -= log_sum_exp(logits)[:, None]
+        self._penalise(logits, outputs, real)
         lengths = real.sum(dim=1)
         if decoding.min_length:
-            logits[lengths < decoding.min_length, self.end] = -torch.inf
-        total = log_sum_exp(logits)
+            short = (lengths < decoding.min_length)[:, None]
+            logits[:, list(self.ends)] = logits[:, list(self.ends)].masked_fill(short, -torch.inf)
+        total = torch.zeros_like(logits[:, 0]) if decoding.changes_log_p else log_sum_exp(logits)
         if rules.never:
             logits[:, list(rules.never)] = -torch.inf
         if decoding.no_repeat_ngram:  # when every token is used up, only the end is left
@@ -62,11 +68,26 @@ class Constraints:
             _force(logits, lengths == 0, rules.first, total)
         if rules.must_end:
             _force(logits, lengths + 1 == limits, self.end, total)
+        if rules.shares_out:
+            total = log_sum_exp(logits)
         if prefix is not None and forced is not None and untouched is not None:
             only, wanted = torch.full_like(untouched, -torch.inf), prefix[forced, None]
             logits[forced] = only.scatter_(1, wanted, untouched.gather(1, wanted))
             total[forced] = log_sum_exp(untouched)
         return total
+
+    def _penalise(self, logits: Tensor, outputs: Tensor, real: Tensor) -> None:
+        """What is there already becomes less likely, or cannot come."""
+        decoding = self.decoding
+        if self.context and (decoding.repetition_penalty != 1.0 or decoding.no_repeat_ngram):
+            before = outputs.new_tensor(self.context).expand(len(outputs), -1)
+            outputs = torch.cat((before, outputs), dim=1)
+            real = torch.cat((torch.ones_like(before, dtype=torch.bool), real), dim=1)
+        if decoding.repetition_penalty != 1.0:
+            _lower(logits, _counted(outputs, real, logits), decoding.repetition_penalty)
+        if decoding.no_repeat_ngram:
+            repeating = _repeating(outputs, real, decoding.no_repeat_ngram, logits)
+            logits.masked_fill_(repeating, -torch.inf)
 
     def __bool__(self) -> bool:
         """Whether there are any, beside a prefix."""
@@ -86,7 +107,7 @@ def _counted(outputs: Tensor, real: Tensor, logits: Tensor) -> Bool[Tensor, "R V
     return torch.zeros_like(logits).scatter_add_(1, outputs, real.to(logits.dtype)) > 0
 
 
-def _penalise(logits: Tensor, present: Bool[Tensor, "R V"], penalty: float) -> None:
+def _lower(logits: Tensor, present: Bool[Tensor, "R V"], penalty: float) -> None:
     """Make what is present less likely: positive logits ÷ penalty, negative ones × penalty."""
     lowered = torch.where(logits > 0, logits / penalty, logits * penalty)
     logits.copy_(torch.where(present, lowered, logits))

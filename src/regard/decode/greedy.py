@@ -21,7 +21,7 @@ class Greedy:
 
     def __init__(self, slots: Slots, constraints: Constraints, start: int) -> None:
         self.slots, self.active = slots, ActiveRequests(slots, constraints)
-        self._decoding, self._end, self._start = constraints.decoding, constraints.end, start
+        self._decoding, self._ends, self._start = constraints.decoding, constraints.ends, start
         self._tokens = torch.full_like(slots.ages, start)
         self._totals = torch.zeros(len(slots), dtype=torch.float64, device=slots.ages.device)
         self._chance: dict[QueuedSentence, list[float]] = {}
@@ -49,7 +49,8 @@ class Greedy:
             values, self._tokens = best(logits)
             values = values - total
         self._totals += values
-        over = (self._tokens == self._end) | (slots.ages >= self.active.limits)
+        ended = torch.isin(self._tokens, self._tokens.new_tensor(self._ends))
+        over = ended | (slots.ages >= self.active.limits)
         finished: Finished = []
         for place in torch.nonzero(over)[:, 0].tolist():
             sentence = self.active.sentences[place]
@@ -62,7 +63,7 @@ class Greedy:
     def _hypothesis(self, place: int) -> Hypothesis:
         total, ids = float(self._totals[place]), self.slots.output(place, 0)
         last = int(self._tokens[place])
-        ended = last == self._end
+        ended = last in self._ends
         if not ended:
             ids.append(last)
         score = self._decoding.score(total, len(ids) + ended)

@@ -14,6 +14,6 @@ class Hypothesis:
     finished: bool  # False: cut off at the length limit
 
 
-def best_first(hypotheses: Iterable[Hypothesis]) -> list[Hypothesis]:
-    """In the order of an answer: those that are finished, then by score."""
-    return sorted(hypotheses, key=lambda h: (h.finished, h.score), reverse=True)
+def best_first(hypotheses: Iterable[Hypothesis], by_score: bool = False) -> list[Hypothesis]:
+    """In the order of an answer: those that are finished, then by score; or by score alone."""
+    return sorted(hypotheses, key=lambda h: (by_score or h.finished, h.score), reverse=True)

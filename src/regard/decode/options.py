@@ -9,6 +9,14 @@ from regard.untrusted import shown
 
 LengthNorm = Literal["paper", "power"]
 Stop = Literal["exact", "first-k", "likely"]
+# In what two searches with the same options may differ:
+#
+#                              "regard"                          "transformers"
+# cut off at the limit         after every finished output       compared by score as those
+# penalties and min_length     change the logits, before the     with a beam: change log p, and
+#                              softmax                           nothing is shared out again
+# tokens already there         those of the output               the start token or prompt too
+Convention = Literal["regard", "transformers"]
 
 # n counts the output tokens with the end token.
 LENGTH_NORMS: dict[str, Callable[[int, float], float]] = {
@@ -34,6 +42,7 @@ class DecodingOptions:
     alpha: float = 0.6
     length_norm: LengthNorm = "power"
     stop: Stop = "first-k"
+    convention: Convention = "regard"  # published folders: "transformers"
     max_length: int | None = None  # output tokens; None: source tokens + 50
     n_best: int = 1
     min_length: int = 0  # output tokens before the end token may come
@@ -50,9 +59,23 @@ class DecodingOptions:
         """Whether tokens are drawn."""
         return self.temperature > 0
 
+    @property
+    def by_score(self) -> bool:
+        """Whether the score alone orders outputs, those that were cut off too."""
+        return self.convention == "transformers" and not self.draws
+
+    @property
+    def changes_log_p(self) -> bool:
+        """Whether penalties change log p after the softmax, not the logits before it."""
+        return self.convention == "transformers" and self.beam > 1
+
     def __post_init__(self) -> None:
-        texts = ("length_norm", "stop")
-        check_numbers({name: value for name, value in vars(self).items() if name not in texts})
+        choices = {
+            "length_norm": tuple(LENGTH_NORMS),
+            "stop": get_args(Stop),
+            "convention": get_args(Convention),
+        }
+        check_numbers({name: value for name, value in vars(self).items() if name not in choices})
         for name in ("beam", "n_best", "max_length", "top_k"):
             value = vars(self)[name]
             if value is not None and value < 1:
@@ -85,9 +108,9 @@ class DecodingOptions:
             )
         if not -10 <= self.alpha <= 10:  # NaN fails too
             raise ConfigError(f"alpha: got {shown(self.alpha)}, expected a number from -10 to 10")
-        for name, choices in (("length_norm", tuple(LENGTH_NORMS)), ("stop", get_args(Stop))):
-            if vars(self)[name] not in choices:
-                listed = ", ".join(choices)
+        for name, words in choices.items():
+            if vars(self)[name] not in words:
+                listed = ", ".join(words)
                 raise ConfigError(f"{name}: got {vars(self)[name]!r}, expected one of {listed}")
 
     def limit(self, source_length: int, positions: int | None = None) -> int:
@@ -137,8 +160,11 @@ class Rules:
     never: tuple[int, ...] = ()  # ids that are not output
     first: int | None = None  # the id that is output first
     must_end: bool = False  # an output that reaches its limit ends there instead of being cut off
+    also_ends: tuple[int, ...] = ()  # ids that end an output beside the end token
+    shares_out: bool = False  # the share of what cannot come goes to the rest: p sums to 1
 
     def __bool__(self) -> bool:
+        """Whether a token is forbidden or forced."""
         return bool(self.never) or self.first is not None or self.must_end
 
 

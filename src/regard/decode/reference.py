@@ -15,6 +15,10 @@ source unread (Wu et al. 2016, equation 14; the paper takes α = 0.6 and β = 0)
               n^α                   length_norm "power"
     p_ij      the attention from output token i to source token j
 
+At the length limit the open outputs are cut off. They are listed after the finished ones, and only
+where too few are finished; or, by the convention of transformers, among them by score
+(decode/options.py, `convention`).
+
 Slow on purpose. decode/greedy.py and decode/beam.py do the same for many sentences at once, and are
 tested to find what is found here.
 """
@@ -80,14 +84,14 @@ class ReferenceSearch:
             log_p = self.log_p_of_next(output)
             token = max(range(len(log_p)), key=log_p.__getitem__)
             total += log_p[token]
-            if token == self.sentence.frame.end:
+            if token in self.ends:
                 return [self.hypothesis(output, total, finished=True)]
             output = (*output, token)
         return [self.hypothesis(output, total, finished=False)]
 
     def beam(self) -> list[Hypothesis]:
         """The k most likely open outputs go on; the best finished ones are the answer."""
-        k, end = self.decoding.beam, self.sentence.frame.end
+        k = self.decoding.beam
         open_outputs: list[tuple[IdTuple, float]] = [((), 0.0)]
         hypotheses: list[Hypothesis] = []
         for length in range(1, self.limit + 1):
@@ -99,15 +103,15 @@ class ReferenceSearch:
             ]
             extensions.sort(key=lambda extension: -extension[1])
             for output, total in extensions[:k]:
-                if output[-1] == end:
+                if output[-1] in self.ends:
                     hypotheses.append(self.hypothesis(output[:-1], total, finished=True))
-            open_outputs = [e for e in extensions if e[0][-1] != end][:k]
+            open_outputs = [e for e in extensions if e[0][-1] not in self.ends][:k]
             if not open_outputs or self.is_done(length, open_outputs[0][1], hypotheses):
                 break
-        n = self.decoding.n_best
-        if len(hypotheses) < n:
+        n, by_score = self.decoding.n_best, self.decoding.by_score
+        if len(hypotheses) < n or (by_score and length == self.limit):
             hypotheses += [self.hypothesis(*one, finished=False) for one in open_outputs]
-        return best_first(hypotheses)[:n]
+        return best_first(hypotheses, by_score)[:n]
 
     def is_done(self, length: int, best_open: float, hypotheses: list[Hypothesis]) -> bool:
         """The three stop rules; the open outputs have `length` tokens, log p `best_open` at most.
@@ -139,6 +143,11 @@ class ReferenceSearch:
         return Hypothesis(output, log_p, score, finished)
 
     @property
+    def ends(self) -> IdTuple:
+        """Every token that ends an output."""
+        return (self.sentence.frame.end, *self.rules.also_ends)
+
+    @property
     def limit(self) -> int:
         """The most tokens of an output, its end counted."""
         spec = self.sentence.model.spec
@@ -151,17 +160,23 @@ class ReferenceSearch:
         if n < len(self.prefix):  # it comes whatever the options and rules say
             token = self.prefix[n]
             return _only(token, _log_softmax(logits)[token], len(logits))
-        for token in set(output):
-            x, penalty = logits[token], decoding.repetition_penalty
-            logits[token] = x / penalty if x > 0 else x * penalty
-        for token in range(len(logits)):
-            if _comes_twice((*output, token), decoding.no_repeat_ngram):
-                logits[token] = NEVER
+        before = (self.sentence.frame.start,) if decoding.convention == "transformers" else ()
+        there = (*before, *output)
+        values = _log_softmax(logits) if decoding.changes_log_p else logits
+        for token in set(there):
+            x, penalty = values[token], decoding.repetition_penalty
+            values[token] = x / penalty if x > 0 else x * penalty
+        for token in range(len(values)):
+            if _comes_twice((*there, token), decoding.no_repeat_ngram):
+                values[token] = NEVER
         if n < decoding.min_length:
-            logits[end] = NEVER
-        log_p = _log_softmax(logits)
+            for token in self.ends:
+                values[token] = NEVER
+        log_p = values if decoding.changes_log_p else _log_softmax(values)
         for token in rules.never:  # the others keep their share: no second softmax
             log_p[token] = NEVER
+        if rules.shares_out:
+            log_p = _log_softmax(log_p)
         if rules.must_end and n + 1 == self.limit:  # what a rule forces is certain
             return _only(end, 0.0, len(log_p))
         if rules.first is not None and n == 0:

@@ -9,7 +9,7 @@ and leaves torch's global chance alone.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -20,6 +20,9 @@ from regard.decode.constraints import Constraints
 from regard.decode.options import MOST, NO_RULES, DecodingOptions, Rules, check_draw, check_numbers
 from regard.errors import ConfigError, MisuseError
 from regard.model.transformer import Transformer
+from regard.untrusted import shown
+
+NO_END = -1  # an id that no model puts out
 
 
 @dataclass(frozen=True)
@@ -31,14 +34,18 @@ class Sampling:
     top_p: float | None = None
     seed: int | None = None  # None: another draw each time
     max_tokens: int = 50
+    beam: int | None = None  # above 1: search instead of drawing; None: as the folder says
 
     def __post_init__(self) -> None:
-        check_numbers(vars(self))
-        for name in ("top_k", "max_tokens"):
+        left_open = ("beam",) if self.beam is None else ()
+        check_numbers({name: v for name, v in vars(self).items() if name not in left_open})
+        for name in ("top_k", "max_tokens", "beam"):
             value = vars(self)[name]
             if value is not None and value < 1:
                 raise ConfigError(f"{name}: got {value}, expected 1 or more")
         check_draw(self.temperature, top_k=self.top_k, top_p=self.top_p, seed=self.seed)
+        if self.beam is not None and self.beam > 1 and self.temperature > 0:
+            raise ConfigError(f"beam: got {shown(self.beam)}; a draw has none, give beam 1")
 
 
 def narrowed(
@@ -101,11 +108,39 @@ class Session:
         self._model, self._cache = model, model.new_cache()
 
     def extend(self, tokens: Int[Tensor, "B L"]) -> Float[Tensor, "B V"]:
-        """Append tokens to each row; the log-probabilities of what comes next."""
+        """Append tokens to each row; the logits of what comes next, in single precision or more."""
         x = self._model.decode(tokens, cache=self._cache)
         logits = self._model.token_logits(x[:, -1])
-        at_least_single = torch.promote_types(logits.dtype, torch.float32)
-        return torch.log_softmax(logits, dim=-1, dtype=at_least_single)
+        return logits.to(torch.promote_types(logits.dtype, torch.float32))
+
+    def reorder(self, rows: Int[Tensor, " R"]) -> None:
+        """Row i goes on with what row `rows[i]` has; there may be more rows than before."""
+        self._cache.reorder(rows)
+
+
+def room_after(model: Transformer, prompt: Sequence[int]) -> int:
+    """How many tokens the model has positions for after the prompt: at least one, or an error."""
+    assert prompt, "a prompt has at least one token"
+    most = model.spec.position_limit
+    if most is not None and len(prompt) >= most:
+        raise MisuseError(
+            f"prompt: {len(prompt)} tokens, this model holds {most} and needs room to go on; "
+            "shorten the prompt"
+        )
+    return (most or MOST["max_length"]) - len(prompt)
+
+
+def prompt_constraints(
+    prompt: Sequence[int], ends: Sequence[int], decoding: DecodingOptions, rules: Rules
+) -> Constraints:
+    """What limits an output that follows the prompt and ends at one of `ends`, if there are any."""
+    if len(prompt) > 1:
+        rules = replace(rules, first=None)  # it has begun
+    if not ends:
+        decoding, rules = replace(decoding, min_length=0), replace(rules, must_end=False)
+    context = tuple(prompt) if decoding.convention == "transformers" else ()
+    rules = replace(rules, also_ends=tuple(ends[1:]))
+    return Constraints(decoding, rules, ends[0] if ends else NO_END, context)
 
 
 @torch.inference_mode()
@@ -115,35 +150,32 @@ def continued(
     ends: Sequence[int],
     sampling: Sampling,
     rules: Rules = NO_RULES,
+    penalties: DecodingOptions | None = None,
 ) -> Iterator[int]:
     """The tokens that follow the prompt, one by one; the one that ends is not given.
 
-    It ends at one of `ends`, after `max_tokens`, or where the model has no more positions.
+    It ends at one of `ends`, after `max_tokens`, or where the model has no more positions. Of
+    `penalties` count what an output may not repeat, how short it may be, and the convention.
     """
-    assert prompt, "a prompt has at least one token"
-    most = model.spec.position_limit
-    if most is not None and len(prompt) >= most:
-        raise MisuseError(
-            f"prompt: {len(prompt)} tokens, this model holds {most} and needs room to go on; "
-            "shorten the prompt"
-        )
+    room = min(sampling.max_tokens, room_after(model, prompt))
     device = next(model.parameters()).device
     chance = torch.Generator(device)
     if sampling.seed is None:
         chance.seed()
     else:
         chance.manual_seed(sampling.seed)
-    room = min(sampling.max_tokens, (most or MOST["max_length"]) - len(prompt))
     session, limits = Session(model), torch.tensor([room], device=device)
-    constraints = Constraints(DecodingOptions(), rules, ends[0] if ends else -1)
-    log_p = session.extend(torch.tensor([list(prompt)], device=device))
+    single = replace(penalties or DecodingOptions(), beam=1, n_best=1)
+    constraints = prompt_constraints(prompt, ends, single, rules)
+    logits = session.extend(torch.tensor([list(prompt)], device=device))
+    so_far = limits.new_zeros(1, 0)
     for number in range(room):
-        if rules:  # they ask how many tokens there are, not which
-            so_far = limits.new_zeros(1, number)
-            constraints.apply(log_p, so_far, so_far == 0, limits)
-        token = draw(log_p, sampling, chance)
+        if constraints:
+            constraints.apply(logits, so_far, torch.ones_like(so_far, dtype=torch.bool), limits)
+        token = draw(logits.log_softmax(dim=-1), sampling, chance)
         if int(token) in ends:
             return
         yield int(token)
         if number + 1 < room:
-            log_p = session.extend(token[:, None])
+            logits = session.extend(token[:, None])
+            so_far = torch.cat((so_far, token[:, None]), dim=1)

@@ -5,7 +5,7 @@ the output so far (growing by one position a step) and those of the memory (proj
 torch engine, whose rows change places, has a cache of its own: decode/slots.py.)
 """
 
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 
@@ -37,6 +37,11 @@ class KeyValues:
         assert self._keys is not None and self._values is not None
         return self._keys[:, :, : self.length], self._values[:, :, : self.length]
 
+    def reorder(self, rows: Int[Tensor, " R"]) -> None:
+        """Row i goes on with what row `rows[i]` holds."""
+        if self._keys is not None and self._values is not None:
+            self._keys, self._values = self._keys[rows], self._values[rows]
+
 
 def _grown(buffer: Tensor, used: int, capacity: int) -> Tensor:
     batch, groups, _, size = buffer.shape
@@ -62,3 +67,9 @@ class Cache:
     @property
     def length(self) -> int:
         return self.layers[0].past.length
+
+    def reorder(self, rows: Int[Tensor, " R"]) -> None:
+        """Row i goes on with what row `rows[i]` has decoded; there may be more rows than before."""
+        for layer in self.layers:
+            layer.past.reorder(rows)
+            layer.memory.reorder(rows)

@@ -278,11 +278,17 @@ def refused(
 ) -> str | None:
     """What of a search the library does not have, or has with another meaning; None: it has all."""
     beam, norm, stop = decoding.beam > 1, decoding.length_norm, decoding.stop
+    theirs = decoding.convention == "transformers"
+    penalties = decoding.repetition_penalty != 1.0 or decoding.no_repeat_ngram > 0
     missing = {
         "sampling (its draws cannot be repeated)": decoding.draws,
         "a coverage penalty": decoding.coverage > 0,
         f'length_norm "{norm}" with a beam': beam and norm != "power",
         f'stop "{stop}" with a beam': beam and stop != "first-k",
+        "penalties by the convention of transformers": theirs
+        and (penalties or (beam and decoding.min_length > 0)),
+        "cut-off outputs ordered by score": beam and decoding.by_score and not rules.must_end,
+        "several end tokens": bool(rules.also_ends),
         # It drops outputs that end right after what is forced, unless they are the likeliest.
         "a forced beginning with a beam": beam and (prefixed or rules.first is not None),
     }
