@@ -56,6 +56,7 @@ class Bundle:
     path: Path  # the folder, or the file of llama2.c
     name: str = ""  # as a person typed it; "": the path says it
     allow_pickle: bool = False
+    strict: bool = False  # whether keys of config.json that nobody knows are refused
 
     @property
     def is_run(self) -> bool:
@@ -95,7 +96,8 @@ class Bundle:
             return read_spec(self.path)
         from regard.checkpoint.published import check_published  # imports torch
 
-        return check_published(self.path, allow_pickle=self.allow_pickle).spec
+        pickle, strict = self.allow_pickle, self.strict
+        return check_published(self.path, allow_pickle=pickle, strict=strict).spec
 
     @cached_property
     def family_name(self) -> str:
@@ -300,7 +302,7 @@ def best_step(run: RunFolder) -> int | None:
     return best if isinstance(best, int) and best in steps else steps[-1]
 
 
-def open_bundle(name: str | Path, *, allow_pickle: bool = False) -> Bundle:
+def open_bundle(name: str | Path, *, allow_pickle: bool = False, strict: bool = False) -> Bundle:
     """The folder of a path, a short name or a name of the hub; or an error that says what it is."""
     path = folder_of(name, allow_pickle)
     if path.is_file():
@@ -311,7 +313,7 @@ def open_bundle(name: str | Path, *, allow_pickle: bool = False) -> Bundle:
         if is_converted(path):
             check(path)
             return Bundle("converted", path, typed_name)
-        return Bundle("published", path, typed_name, allow_pickle)
+        return Bundle("published", path, typed_name, allow_pickle, strict)
     return Bundle("run", open_run(path).folder, typed_name)
 
 

@@ -78,10 +78,13 @@ class Diagnosis:
         return sorted({held.dtype for held in self.tensors})
 
 
-def examine(path: Path) -> Diagnosis:
-    """Look at a file or a folder; whatever it holds, the answer is a diagnosis."""
+def examine(path: Path, strict: bool = False) -> Diagnosis:
+    """Look at a file or a folder; whatever it holds, the answer is a diagnosis.
+
+    `strict`: keys of a config.json that regard does not know are a reason against it.
+    """
     if path.is_dir():
-        return _examine_folder(path)
+        return _examine_folder(path, strict)
     if not path.exists() and not path.is_symlink():
         raise MisuseError(f"{path}: no such file or folder")
     contents = look(path)
@@ -127,7 +130,7 @@ def _advise_file(report: Diagnosis, contents: Contents) -> None:
         report.why_not = "no tensors were found in it"
 
 
-def _examine_folder(folder: Path) -> Diagnosis:
+def _examine_folder(folder: Path, strict: bool) -> Diagnosis:
     report = Diagnosis(folder, "folder")
     names = []
     try:
@@ -146,7 +149,7 @@ def _examine_folder(folder: Path) -> Diagnosis:
     elif is_converted(folder):
         _examine_converted(report)
     elif is_published(folder):
-        _examine_published(report)
+        _examine_published(report, strict)
     else:
         report.kind = "folder without a config"
         report.find("missing", "config.json: nothing says which model this is")
@@ -225,7 +228,7 @@ def _examine_converted(report: Diagnosis) -> None:
     _advise_folder(report, spec)
 
 
-def _examine_published(report: Diagnosis) -> None:
+def _examine_published(report: Diagnosis, strict: bool) -> None:
     """config.json, and whether all headers agree with it."""
     report.kind = "published folder"
     try:
@@ -236,10 +239,12 @@ def _examine_published(report: Diagnosis) -> None:
         return
     _read_writer(report, config)
     try:
-        checked = check_published(report.path, allow_pickle=True)
+        checked = check_published(report.path, allow_pickle=True, strict=strict)
     except RegardError as error:
         report.why_not = str(error)
         return
+    if checked.unknown:
+        report.find("note", f"{checked.warning}; --strict refuses them")
     report.family = checked.family.name
     if checked.weights.is_pickled:
         report.why_not = "its weights are pickled; make a safe copy, which runs"

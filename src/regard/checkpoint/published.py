@@ -1,11 +1,13 @@
 """Published folders: config.json + *.safetensors → a model, and a model → such a folder.
 
-Order, so that nothing is allocated for a file that lies: the config, strictly read, becomes a spec
-within bounds; the spec says which tensors there must be and in which shapes; the headers are
-compared with that; only then are numbers read.
+Order, so that nothing is allocated for a file that lies: the config becomes a spec within bounds;
+the spec says which tensors there must be and in which shapes; the headers are compared with that;
+only then are numbers read. A key of the config that nobody knows is named, and let pass because
+every tensor fits.
 """
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,7 @@ from regard.checkpoint.converted import load_converted
 from regard.checkpoint.ctranslate2_info import refuse_ctranslate2
 from regard.checkpoint.families.bert import BERT
 from regard.checkpoint.families.config import Config, refuse_code
+from regard.checkpoint.families.config_keys import config_keys
 from regard.checkpoint.families.distilbert import DISTILBERT
 from regard.checkpoint.families.family import Family
 from regard.checkpoint.families.gpt2 import GPT2
@@ -32,7 +35,7 @@ from regard.checkpoint.guard import DTYPES, check_finite, check_size, weights_of
 from regard.checkpoint.headers.contents import Stored
 from regard.checkpoint.names import RenameRow
 from regard.checkpoint.shards import Weights, find_weights
-from regard.errors import CheckpointError, ConfigError, MisuseError, nearest
+from regard.errors import CheckpointError, ConfigError, MisuseError
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.untrusted import shown
@@ -58,24 +61,31 @@ def family_of(config: Config) -> Family:
     if name not in FAMILIES:
         listed = ", ".join(sorted(FAMILIES))
         raise CheckpointError(
-            f"{config.where}: model_type {shown(name)} is none of {listed}"
-            f"{nearest(name[:40], FAMILIES)}"
+            f"{config.where}: model_type {shown(name)} is none of the families that regard has: "
+            f"{listed}"
         )
     return FAMILIES[name]
 
 
 def load_published(
-    folder: Path, *, allow_pickle: bool = False, allow_nonfinite: bool = False
+    folder: Path,
+    *,
+    allow_pickle: bool = False,
+    allow_nonfinite: bool = False,
+    strict: bool = False,
 ) -> Transformer:
     """The model of a published folder, in single precision.
 
     `allow_pickle` also reads .bin and .pt files, as plain tensors; `allow_nonfinite` accepts
-    weights that are NaN or infinite.
+    weights that are NaN or infinite; `strict` refuses keys of the config that nobody knows, which
+    are only named on standard error otherwise.
     """
     refuse_ctranslate2(folder)
     if is_converted(folder):
         return load_converted(folder)
-    checked = check_published(folder, allow_pickle=allow_pickle)
+    checked = check_published(folder, allow_pickle=allow_pickle, strict=strict)
+    if checked.unknown:
+        print(f"Warning: {checked.warning}", file=sys.stderr)
     _check_dropped(folder, checked)
     model = Transformer(checked.spec, seed=None)
     rows = {checked.names[row.theirs]: row for row in checked.rows}
@@ -92,6 +102,12 @@ class CheckedFolder:
     rows: list[RenameRow]
     weights: Weights
     names: dict[str, str]
+    unknown: str = ""  # keys of the config that nobody knows, with their values
+
+    @property
+    def warning(self) -> str:
+        """A sentence about the keys that nobody knows."""
+        return f"config.json has keys that regard does not know, and passes over: {self.unknown}"
 
     @property
     def unused(self) -> set[str]:
@@ -99,7 +115,9 @@ class CheckedFolder:
         return self.names.keys() - {row.theirs for row in self.rows}
 
 
-def check_published(folder: Path, *, allow_pickle: bool = False) -> CheckedFolder:
+def check_published(
+    folder: Path, *, allow_pickle: bool = False, strict: bool = False
+) -> CheckedFolder:
     """Everything that can be checked before a number is read."""
     config = read_config(folder)
     family = family_of(config)
@@ -108,24 +126,45 @@ def check_published(folder: Path, *, allow_pickle: bool = False) -> CheckedFolde
     names = {family.table_name(name): name for name in stored}
     if len(names) != len(stored):
         raise CheckpointError(f"{folder}: a tensor stands in it twice, with and without its prefix")
-    spec = _spec(config, family, frozenset(names))
+    spec, unknown = _read_spec(config, family, frozenset(names), strict)
+    try:
+        rows = _rows_in(folder, family, spec, names)
+        check_size(folder, spec, sum(tensor.count for tensor in stored.values()))
+        checked = CheckedFolder(family, spec, rows, weights, names, unknown)
+        _compare(folder, checked, stored)
+    except CheckpointError as error:
+        if not unknown:
+            raise
+        # They may be the reason: what nobody knows passes only where every tensor fits.
+        known = f"regard does not know what these keys ask for: {unknown}"
+        raise CheckpointError(f"{error}; {known}") from None
+    return checked
+
+
+def _rows_in(folder: Path, family: Family, spec: Spec, names: Mapping[str, str]) -> list[RenameRow]:
+    """The rows of the family's table, each with its tensor in the file."""
     rows = list(family.rows(spec))
     for row in rows:
         if row.theirs not in names:
             raise CheckpointError(f"{folder}: tensor {row.theirs!r} is missing")
-    check_size(folder, spec, sum(tensor.count for tensor in stored.values()))
-    checked = CheckedFolder(family, spec, rows, weights, names)
-    _compare(folder, checked, stored)
-    return checked
+    return rows
 
 
-def _spec(config: Config, family: Family, names: frozenset[str]) -> Spec:
+def _read_spec(
+    config: Config, family: Family, names: frozenset[str], strict: bool
+) -> tuple[Spec, str]:
+    """The spec, and the keys that nobody knows."""
+    table = config_keys()
+    config.use_names(table.aliases.get(family.name, {}))
     try:
         spec = family.spec(config, names)
     except ConfigError as error:
         raise CheckpointError(f"{config.where}: {error}") from None
-    config.refuse_the_rest(family.harmless)
-    return spec
+    changing = table.image if family.reads_images else table.text
+    unknown = config.unknown((*family.harmless, *table.generation), changing)
+    if strict:
+        config.refuse(unknown, "regard does not know what these keys ask for")
+    return spec, config.told(unknown)
 
 
 def _fill(

@@ -63,12 +63,14 @@ def convert(
     *,
     tokenizer: Path | None = None,
     allow_pickle: bool = False,
+    strict: bool = False,
     precision: str = "fp32",
     shortlist: bool = False,
     card: str = "",
 ) -> Conversion:
     """Write the model at `path` as a new folder `out`: whole, or not at all.
 
+    `strict` refuses a published folder with keys in its config.json that regard does not know.
     `precision` and `shortlist` are for a folder of the ctranslate2 library; `card` is the name
     under which it is handed on, for a model card (convert/card.py).
     """
@@ -76,7 +78,7 @@ def convert(
         raise MisuseError("--precision, --shortlist: only `--to ctranslate2` has them")
     if out.exists() or out.is_symlink():
         raise MisuseError(f"{out}: already there; regard convert never overwrites, choose a name")
-    source = open_source(path, allow_pickle=allow_pickle)
+    source = open_source(path, allow_pickle=allow_pickle, strict=strict)
     if source.family is None and tokenizer is not None:
         raise MisuseError("--tokenizer: a run has its own tokenizer; leave the option out")
     if to == "ctranslate2":
