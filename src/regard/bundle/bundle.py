@@ -44,6 +44,7 @@ from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from regard.checkpoint.families.family import Family
+    from regard.checkpoint.published import CheckedFolder
 
 AnyTokenizer = Tokenizer | PublishedTokenizer
 
@@ -94,17 +95,17 @@ class Bundle:
             from regard.checkpoint.llama2c import read_spec  # imports torch
 
             return read_spec(self.path)
-        from regard.checkpoint.published import check_published  # imports torch
-
-        pickle, strict = self.allow_pickle, self.strict
-        return check_published(self.path, allow_pickle=pickle, strict=strict).spec
+        return self._checked.spec
 
     @cached_property
     def family_name(self) -> str:
         """Of a run "regard", or that of the encoder it began with; it imports no torch."""
         if self.is_run:
             return "regard" if self.is_own_translator else self.encoder_file.family
-        return "llama" if self.kind == "llama2.c" else str(self.config.get("model_type", ""))
+        if self.kind == "llama2.c":
+            return "llama"
+        # Of 2018 and 2019 few say it, and the weights tell.
+        return str(self.config.get("model_type") or self.family.name)
 
     @cached_property
     def family(self) -> "Family":
@@ -112,9 +113,18 @@ class Bundle:
         from regard.checkpoint.families.family import OWN  # imports torch
         from regard.checkpoint.published import FAMILIES, family_of, read_config  # imports torch
 
+        if self.kind == "published" and not self.config.get("model_type"):
+            return self._checked.family
         if self.family_name in FAMILIES:
             return FAMILIES[self.family_name]
         return OWN if self.is_run else family_of(read_config(self.path))  # an error that says why
+
+    @cached_property
+    def _checked(self) -> "CheckedFolder":
+        """A published folder whose config and headers agree."""
+        from regard.checkpoint.published import check_published  # imports torch
+
+        return check_published(self.path, allow_pickle=self.allow_pickle, strict=self.strict)
 
     @cached_property
     def config(self) -> dict[str, Any]:

@@ -30,6 +30,10 @@ from regard.untrusted import member, opened
 SIGNS = {
     r"layers\.\d+\.attention\.wq\.weight": "llama (its makers' own names)",
     r"blk\.\d+\.attn_q\.weight": "llama (llama.cpp's names)",
+    r"(model\.)?(encoder|decoder)\.(version|embed_positions\._float_tensor)": (
+        "a Transformer of fairseq"
+    ),
+    r"(model\.)?(encoder|decoder)\.layernorm_embedding\.weight": "bart",
 }
 # task → a command that shows it
 COMMANDS = {
@@ -104,7 +108,7 @@ def family_by_names(contents: Contents) -> str | None:
         return contents.writer["general.architecture"]
     names = [held.name for held in contents.tensors]
     for family in (*FAMILIES.values(), OWN):
-        if any(re.fullmatch(family.sign, family.table_name(name)) for name in names):
+        if family.is_told_by(names):
             return family.name
     layouts = (what for sign, what in SIGNS.items() if any(re.fullmatch(sign, n) for n in names))
     return next(layouts, None)

@@ -8,7 +8,7 @@ every tensor fits.
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,8 +55,10 @@ def read_config(folder: Path) -> Config:
     return Config(values, where)
 
 
-def family_of(config: Config) -> Family:
-    """The family that the config names."""
+def family_of(config: Config, names: Collection[str] = ()) -> Family:
+    """The family that the config names; of 2018 and 2019 few do, and the tensors' names tell."""
+    if not config.has("model_type"):
+        return _unnamed_family(config, names)
     name = config.text("model_type")
     if name not in FAMILIES:
         listed = ", ".join(sorted(FAMILIES))
@@ -65,6 +67,20 @@ def family_of(config: Config) -> Family:
             f"{listed}"
         )
     return FAMILIES[name]
+
+
+def _unnamed_family(config: Config, names: Collection[str]) -> Family:
+    """The only family whose files have such tensors, and such keys where there are several."""
+    like = [family for family in FAMILIES.values() if family.is_told_by(names)]
+    if len({family.rows for family in like}) > 1:
+        like = [family for family in like if config.agrees(family.told_by)] or like
+    if len({family.rows for family in like}) != 1:
+        listed = ", ".join(family.name for family in like or FAMILIES.values())
+        raise CheckpointError(
+            f"{config.where}: key 'model_type' is missing, and the names of the tensors do not "
+            f"tell the family; add the key if it is one of {listed}"
+        )
+    return like[0]
 
 
 def load_published(
@@ -120,9 +136,11 @@ def check_published(
 ) -> CheckedFolder:
     """Everything that can be checked before a number is read."""
     config = read_config(folder)
-    family = family_of(config)
+    if config.has("model_type"):
+        family_of(config)  # said before anything about weights
     weights = find_weights(folder, allow_pickle)
     stored = weights.stored()
+    family = family_of(config, stored)
     names = {family.table_name(name): name for name in stored}
     if len(names) != len(stored):
         raise CheckpointError(f"{folder}: a tensor stands in it twice, with and without its prefix")

@@ -87,6 +87,10 @@ class Config:
         """Whether the key is there and not null."""
         return self._values.get(key) is not None
 
+    def agrees(self, values: Mapping[str, Any]) -> bool:
+        """Whether these keys hold these values."""
+        return all(self._values.get(key) == value for key, value in values.items())
+
     def number(self, key: str, default: int | None = None, within: range | None = None) -> int:
         words = f"a whole number from {within[0]} to {within[-1]}" if within else "a whole number"
         value = int(self._get(key, default, int, words))
