@@ -17,6 +17,7 @@ PASSED = {
     "_from_model_config", "transformers_version", "use_cache", "return_dict_in_generate",
     "output_attentions", "output_hidden_states", "output_logits", "output_scores",
     "num_return_sequences",  # how many texts, not which
+    "renormalize_logits",  # a part of the search, tested with it
     "cache_config", "cache_implementation", "max_cache_len", "compile_config", "disable_compile",
     "continuous_batching_config", "prefill_chunk_size", "low_memory",
     "remove_invalid_values",  # NaN ends a load here

@@ -47,6 +47,15 @@ def test_a_config_without_model_type(family: str, tmp_path: Path) -> None:
     assert open_bundle(tmp_path / "native").family_name == family
 
 
+def test_a_converted_folder_that_does_not_say_it_is_refused_by_name(tmp_path: Path) -> None:
+    small_models.save("bert", tmp_path / "m")
+    convert(tmp_path / "m", tmp_path / "native", "native")
+    edit(tmp_path / "native", "model_type")
+    (tmp_path / "native/checksums.json").unlink()
+    with pytest.raises(CheckpointError, match="'model_type' is missing"):
+        _ = open_bundle(tmp_path / "native").family_name
+
+
 def test_a_gpt2_of_2019_has_keys_of_its_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -99,7 +99,7 @@ class Bundle:
 
     @cached_property
     def family_name(self) -> str:
-        """Of a run "regard", or that of the encoder it began with; it imports no torch."""
+        """Of a run "regard", or that of the encoder it began with; where it is said, no torch."""
         if self.is_run:
             return "regard" if self.is_own_translator else self.encoder_file.family
         if self.kind == "llama2.c":
@@ -113,9 +113,10 @@ class Bundle:
         from regard.checkpoint.families.family import OWN  # imports torch
         from regard.checkpoint.published import FAMILIES, family_of, read_config  # imports torch
 
-        if self.kind == "published" and not self.config.get("model_type"):
+        unnamed = self.kind in ("published", "converted") and not self.config.get("model_type")
+        if unnamed and self.kind == "published":
             return self._checked.family
-        if self.family_name in FAMILIES:
+        if not unnamed and self.family_name in FAMILIES:
             return FAMILIES[self.family_name]
         return OWN if self.is_run else family_of(read_config(self.path))  # an error that says why
 

@@ -247,8 +247,8 @@ def _examine_published(report: Diagnosis, strict: bool) -> None:
     except RegardError as error:
         report.why_not = str(error)
         return
-    if checked.unknown:
-        report.find("note", f"{checked.warning}; --strict refuses them")
+    for key in checked.unknown:
+        report.find("note", f"config.json: {key}: regard does not know it; --strict refuses it")
     report.family = checked.family.name
     if checked.weights.is_pickled:
         report.why_not = "its weights are pickled; make a safe copy, which runs"

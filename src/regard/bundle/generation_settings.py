@@ -37,7 +37,6 @@ NOT_DONE: dict[str, tuple[Any, ...]] = {
     "do_sample": (None, False),  # a draw is asked for by whoever wants one
     "num_beam_groups": (None, 0, 1),
     "penalty_alpha": (None, 0, 0.0),
-    "renormalize_logits": (None, False),
     "constraints": (None, []),
     "force_words_ids": (None, []),
     "forced_decoder_ids": (None, []),

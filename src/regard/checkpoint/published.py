@@ -20,7 +20,7 @@ from regard import atomic
 from regard.checkpoint.converted import load_converted
 from regard.checkpoint.ctranslate2_info import refuse_ctranslate2
 from regard.checkpoint.families.bert import BERT
-from regard.checkpoint.families.config import Config, refuse_code
+from regard.checkpoint.families.config import Config, listed, refuse_code
 from regard.checkpoint.families.config_keys import config_keys
 from regard.checkpoint.families.distilbert import DISTILBERT
 from regard.checkpoint.families.family import Family
@@ -61,10 +61,9 @@ def family_of(config: Config, names: Collection[str] = ()) -> Family:
         return _unnamed_family(config, names)
     name = config.text("model_type")
     if name not in FAMILIES:
-        listed = ", ".join(sorted(FAMILIES))
         raise CheckpointError(
             f"{config.where}: model_type {shown(name)} is none of the families that regard has: "
-            f"{listed}"
+            f"{', '.join(sorted(FAMILIES))}"
         )
     return FAMILIES[name]
 
@@ -75,10 +74,10 @@ def _unnamed_family(config: Config, names: Collection[str]) -> Family:
     if len({family.rows for family in like}) > 1:
         like = [family for family in like if config.agrees(family.told_by)] or like
     if len({family.rows for family in like}) != 1:
-        listed = ", ".join(family.name for family in like or FAMILIES.values())
+        families = ", ".join(family.name for family in like or FAMILIES.values())
         raise CheckpointError(
             f"{config.where}: key 'model_type' is missing, and the names of the tensors do not "
-            f"tell the family; add the key if it is one of {listed}"
+            f"tell the family; add the key if it is one of {families}"
         )
     return like[0]
 
@@ -118,12 +117,13 @@ class CheckedFolder:
     rows: list[RenameRow]
     weights: Weights
     names: dict[str, str]
-    unknown: str = ""  # keys of the config that nobody knows, with their values
+    unknown: tuple[str, ...] = ()  # keys of the config that nobody knows, with their values
 
     @property
     def warning(self) -> str:
         """A sentence about the keys that nobody knows."""
-        return f"config.json has keys that regard does not know, and passes over: {self.unknown}"
+        keys = listed(self.unknown)
+        return f"config.json has keys that regard does not know, and passes over: {keys}"
 
     @property
     def unused(self) -> set[str]:
@@ -154,8 +154,8 @@ def check_published(
         if not unknown:
             raise
         # They may be the reason: what nobody knows passes only where every tensor fits.
-        known = f"regard does not know what these keys ask for: {unknown}"
-        raise CheckpointError(f"{error}; {known}") from None
+        keys = f"regard does not know what these keys ask for: {listed(unknown)}"
+        raise CheckpointError(f"{error}; {keys}") from None
     return checked
 
 
@@ -170,7 +170,7 @@ def _rows_in(folder: Path, family: Family, spec: Spec, names: Mapping[str, str])
 
 def _read_spec(
     config: Config, family: Family, names: frozenset[str], strict: bool
-) -> tuple[Spec, str]:
+) -> tuple[Spec, tuple[str, ...]]:
     """The spec, and the keys that nobody knows."""
     table = config_keys()
     config.use_names(table.aliases.get(family.name, {}))
@@ -221,9 +221,9 @@ def _compare(folder: Path, checked: CheckedFolder, stored: Mapping[str, Stored])
     dropped = "|".join(f"(?:{pattern})" for pattern in family.dropped)
     left = [name for name in checked.unused if not (dropped and re.fullmatch(dropped, name))]
     if left:
-        listed = ", ".join(shown(name) for name in sorted(left)[:3])
+        first = ", ".join(shown(name) for name in sorted(left)[:3])
         raise CheckpointError(
-            f"{folder}: {len(left):,} of its tensors belong to no part of this model: {listed}"
+            f"{folder}: {len(left):,} of its tensors belong to no part of this model: {first}"
         )
 
 

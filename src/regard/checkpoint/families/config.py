@@ -65,6 +65,12 @@ def requests_for_code(values: Mapping[str, Any]) -> Iterator[str]:
                     yield f"{key} asks for a kernel from elsewhere"
 
 
+def listed(told: Sequence[str]) -> str:
+    """Some keys in one line."""
+    more = len(told) - MOST_TOLD
+    return ", ".join([*told[:MOST_TOLD], f"and {more} more"] if more > 0 else told)
+
+
 class Config:
     """A config.json, read key by key; it knows which keys were never asked for."""
 
@@ -178,13 +184,11 @@ class Config:
     def refuse(self, keys: Sequence[str], why: str) -> None:
         """An error that names the keys; none if there are none."""
         if keys:
-            raise CheckpointError(f"{self.where}: {why}: {self.told(keys)}")
+            raise CheckpointError(f"{self.where}: {why}: {listed(self.told(keys))}")
 
-    def told(self, keys: Sequence[str]) -> str:
+    def told(self, keys: Iterable[str]) -> tuple[str, ...]:
         """Keys with their values, fit for a terminal."""
-        listed = [f"{shown(key)[1:-1]} = {shown(self._values[key])}" for key in keys[:MOST_TOLD]]
-        more = len(keys) - len(listed)
-        return ", ".join([*listed, f"and {more} more"] if more else listed)
+        return tuple(f"{shown(key)[1:-1]} = {shown(self._values[key])}" for key in keys)
 
     def _rest(self, harmless: Iterable[str]) -> list[str]:
         """The keys that nobody read, that say something, and that are not harmless."""
