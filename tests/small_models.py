@@ -6,6 +6,7 @@ import torch
 import transformers as t
 
 import parity.twins as twins
+from regard.model.transformer import Transformer
 
 MODELS = {
     "bert": lambda: t.BertForMaskedLM(
@@ -100,11 +101,31 @@ def save(family: str, folder: Path) -> torch.nn.Module:
 
 def logits(model: torch.nn.Module, family: str) -> torch.Tensor:
     """What the other library answers to a fixed input."""
-    generator = torch.Generator().manual_seed(7)
     with torch.no_grad():
         if family == "vit":
-            return model(torch.randn(1, 3, 14, 14, generator=generator)).logits
-        ids = torch.randint(3, 100, (2, 7), generator=generator)
+            return model(_pixels()).logits
+        ids = _ids()
         if family in ("t5", "marian"):
             return model(ids, decoder_input_ids=ids[:, :4]).logits
         return model(ids).logits
+
+
+def ours(model: Transformer, family: str) -> torch.Tensor:
+    """What a model of ours answers to the same input."""
+    with torch.no_grad():
+        if family == "vit":
+            return model.answer(model.see(_pixels()))
+        ids = _ids()
+        if family in ("t5", "marian"):
+            return model(ids, ids[:, :4])
+        if family in ("gpt2", "llama"):
+            return model.token_logits(model.decode(ids))
+        return model.answer(model.encode(ids))
+
+
+def _pixels() -> torch.Tensor:
+    return torch.randn(1, 3, 14, 14, generator=torch.Generator().manual_seed(7))
+
+
+def _ids() -> torch.Tensor:
+    return torch.randint(3, 100, (2, 7), generator=torch.Generator().manual_seed(7))

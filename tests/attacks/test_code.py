@@ -19,13 +19,11 @@ KEYS: dict[str, dict[str, Any]] = {
     "auto_map deep within": {"task_specific_params": {"a": [{"auto_map": {"x": "y"}}]}},
     "trust_remote_code in the labels": {"id2label": {"trust_remote_code": "yes"}},
     "quantization_config": {"quantization_config": {"quant_method": "evil"}},
-    "a key that nobody knows": {"run_this": "import os"},
     "a family that nobody knows": {"model_type": "evil"},
     "a family that is a path": {"model_type": "../../evil"},
     "a family that is a list": {"model_type": ["bert"]},
     "an activation that is a path": {"hidden_act": "os.system"},
     "an activation that is an object": {"hidden_act": {"class": "x"}},
-    "a key that moves the cursor": {"\x1b[2Jx": "\x1b[2J"},
     "a text of a megabyte": {"hidden_act": "x" * 2**20},
 }
 
@@ -34,6 +32,18 @@ KEYS: dict[str, dict[str, Any]] = {
 def test_key(name: str, tmp_path: Path) -> None:
     config(good(tmp_path / "m"), **KEYS[name])
     refused(tmp_path / "m", "config.json: ")
+
+
+@pytest.mark.parametrize("keys", [{"run_this": "import os"}, {"\x1b[2Jx": "\x1b[2J"}])
+def test_a_key_that_nobody_knows_is_named_in_plain_letters(
+    keys: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config(good(tmp_path / "m"), **keys)
+    refused(tmp_path / "m", "config.json: ", strict=True)
+    capsys.readouterr()
+    load_published(tmp_path / "m")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("Warning: config.json has keys") and line.isprintable()
 
 
 def test_code_in_the_folder_is_never_imported(tmp_path: Path) -> None:

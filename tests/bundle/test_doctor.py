@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
 
 import small_models
@@ -274,3 +275,30 @@ def test_a_run_and_control_characters(toy_run: Path, tmp_path: Path) -> None:
     assert examine(toy_run).how.startswith("regard translate")
     save_file({"\x1b[2Jw": torch.zeros(1)}, tmp_path / "a.safetensors")
     assert "\x1b" not in "".join(lines(examine(tmp_path / "a.safetensors")))
+
+
+def names_of_fairseq(layers: int = 2) -> dict[str, torch.Tensor]:
+    """As its transformer names its tensors: layers like Marian's, versions and empty positions."""
+    names = [f"{side}.embed_tokens.weight" for side in ("encoder", "decoder")]
+    names += [f"{side}.version" for side in ("encoder", "decoder")]
+    names += [f"{side}.embed_positions._float_tensor" for side in ("encoder", "decoder")]
+    for side in ("encoder", "decoder"):
+        for n in range(layers):
+            for part in ("self_attn.q_proj", "self_attn.k_proj", "fc1", "final_layer_norm"):
+                names.append(f"{side}.layers.{n}.{part}.weight")
+    return {name: torch.zeros(3) for name in names}
+
+
+def test_a_checkpoint_of_fairseq_is_no_marian(tmp_path: Path) -> None:
+    torch.save({"model": names_of_fairseq(), "extra_state": {"epoch": 3}}, tmp_path / "nmt.pt")
+    assert examine(tmp_path / "nmt.pt").family == "a Transformer of fairseq"
+    save_file(names_of_fairseq(), tmp_path / "nmt.safetensors")
+    assert examine(tmp_path / "nmt.safetensors").family == "a Transformer of fairseq"
+
+
+def test_a_bart_is_no_marian(tmp_path: Path) -> None:
+    shape = dict(d_model=12, encoder_layers=1, decoder_layers=1, vocab_size=31)
+    heads = dict(encoder_attention_heads=3, decoder_attention_heads=3)
+    config = transformers.BartConfig(**shape, **heads, encoder_ffn_dim=7, decoder_ffn_dim=7)
+    transformers.BartForConditionalGeneration(config).save_pretrained(tmp_path)
+    assert examine(tmp_path / "model.safetensors").family == "bart"

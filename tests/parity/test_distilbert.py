@@ -125,7 +125,7 @@ def change(folder: Path, **keys: Any) -> None:
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("local_window", 3), ("activation", "mish"), ("dim", 21), ("n_layers", "2"), ("dim", None)],
+    [("sliding_window", 3), ("activation", "mish"), ("dim", 21), ("n_layers", "2"), ("dim", None)],
 )
 def test_what_is_not_known_is_refused_by_name(key: str, value: Any, tmp_path: Path) -> None:
     folder = twins.save_twin(twin("masked", "one"), tmp_path)

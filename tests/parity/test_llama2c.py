@@ -15,13 +15,14 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
+import folders
 import parity.decoders as decoders
 import regard
 from regard.checkpoint.families.llama import LLAMA
 from regard.checkpoint.llama2c import load_llama2c, tokenizer_beside
 from regard.checkpoint.published import load_published, save_published
 from regard.convert.convert import convert
-from regard.errors import CheckpointError
+from regard.errors import CheckpointError, DataError
 
 STORIES = Path(os.environ.get("REGARD_DATA", ""), "weights/stories260K")
 BOS = 1
@@ -175,6 +176,29 @@ def test_a_story_with_real_weights(tmp_path: Path) -> None:
         assert tokenizer.decode([i for i in told[0].tolist() if i != BOS]) == text
         assert published.complete(prompt, max_tokens=steps) == text.removeprefix(prompt)
         assert text.startswith(prompt) and len(text.split()) > 50 and "Lily" in text
+
+
+def test_its_own_tokenizer_file_is_refused_by_name(tmp_path: Path) -> None:
+    """tokenizer.bin has pieces and scores, and says less than the model that it was made from."""
+    path, vocabulary = tmp_path / "m.bin", HEADERS["grouped"][5]
+    write(path, HEADERS["grouped"])
+    pieces = [b"<unk>", b"\n<s>\n", b"\n</s>\n", *(bytes([65 + n % 26]) for n in range(94))]
+    assert len(pieces) == vocabulary
+    rows = (struct.pack("<fi", -float(i), len(p)) + p for i, p in enumerate(pieces))
+    (tmp_path / "tokenizer.bin").write_bytes(struct.pack("<i", 6) + b"".join(rows))
+    with pytest.raises(DataError, match=r"tokenizer\.bin of llama2\.c, expected .*SentencePiece"):
+        convert(path, tmp_path / "out", "hf", tokenizer=tmp_path / "tokenizer.bin")
+    (tmp_path / "other.bin").write_bytes(b"something else")
+    with pytest.raises(DataError, match="SentencePiece"):
+        convert(path, tmp_path / "out", "hf", tokenizer=tmp_path / "other.bin")
+    assert not (tmp_path / "out").exists()
+    good, larger = (folders.pieces(size, unk_id=0, bos_id=1, eos_id=2) for size in (90, 110))
+    (tmp_path / "larger.model").write_bytes(larger)
+    with pytest.raises(DataError, match=r"larger\.model: knows 110 tokens, the weights 97"):
+        convert(path, tmp_path / "out", "hf", tokenizer=tmp_path / "larger.model")
+    (tmp_path / "good.model").write_bytes(good)
+    convert(path, tmp_path / "out", "hf", tokenizer=tmp_path / "good.model")
+    assert regard.load(tmp_path / "out").complete("the", max_tokens=3)
 
 
 def changed(path: Path, at: int, number: int) -> None:

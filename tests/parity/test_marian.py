@@ -268,7 +268,7 @@ def change(folder: Path, **keys: Any) -> None:
         ("decoder_vocab_size", 103),
         ("num_hidden_layers", 6),
         ("activation_function", "mish"),
-        ("gated_ffn", True),
+        ("add_adapter", True),
     ],
 )
 def test_what_is_not_known_is_refused_by_name(key: str, value: Any, tmp_path: Path) -> None:

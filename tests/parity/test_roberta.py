@@ -153,7 +153,7 @@ def test_every_row_and_every_tensor_counts(
         ("position_embedding_type", "relative_key"),
         ("is_decoder", True),
         ("max_position_embeddings", 2),
-        ("local_window", 3),
+        ("sliding_window", 3),
     ],
 )
 def test_what_is_not_known_is_refused_by_name(key: str, value: Any, tmp_path: Path) -> None:

@@ -97,8 +97,9 @@ def open_model(
     *,
     allow_pickle: bool = False,
     allow_nonfinite: bool = False,
+    strict: bool = False,
     say: Say = to_log,
 ) -> LoadedModel:
     """A model by its path or name; its weights are not read yet."""
-    bundle = open_bundle(name, allow_pickle=allow_pickle)
+    bundle = open_bundle(name, allow_pickle=allow_pickle, strict=strict)
     return LoadedModel(bundle, device, request or EngineRequest(), allow_nonfinite, say)

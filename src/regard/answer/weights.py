@@ -27,8 +27,12 @@ def read_transformer(bundle: Bundle, *, allow_nonfinite: bool = False) -> Transf
     if bundle.kind == "converted":
         return load_converted(bundle.path)
     if bundle.kind == "published":
-        pickle = bundle.allow_pickle
-        return load_published(bundle.path, allow_pickle=pickle, allow_nonfinite=allow_nonfinite)
+        return load_published(
+            bundle.path,
+            allow_pickle=bundle.allow_pickle,
+            allow_nonfinite=allow_nonfinite,
+            strict=bundle.strict,
+        )
     transformer = Transformer(bundle.spec, seed=None)
     load_into(transformer, _of_run(bundle.run, transformer))
     return transformer.eval()

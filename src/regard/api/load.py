@@ -19,6 +19,7 @@ def load(
     shortlist: bool = False,
     allow_pickle: bool = False,
     allow_nonfinite: bool = False,
+    strict: bool = False,
 ) -> Model:
     """The model of a run folder, of a published folder, of a short name (bundle/named.py) or of a
     name of the hub like "owner/name".
@@ -26,7 +27,8 @@ def load(
     `engine` is auto, torch or ctranslate2, `precision` auto, fp32, bf16 or int8: they are for
     translations (engines/engines.py); `embed` has auto, fp32, int16 and bf16. A published folder
     may be allowed to hold its weights in .bin or .pt files, read as plain tensors, or NaN and
-    infinity among them.
+    infinity among them. A key of its config.json that regard does not know is named on standard
+    error; `strict` refuses it.
     """
     request = EngineRequest(engine, precision, workers, threads, shortlist)
     if Path(path).is_file():
@@ -34,7 +36,7 @@ def load(
             f"{path}: is a file, expected the folder of a run or of a published model; `regard "
             f"doctor {path}` says what it holds and whether it can be converted"
         )
-    bundle = open_bundle(path, allow_pickle=allow_pickle)
+    bundle = open_bundle(path, allow_pickle=allow_pickle, strict=strict)
     model = Model(bundle, device, request, allow_nonfinite)
     _ = bundle.tokenizer, bundle.settings, model.transformer  # what is wrong is said now
     return model

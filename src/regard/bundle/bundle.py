@@ -44,6 +44,7 @@ from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from regard.checkpoint.families.family import Family
+    from regard.checkpoint.published import CheckedFolder
 
 AnyTokenizer = Tokenizer | PublishedTokenizer
 
@@ -56,6 +57,7 @@ class Bundle:
     path: Path  # the folder, or the file of llama2.c
     name: str = ""  # as a person typed it; "": the path says it
     allow_pickle: bool = False
+    strict: bool = False  # whether keys of config.json that nobody knows are refused
 
     @property
     def is_run(self) -> bool:
@@ -93,16 +95,17 @@ class Bundle:
             from regard.checkpoint.llama2c import read_spec  # imports torch
 
             return read_spec(self.path)
-        from regard.checkpoint.published import check_published  # imports torch
-
-        return check_published(self.path, allow_pickle=self.allow_pickle).spec
+        return self._checked.spec
 
     @cached_property
     def family_name(self) -> str:
-        """Of a run "regard", or that of the encoder it began with; it imports no torch."""
+        """Of a run "regard", or that of the encoder it began with; where it is said, no torch."""
         if self.is_run:
             return "regard" if self.is_own_translator else self.encoder_file.family
-        return "llama" if self.kind == "llama2.c" else str(self.config.get("model_type", ""))
+        if self.kind == "llama2.c":
+            return "llama"
+        # Of 2018 and 2019 few say it, and the weights tell.
+        return str(self.config.get("model_type") or self.family.name)
 
     @cached_property
     def family(self) -> "Family":
@@ -110,9 +113,19 @@ class Bundle:
         from regard.checkpoint.families.family import OWN  # imports torch
         from regard.checkpoint.published import FAMILIES, family_of, read_config  # imports torch
 
-        if self.family_name in FAMILIES:
+        unnamed = self.kind in ("published", "converted") and not self.config.get("model_type")
+        if unnamed and self.kind == "published":
+            return self._checked.family
+        if not unnamed and self.family_name in FAMILIES:
             return FAMILIES[self.family_name]
         return OWN if self.is_run else family_of(read_config(self.path))  # an error that says why
+
+    @cached_property
+    def _checked(self) -> "CheckedFolder":
+        """A published folder whose config and headers agree."""
+        from regard.checkpoint.published import check_published  # imports torch
+
+        return check_published(self.path, allow_pickle=self.allow_pickle, strict=self.strict)
 
     @cached_property
     def config(self) -> dict[str, Any]:
@@ -304,7 +317,7 @@ def best_step(run: RunFolder) -> int | None:
     return best if isinstance(best, int) and best in steps else steps[-1]
 
 
-def open_bundle(name: str | Path, *, allow_pickle: bool = False) -> Bundle:
+def open_bundle(name: str | Path, *, allow_pickle: bool = False, strict: bool = False) -> Bundle:
     """The folder of a path, a short name or a name of the hub; or an error that says what it is."""
     path = folder_of(name, allow_pickle)
     if path.is_file():
@@ -315,7 +328,7 @@ def open_bundle(name: str | Path, *, allow_pickle: bool = False) -> Bundle:
         if is_converted(path):
             check(path)
             return Bundle("converted", path, typed_name)
-        return Bundle("published", path, typed_name, allow_pickle)
+        return Bundle("published", path, typed_name, allow_pickle, strict)
     return Bundle("run", open_run(path).folder, typed_name)
 
 

@@ -30,6 +30,10 @@ from regard.untrusted import member, opened
 SIGNS = {
     r"layers\.\d+\.attention\.wq\.weight": "llama (its makers' own names)",
     r"blk\.\d+\.attn_q\.weight": "llama (llama.cpp's names)",
+    r"(model\.)?(encoder|decoder)\.(version|embed_positions\._float_tensor)": (
+        "a Transformer of fairseq"
+    ),
+    r"(model\.)?(encoder|decoder)\.layernorm_embedding\.weight": "bart",
 }
 # task → a command that shows it
 COMMANDS = {
@@ -78,10 +82,13 @@ class Diagnosis:
         return sorted({held.dtype for held in self.tensors})
 
 
-def examine(path: Path) -> Diagnosis:
-    """Look at a file or a folder; whatever it holds, the answer is a diagnosis."""
+def examine(path: Path, strict: bool = False) -> Diagnosis:
+    """Look at a file or a folder; whatever it holds, the answer is a diagnosis.
+
+    `strict`: keys of a config.json that regard does not know are a reason against it.
+    """
     if path.is_dir():
-        return _examine_folder(path)
+        return _examine_folder(path, strict)
     if not path.exists() and not path.is_symlink():
         raise MisuseError(f"{path}: no such file or folder")
     contents = look(path)
@@ -101,7 +108,7 @@ def family_by_names(contents: Contents) -> str | None:
         return contents.writer["general.architecture"]
     names = [held.name for held in contents.tensors]
     for family in (*FAMILIES.values(), OWN):
-        if any(re.fullmatch(family.sign, family.table_name(name)) for name in names):
+        if family.is_told_by(names):
             return family.name
     layouts = (what for sign, what in SIGNS.items() if any(re.fullmatch(sign, n) for n in names))
     return next(layouts, None)
@@ -127,7 +134,7 @@ def _advise_file(report: Diagnosis, contents: Contents) -> None:
         report.why_not = "no tensors were found in it"
 
 
-def _examine_folder(folder: Path) -> Diagnosis:
+def _examine_folder(folder: Path, strict: bool) -> Diagnosis:
     report = Diagnosis(folder, "folder")
     names = []
     try:
@@ -146,7 +153,7 @@ def _examine_folder(folder: Path) -> Diagnosis:
     elif is_converted(folder):
         _examine_converted(report)
     elif is_published(folder):
-        _examine_published(report)
+        _examine_published(report, strict)
     else:
         report.kind = "folder without a config"
         report.find("missing", "config.json: nothing says which model this is")
@@ -225,7 +232,7 @@ def _examine_converted(report: Diagnosis) -> None:
     _advise_folder(report, spec)
 
 
-def _examine_published(report: Diagnosis) -> None:
+def _examine_published(report: Diagnosis, strict: bool) -> None:
     """config.json, and whether all headers agree with it."""
     report.kind = "published folder"
     try:
@@ -236,10 +243,12 @@ def _examine_published(report: Diagnosis) -> None:
         return
     _read_writer(report, config)
     try:
-        checked = check_published(report.path, allow_pickle=True)
+        checked = check_published(report.path, allow_pickle=True, strict=strict)
     except RegardError as error:
         report.why_not = str(error)
         return
+    for key in checked.unknown:
+        report.find("note", f"config.json: {key}: regard does not know it; --strict refuses it")
     report.family = checked.family.name
     if checked.weights.is_pickled:
         report.why_not = "its weights are pickled; make a safe copy, which runs"

@@ -8,7 +8,7 @@ num_beams, length_penalty, early_stopping, max_length, max_new_tokens     the se
 min_length, no_repeat_ngram_size, repetition_penalty                      what it may not repeat
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from regard.checkpoint.families.config import Config
 from regard.checkpoint.files import read_config_file
 from regard.decode.options import DecodingOptions, Rules
 from regard.errors import CheckpointError
+from regard.untrusted import shown
 
 SIZES = range(2**31)
 SPECIAL = ("pad", "bos", "eos", "decoder_start", "forced_bos", "forced_eos")
@@ -31,7 +32,21 @@ NOT_DONE: dict[str, tuple[Any, ...]] = {
     "exponential_decay_length_penalty": (None,),
     "sequence_bias": (None,),
     "guidance_scale": (None, 1, 1.0),
+    "do_sample": (None, False),  # a draw is asked for by whoever wants one
+    "num_beam_groups": (None, 0, 1),
+    "penalty_alpha": (None, 0, 0.0),
+    "constraints": (None, []),
+    "force_words_ids": (None, []),
+    "forced_decoder_ids": (None, []),
+    "stop_strings": (None, "", []),
+    "token_healing": (None, False),
+    "dola_layers": (None,),
+    "watermarking_config": (None, {}),
+    "max_time": (None,),
 }
+# What belongs to a draw → the option of our commands that asks for it.
+DRAWS = {"temperature": "--temperature", "top_k": "--top-k", "top_p": "--top-p"}
+NOT_DRAWN = ("min_p", "typical_p", "epsilon_cutoff", "eta_cutoff", "top_h")  # 0 or 1: nothing
 
 
 @dataclass(frozen=True)
@@ -91,14 +106,27 @@ def read_settings(folder: Path, vocabulary: int) -> GenerationSettings:
             shares_out=values.get("renormalize_logits") is True,
         ),
         search=_search(values, where),
-        ignored=tuple(
-            f"{key} = {values[key]}"
-            for key, nothing in NOT_DONE.items()
-            if key in values and values[key] not in nothing
-        )
-        + outside,
+        ignored=(*_not_done(values), *outside),
         file=where.name,
     )
+
+
+def _not_done(values: Mapping[str, Any]) -> Iterator[str]:
+    """The settings that regard does not do; of a draw, how to ask for it."""
+    for key, nothing in NOT_DONE.items():
+        if key not in values or values[key] in nothing:
+            continue
+        yield f"{key} = {shown(values[key])}" + (_draw(values) if key == "do_sample" else "")
+
+
+def _draw(values: Mapping[str, Any]) -> str:
+    """The options that draw as the folder says, and what none of them does."""
+    stated = {key: values[key] for key in DRAWS if isinstance(values.get(key), int | float)}
+    options = {"temperature": 1.0} | {key: value for key, value in stated.items() if value}
+    asked_for = " ".join(f"{DRAWS[key]} {shown(value)}" for key, value in options.items())
+    further = [k for k in NOT_DRAWN if values.get(k) not in (None, 0, 0.0, 1, 1.0)]
+    without = f", without {', '.join(further)}" if further else ""
+    return f" ({asked_for} does it{without})"
 
 
 def _within(

@@ -6,6 +6,7 @@ a head, then all odd ones.
 """
 
 import math
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,10 @@ from torch import Tensor
 from regard.checkpoint.guard import check_finite, load_into
 from regard.checkpoint.headers.contents import strictly
 from regard.checkpoint.headers.llama2c import HEADER, OUTPUT, ROTARY, look_llama2c, shapes, spec_of
+from regard.errors import DataError
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
+from regard.untrusted import opened
 
 # theirs → ours, and whether the rows of a head are turned; each layer has those in the middle.
 NAMES = {
@@ -34,6 +37,9 @@ NAMES = {
     OUTPUT: ("output", False),
 }
 ONCE = ("token_embedding", "final_norm", OUTPUT)
+# tokenizer.bin: the longest piece, then score and length of each
+LONGEST, PIECE = struct.Struct("<i"), struct.Struct("<fi")
+MAX_PIECE, MAX_TOKENIZER = 1 << 16, 1 << 28  # bytes
 
 
 def read_spec(path: Path) -> Spec:
@@ -73,6 +79,27 @@ def tokenizer_beside(path: Path, spec: Spec) -> Path | None:
         if (path.parent / name).is_file():
             return path.parent / name
     return None
+
+
+def refuse_llama2c_tokenizer(path: Path) -> None:
+    """Refuse llama2.c's own tokenizer file: a length, then score, size and bytes of each piece.
+
+    It says less than the SentencePiece model that it was made from: not which pieces are special,
+    nor how a text is prepared.
+    """
+    with opened(path) as file:
+        content = file.read(MAX_TOKENIZER)
+    place = LONGEST.size
+    while place + PIECE.size <= len(content):
+        _, size = PIECE.unpack_from(content, place)
+        if not 0 <= size <= MAX_PIECE:
+            return
+        place += PIECE.size + size
+    if place == len(content) and place > LONGEST.size:
+        raise DataError(
+            f"{path}: a tokenizer.bin of llama2.c, expected the SentencePiece model that it was "
+            f"made from; give that, for example --tokenizer {path.with_suffix('.model').name}"
+        )
 
 
 def _halves(weight: Tensor, k: int) -> Tensor:

@@ -1,12 +1,14 @@
 """Published folders: config.json + *.safetensors → a model, and a model → such a folder.
 
-Order, so that nothing is allocated for a file that lies: the config, strictly read, becomes a spec
-within bounds; the spec says which tensors there must be and in which shapes; the headers are
-compared with that; only then are numbers read.
+Order, so that nothing is allocated for a file that lies: the config becomes a spec within bounds;
+the spec says which tensors there must be and in which shapes; the headers are compared with that;
+only then are numbers read. A key of the config that nobody knows is named, and let pass because
+every tensor fits.
 """
 
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,8 @@ from regard import atomic
 from regard.checkpoint.converted import load_converted
 from regard.checkpoint.ctranslate2_info import refuse_ctranslate2
 from regard.checkpoint.families.bert import BERT
-from regard.checkpoint.families.config import Config, refuse_code
+from regard.checkpoint.families.config import Config, listed, refuse_code
+from regard.checkpoint.families.config_keys import config_keys
 from regard.checkpoint.families.distilbert import DISTILBERT
 from regard.checkpoint.families.family import Family
 from regard.checkpoint.families.gpt2 import GPT2
@@ -32,7 +35,7 @@ from regard.checkpoint.guard import DTYPES, check_finite, check_size, weights_of
 from regard.checkpoint.headers.contents import Stored
 from regard.checkpoint.names import RenameRow
 from regard.checkpoint.shards import Weights, find_weights
-from regard.errors import CheckpointError, ConfigError, MisuseError, nearest
+from regard.errors import CheckpointError, ConfigError, MisuseError
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.untrusted import shown
@@ -52,30 +55,52 @@ def read_config(folder: Path) -> Config:
     return Config(values, where)
 
 
-def family_of(config: Config) -> Family:
-    """The family that the config names."""
+def family_of(config: Config, names: Collection[str] = ()) -> Family:
+    """The family that the config names; of 2018 and 2019 few do, and the tensors' names tell."""
+    if not config.has("model_type"):
+        return _unnamed_family(config, names)
     name = config.text("model_type")
     if name not in FAMILIES:
-        listed = ", ".join(sorted(FAMILIES))
         raise CheckpointError(
-            f"{config.where}: model_type {shown(name)} is none of {listed}"
-            f"{nearest(name[:40], FAMILIES)}"
+            f"{config.where}: model_type {shown(name)} is none of the families that regard has: "
+            f"{', '.join(sorted(FAMILIES))}"
         )
     return FAMILIES[name]
 
 
+def _unnamed_family(config: Config, names: Collection[str]) -> Family:
+    """The only family whose files have such tensors, and such keys where there are several."""
+    like = [family for family in FAMILIES.values() if family.is_told_by(names)]
+    if len({family.rows for family in like}) > 1:
+        like = [family for family in like if config.agrees(family.told_by)] or like
+    if len({family.rows for family in like}) != 1:
+        families = ", ".join(family.name for family in like or FAMILIES.values())
+        raise CheckpointError(
+            f"{config.where}: key 'model_type' is missing, and the names of the tensors do not "
+            f"tell the family; add the key if it is one of {families}"
+        )
+    return like[0]
+
+
 def load_published(
-    folder: Path, *, allow_pickle: bool = False, allow_nonfinite: bool = False
+    folder: Path,
+    *,
+    allow_pickle: bool = False,
+    allow_nonfinite: bool = False,
+    strict: bool = False,
 ) -> Transformer:
     """The model of a published folder, in single precision.
 
     `allow_pickle` also reads .bin and .pt files, as plain tensors; `allow_nonfinite` accepts
-    weights that are NaN or infinite.
+    weights that are NaN or infinite; `strict` refuses keys of the config that nobody knows, which
+    are only named on standard error otherwise.
     """
     refuse_ctranslate2(folder)
     if is_converted(folder):
         return load_converted(folder)
-    checked = check_published(folder, allow_pickle=allow_pickle)
+    checked = check_published(folder, allow_pickle=allow_pickle, strict=strict)
+    if checked.unknown:
+        print(f"Warning: {checked.warning}", file=sys.stderr)
     _check_dropped(folder, checked)
     model = Transformer(checked.spec, seed=None)
     rows = {checked.names[row.theirs]: row for row in checked.rows}
@@ -92,6 +117,13 @@ class CheckedFolder:
     rows: list[RenameRow]
     weights: Weights
     names: dict[str, str]
+    unknown: tuple[str, ...] = ()  # keys of the config that nobody knows, with their values
+
+    @property
+    def warning(self) -> str:
+        """A sentence about the keys that nobody knows."""
+        keys = listed(self.unknown)
+        return f"config.json has keys that regard does not know, and passes over: {keys}"
 
     @property
     def unused(self) -> set[str]:
@@ -99,33 +131,58 @@ class CheckedFolder:
         return self.names.keys() - {row.theirs for row in self.rows}
 
 
-def check_published(folder: Path, *, allow_pickle: bool = False) -> CheckedFolder:
+def check_published(
+    folder: Path, *, allow_pickle: bool = False, strict: bool = False
+) -> CheckedFolder:
     """Everything that can be checked before a number is read."""
     config = read_config(folder)
-    family = family_of(config)
+    if config.has("model_type"):
+        family_of(config)  # said before anything about weights
     weights = find_weights(folder, allow_pickle)
     stored = weights.stored()
+    family = family_of(config, stored)
     names = {family.table_name(name): name for name in stored}
     if len(names) != len(stored):
         raise CheckpointError(f"{folder}: a tensor stands in it twice, with and without its prefix")
-    spec = _spec(config, family, frozenset(names))
+    spec, unknown = _read_spec(config, family, frozenset(names), strict)
+    try:
+        rows = _rows_in(folder, family, spec, names)
+        check_size(folder, spec, sum(tensor.count for tensor in stored.values()))
+        checked = CheckedFolder(family, spec, rows, weights, names, unknown)
+        _compare(folder, checked, stored)
+    except CheckpointError as error:
+        if not unknown:
+            raise
+        # They may be the reason: what nobody knows passes only where every tensor fits.
+        keys = f"regard does not know what these keys ask for: {listed(unknown)}"
+        raise CheckpointError(f"{error}; {keys}") from None
+    return checked
+
+
+def _rows_in(folder: Path, family: Family, spec: Spec, names: Mapping[str, str]) -> list[RenameRow]:
+    """The rows of the family's table, each with its tensor in the file."""
     rows = list(family.rows(spec))
     for row in rows:
         if row.theirs not in names:
             raise CheckpointError(f"{folder}: tensor {row.theirs!r} is missing")
-    check_size(folder, spec, sum(tensor.count for tensor in stored.values()))
-    checked = CheckedFolder(family, spec, rows, weights, names)
-    _compare(folder, checked, stored)
-    return checked
+    return rows
 
 
-def _spec(config: Config, family: Family, names: frozenset[str]) -> Spec:
+def _read_spec(
+    config: Config, family: Family, names: frozenset[str], strict: bool
+) -> tuple[Spec, tuple[str, ...]]:
+    """The spec, and the keys that nobody knows."""
+    table = config_keys()
+    config.use_names(table.aliases.get(family.name, {}))
     try:
         spec = family.spec(config, names)
     except ConfigError as error:
         raise CheckpointError(f"{config.where}: {error}") from None
-    config.refuse_the_rest(family.harmless)
-    return spec
+    changing = table.image if family.reads_images else table.text
+    unknown = config.unknown((*family.harmless, *table.generation), changing)
+    if strict:
+        config.refuse(unknown, "regard does not know what these keys ask for")
+    return spec, config.told(unknown)
 
 
 def _fill(
@@ -164,9 +221,9 @@ def _compare(folder: Path, checked: CheckedFolder, stored: Mapping[str, Stored])
     dropped = "|".join(f"(?:{pattern})" for pattern in family.dropped)
     left = [name for name in checked.unused if not (dropped and re.fullmatch(dropped, name))]
     if left:
-        listed = ", ".join(shown(name) for name in sorted(left)[:3])
+        first = ", ".join(shown(name) for name in sorted(left)[:3])
         raise CheckpointError(
-            f"{folder}: {len(left):,} of its tensors belong to no part of this model: {listed}"
+            f"{folder}: {len(left):,} of its tensors belong to no part of this model: {first}"
         )
 
 

@@ -30,6 +30,7 @@ from regard.valid_json import valid_json
 )
 @declare.flag("--shortlist", help="Learn one from a run's corpus, for ctranslate2.")
 @declare.flag("--allow-pickle", help="Read .bin and .pt files, as plain tensors.")
+@declare.flag("--strict", help="Refuse a config.json with keys that regard does not know.")
 @declare.json("Print one JSON object.")
 def command(
     model: Path,

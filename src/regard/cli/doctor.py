@@ -20,8 +20,9 @@ from regard.valid_json import valid_json
 )
 @click.argument("path", type=declare.PATH, required=False)
 @declare.flag("--tensors", "show_all", help="List every tensor.")
+@declare.flag("--strict", help="A config.json with keys that regard does not know is refused.")
 @declare.json("Print one JSON object.")
-def command(path: Path | None, show_all: bool, as_json: bool) -> None:
+def command(path: Path | None, show_all: bool, strict: bool, as_json: bool) -> None:
     """Say what PATH is: who wrote it, which family, its tensors, what is unsafe or missing.
 
     Reads .safetensors, .bin, .pt, .npz and .gguf headers and executes nothing. Ends with exit code
@@ -33,9 +34,11 @@ def command(path: Path | None, show_all: bool, as_json: bool) -> None:
     if path is None:
         if show_all:
             raise click.UsageError("--tensors: lists the tensors of PATH, and there is none")
+        if strict:
+            raise click.UsageError("--strict: is about the config.json of PATH, and there is none")
         _show_machine(as_json)
     else:
-        _show_file(path, show_all, as_json)
+        _show_file(path, show_all, strict, as_json)
 
 
 def _show_machine(as_json: bool) -> None:
@@ -49,11 +52,11 @@ def _show_machine(as_json: bool) -> None:
         click.echo(line)
 
 
-def _show_file(path: Path, show_all: bool, as_json: bool) -> None:
+def _show_file(path: Path, show_all: bool, strict: bool, as_json: bool) -> None:
     from regard.bundle.doctor import examine, lines
     from regard.bundle.named import located
 
-    examined = examine(Path(located(path)))
+    examined = examine(Path(located(path)), strict)
     if as_json:
         row = {
             "path": str(examined.path),

@@ -19,6 +19,7 @@ from regard.checkpoint.converted import WEIGHTS, save_converted
 from regard.checkpoint.families.family import OWN
 from regard.checkpoint.families.marian import MARIAN
 from regard.checkpoint.files import COPIED, copy_around, read_own_json, sha256
+from regard.checkpoint.llama2c import refuse_llama2c_tokenizer
 from regard.checkpoint.published import load_published, save_published
 from regard.checkpoint.training_state import save_weights
 from regard.checksums import NAME as CHECKSUMS
@@ -28,9 +29,10 @@ from regard.convert.ctranslate2 import fill_folder
 from regard.convert.golden import golden_of
 from regard.convert.source import Source, open_source
 from regard.convert.verify import GOLDEN, compare, write_golden
-from regard.errors import CheckpointError, MisuseError
+from regard.errors import CheckpointError, DataError, MisuseError
 from regard.model.transformer import Transformer
 from regard.runs.folder import RunFolder, seal, write_json
+from regard.text.published import load_tokenizer
 from regard.text.special import Special
 from regard.untrusted import read_json
 from regard.version import __version__
@@ -64,12 +66,14 @@ def convert(
     *,
     tokenizer: Path | None = None,
     allow_pickle: bool = False,
+    strict: bool = False,
     precision: str = "fp32",
     shortlist: bool = False,
     card: str = "",
 ) -> Conversion:
     """Write the model at `path` as a new folder `out`: whole, or not at all.
 
+    `strict` refuses a published folder with keys in its config.json that regard does not know.
     `precision` and `shortlist` are for a folder of the ctranslate2 library; `card` is the name
     under which it is handed on, for a model card (convert/card.py).
     """
@@ -77,7 +81,7 @@ def convert(
         raise MisuseError("--precision, --shortlist: only `--to ctranslate2` has them")
     if out.exists() or out.is_symlink():
         raise MisuseError(f"{out}: already there; regard convert never overwrites, choose a name")
-    source = open_source(path, allow_pickle=allow_pickle)
+    source = open_source(path, allow_pickle=allow_pickle, strict=strict)
     if source.family is None and tokenizer is not None:
         raise MisuseError("--tokenizer: a run has its own tokenizer; leave the option out")
     if to == "ctranslate2":
@@ -142,6 +146,7 @@ def _write_published(source: Source, folder: Path, to: To) -> Transformer:
     else:
         save_converted(source.model, source.family.name, folder, __version__)
         config = source.config or source.family.config(source.model.spec) | kept
+        config = {**config, "model_type": source.family.name}  # files of 2018 do not say it
         atomic.write_json(folder / "config.json", config)
     return load_published(folder)
 
@@ -152,11 +157,26 @@ def _copy_files(source: Source, folder: Path, tokenizer: Path | None) -> None:
         raise MisuseError(f"{tokenizer}: no such file; expected the tokenizer of the model")
     single = tokenizer or source.tokenizer
     if single is not None:
+        refuse_llama2c_tokenizer(single)
         ours = single.name if COPIED.fullmatch(single.name) else "tokenizer.model"
         name = "tokenizer.model" if single.suffix == ".model" else ours
         shutil.copyfile(single, folder / name)
     if source.path.is_dir():
         copy_around(source.path, folder)
+    if tokenizer is not None:
+        _check_tokenizer(tokenizer, folder, source.model.spec.vocabulary)
+
+
+def _check_tokenizer(file: Path, folder: Path, vocabulary: int) -> None:
+    """Insist that the file, now in the folder, can be read and has no more tokens than weights."""
+    tokenizer = load_tokenizer(folder)
+    if tokenizer is None:
+        raise DataError(f"{file}: no tokenizer that regard reads; expected a SentencePiece model")
+    if tokenizer.size > vocabulary:
+        raise DataError(
+            f"{file}: knows {tokenizer.size} tokens, the weights {vocabulary}; it belongs to "
+            "another model"
+        )
 
 
 def _write_run(source: Source, folder: Path, to: To) -> Transformer:

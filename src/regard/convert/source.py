@@ -59,7 +59,7 @@ class Source:
         }
 
 
-def open_source(name: str | Path, *, allow_pickle: bool = False) -> Source:
+def open_source(name: str | Path, *, allow_pickle: bool = False, strict: bool = False) -> Source:
     """The model at a path or of a name of the hub."""
-    model = open_model(name, "cpu", allow_pickle=allow_pickle)
+    model = open_model(name, "cpu", allow_pickle=allow_pickle, strict=strict)
     return Source(model.bundle, model.transformer)

@@ -58,9 +58,12 @@ LAYER = {
 
 def _computed(config: Config, names: frozenset[str], read: ReadFields) -> dict[str, Any]:
     head = named_by(HEADS, names)
-    if head == "classes" and "TokenClassification" in config.architecture():
-        head = "labels"
     pool = "tanh" if "pooler.dense.weight" in names else "none"
+    # One and the same tensor for texts and for words; where no class is named, the pooler tells:
+    # a text's classes are read off the pooled vector.
+    of_words = "TokenClassification" in config.architecture()
+    if head == "classes" and (of_words or (not config.architecture() and pool == "none")):
+        head = "labels"
     return {"pool": pool, **encoder_head(config, head, config.flag("tie_word_embeddings", True))}
 
 
@@ -94,6 +97,8 @@ BERT = Family(
     "bert",
     architectures=ARCHITECTURES,
     sign=r"encoder\.layer\.\d+\.attention\.self\.query\.weight",
+    never=r"embeddings_project\..*",  # ELECTRA, where files have no prefix
+    told_by={"type_vocab_size": 2},
     fields=FIELDS,
     fixed=FIXED,
     computed=_computed,

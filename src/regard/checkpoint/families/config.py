@@ -1,6 +1,11 @@
-"""Reading a config.json key by key: what is not asked for, and is not harmless, is refused."""
+"""Reading a config.json key by key, and what becomes of the keys that nobody asks for.
 
-from collections.abc import Iterable, Iterator, Mapping
+known to change what a model computes    refused; families/config_keys.py has the list
+known to be harmless                     passed over
+unknown                                  named, and refused by those who load strictly
+"""
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from regard.errors import CheckpointError
@@ -19,7 +24,8 @@ HARMLESS = {
     "finetuning_task", "language", "return_dict", "output_attentions", "output_hidden_states",
     "is_encoder_decoder", "chunk_size_feed_forward", "model_type", "tokenizer_class",
     "attention_dropout", "hidden_dropout", "dropout", "classifier_dropout",
-    "_attn_implementation_autoset",
+    "_attn_implementation_autoset", "_model_name_or_path", "torchscript", "use_bfloat16",
+    "unsloth_version", "transformers.js_config", "model_max_length",
 }  # fmt: skip
 
 # Keys by which a config would choose code; anywhere in it, with any value, they are refused.
@@ -30,6 +36,8 @@ CODE = {
 # Keys that name a way to compute the same numbers; those of transformers itself are passed over.
 KERNELS = {"_attn_implementation", "attn_implementation"}
 OWN_KERNELS = ("eager", "sdpa", "flash_attention_2", "flex_attention", None)
+
+MOST_TOLD = 6  # keys that one message names
 
 
 def refuse_code(values: Mapping[str, Any], where: str) -> None:
@@ -57,11 +65,17 @@ def requests_for_code(values: Mapping[str, Any]) -> Iterator[str]:
                     yield f"{key} asks for a kernel from elsewhere"
 
 
+def listed(told: Sequence[str]) -> str:
+    """Some keys in one line."""
+    more = len(told) - MOST_TOLD
+    return ", ".join([*told[:MOST_TOLD], f"and {more} more"] if more > 0 else told)
+
+
 class Config:
-    """A config.json, read key by key; what was never asked for and is not harmless is refused."""
+    """A config.json, read key by key; it knows which keys were never asked for."""
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
-        self._values, self.where = values, where
+        self._values, self.where = dict(values), where
         self._read: set[str] = set()
 
     def _get(self, key: str, default: Any, kind: Any = object, words: str = "") -> Any:
@@ -78,6 +92,10 @@ class Config:
     def has(self, key: str) -> bool:
         """Whether the key is there and not null."""
         return self._values.get(key) is not None
+
+    def agrees(self, values: Mapping[str, Any]) -> bool:
+        """Whether these keys hold these values."""
+        return all(self._values.get(key) == value for key, value in values.items())
 
     def number(self, key: str, default: int | None = None, within: range | None = None) -> int:
         words = f"a whole number from {within[0]} to {within[-1]}" if within else "a whole number"
@@ -139,18 +157,44 @@ class Config:
         first = named[0] if isinstance(named, list) and named else ""
         return first if isinstance(first, str) else ""
 
-    def refuse_the_rest(self, harmless: Iterable[str] = ()) -> None:
-        """Name the keys that nobody read and that say something."""
+    def use_names(self, aliases: Mapping[str, str]) -> None:
+        """Read a key under the name that its family gives it; with both, they must agree."""
+        for alias, key in aliases.items():
+            value = self._values.get(alias)
+            if value is None:
+                continue
+            if self._values.setdefault(key, value) != value:
+                raise CheckpointError(
+                    f"{self.where}: {alias} is {shown(value)}, {key} is "
+                    f"{shown(self._values[key])}; they are two names of one key"
+                )
+            self._read.add(alias)
+
+    def refuse_the_rest(self) -> None:
+        """Insist that every key was read."""
+        self.refuse(self._rest(()), "regard does not know what these keys ask for")
+
+    def unknown(self, harmless: Iterable[str], changing: Container[str]) -> tuple[str, ...]:
+        """The keys that nobody knows; those of `changing` that nobody has read are refused."""
+        rest = self._rest(harmless)
+        refused = [key for key in rest if key in changing]
+        self.refuse(refused, "these keys change what a model computes, and regard does not do it")
+        return tuple(rest)
+
+    def refuse(self, keys: Sequence[str], why: str) -> None:
+        """An error that names the keys; none if there are none."""
+        if keys:
+            raise CheckpointError(f"{self.where}: {why}: {listed(self.told(keys))}")
+
+    def told(self, keys: Iterable[str]) -> tuple[str, ...]:
+        """Keys with their values, fit for a terminal."""
+        return tuple(f"{shown(key)[1:-1]} = {shown(self._values[key])}" for key in keys)
+
+    def _rest(self, harmless: Iterable[str]) -> list[str]:
+        """The keys that nobody read, that say something, and that are not harmless."""
         understood = self._read | HARMLESS | KERNELS | set(harmless)
-        rest = sorted(
+        return sorted(
             key
             for key, value in self._values.items()
             if key not in understood and value not in (None, False, "", 0, [], {})
         )
-        if rest:
-            listed = ", ".join(
-                f"{shown(key)[1:-1]} = {shown(self._values[key])}" for key in rest[:4]
-            )
-            raise CheckpointError(
-                f"{self.where}: regard does not know what these keys ask for: {listed}"
-            )

@@ -32,6 +32,9 @@ class Family:
     computed: Callable[[Config, frozenset[str], ReadFields], dict[str, Any]]
     written: Callable[[Spec], dict[str, Any]]  # config keys, beside those of `fields`
     rows: Callable[[Spec], Iterable[RenameRow]]
+    never: str = ""  # pattern of names that its files do not have, and those of a like one do
+    # config key → value, by which it is told from another family with the same sign
+    told_by: Mapping[str, Any] = field(default_factory=dict)
     prefix: str = ""
     heads: tuple[str, ...] = ()  # names that begin so belong to a head and never have the prefix
     expected: Mapping[str, Any] = field(default_factory=dict)  # config key → all that regard runs
@@ -90,6 +93,12 @@ class Family:
             return (task,) if spec.head == "tokens" else ()
         by_head = {"tokens": ("fill",), "classes": ("classify",), "labels": ("tag", "classify")}
         return (*by_head.get(spec.head, ()), "embed")
+
+    def is_told_by(self, names: Iterable[str]) -> bool:
+        """Whether tensors of these names, as in a file, are one of its models."""
+        plain = [self.table_name(name) for name in names]
+        is_like = any(re.fullmatch(self.sign, name) for name in plain)
+        return is_like and not any(re.fullmatch(self.never, name) for name in plain)
 
     @property
     def reads_images(self) -> bool:

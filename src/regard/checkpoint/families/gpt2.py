@@ -69,6 +69,7 @@ GPT2 = Family(
     "gpt2",
     architectures=ARCHITECTURES,
     sign=r"h\.\d+\.attn\.c_attn\.weight",
+    never=r"tokens_embed\.weight",  # GPT, the first
     fields=FIELDS,
     fixed=FIXED,
     computed=_computed,
@@ -79,6 +80,8 @@ GPT2 = Family(
     expected={"scale_attn_by_inverse_layer_idx": False, "reorder_and_upcast_attn": False},
     harmless=(
         "n_ctx",  # n_positions under its older name
+        "n_special",  # tokens that training added to the vocabulary, which counts them
+        "predict_special_tokens",
         "embd_pdrop",
         "summary_type",  # of the head that chooses between endings, which is dropped
         "summary_use_proj",

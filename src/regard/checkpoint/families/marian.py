@@ -95,7 +95,8 @@ MARIAN = Family(
     "marian",
     makes="translate",
     architectures={"tokens": "MarianMTModel"},
-    sign=r"(encoder|decoder)\.layers\.\d+\.self_attn\.q_proj\.weight",
+    sign=BIAS,  # names of layers are those of fairseq too
+    never=r"(encoder|decoder)\.layer_?norm(_embedding)?\..*",  # BART and its kin
     fields=FIELDS,
     fixed=dict(positions="halves"),
     computed=_computed,

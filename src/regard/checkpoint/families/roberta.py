@@ -89,6 +89,7 @@ ROBERTA = Family(
     "roberta",
     architectures=ARCHITECTURES,
     sign=bert.BERT.sign,  # under its own prefix
+    told_by={"type_vocab_size": 1},
     fields=FIELDS,
     fixed=bert.FIXED,
     computed=_computed,
