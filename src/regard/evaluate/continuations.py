@@ -20,7 +20,7 @@ from regard.data.windows import Windows
 from regard.draw.notebook.table import html_table
 from regard.errors import DataError, MisuseError
 from regard.prepare.decoder_data import encoded_parts
-from regard.prepare.documents import Part, parts_of
+from regard.prepare.documents import DocumentPart, parts_of
 from regard.runs.columns import NOTHING, data_of
 from regard.runs.folder import RunFolder
 from regard.runs.sections import DataSection
@@ -74,7 +74,7 @@ def score_continuations(
     tokenizer = model.tokenizer_for("complete")
     counts = {"documents": 0, "words": 0, "bytes": 0}
 
-    def counted(parts: Iterable[Part]) -> Iterable[Part]:
+    def counted(parts: Iterable[DocumentPart]) -> Iterable[DocumentPart]:
         tail = ""
         for part in parts:
             counts["documents"] += part.begins

@@ -84,21 +84,33 @@ class Transformer(nn.Module):
         trace: Trace | None = None,
         real: Bool[Tensor, "B T"] | None = None,
         positions: Int[Tensor, "B L"] | None = None,
-        documents: Int[Tensor, "B L"] | None = None,
     ) -> Float[Tensor, "B L D"]:
         """The decoder's vectors for `target`, which continues what the cache holds.
 
         The look-ahead mask also hides the padding at a row's end from all its real positions;
-        padding *before* a text needs `real` (of all T tokens, the cached ones too) and `positions`;
-        a row of several texts needs `documents`, the number of the text at each place.
+        padding *before* a text needs `real` (of all T tokens, the cached ones too) and `positions`.
         """
         assert self.target_embedding is not None and self.decoder is not None
         start = cache.length if cache else 0
         x = self.target_embedding(target, start, within(trace, "target"), positions=positions)
-        mask, seen = Mask(real, causal=True, documents=documents), Mask(memory_real)
+        mask, seen = Mask(real, causal=True), Mask(memory_real)
         hidden: Tensor = self.decoder(
             x, mask, memory, seen, cache, within(trace, "decoder"), positions
         )
+        return hidden
+
+    def decode_packed(
+        self,
+        rows: Int[Tensor, "B L"],
+        documents: Int[Tensor, "B L"],
+        positions: Int[Tensor, "B L"],
+    ) -> Float[Tensor, "B L D"]:
+        """The same for rows that several texts share: `documents` tells whose a place is, and
+        `positions` where in it; no text sees another."""
+        assert self.target_embedding is not None and self.decoder is not None
+        x = self.target_embedding(rows, positions=positions)
+        mask = Mask(causal=True, documents=documents)
+        hidden: Tensor = self.decoder(x, mask, positions=positions)
         return hidden
 
     def forward(

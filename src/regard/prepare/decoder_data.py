@@ -16,7 +16,7 @@ from regard.data.windows import Windows
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import CheckpointError, ConfigError, DataError
 from regard.model.spec import Spec
-from regard.prepare.documents import Documents, Part
+from regard.prepare.documents import Documents, DocumentPart
 from regard.prepare.encoder_spec import Start
 from regard.runs.folder import RunFolder, write_json
 from regard.runs.sections import Recipe, spec_of
@@ -71,7 +71,7 @@ def prepare_documents(run: RunFolder, recipe: Recipe, documents: Documents) -> N
 
 
 def encoded_parts(
-    tokenizer: PublishedTokenizer, parts: Iterable[Part], advance: Callable[[int], None]
+    tokenizer: PublishedTokenizer, parts: Iterable[DocumentPart], advance: Callable[[int], None]
 ) -> Iterator[StoreRow]:
     """Ids of each part; a document begins and ends as its tokenizer has it."""
     begin = list(tokenizer.encode("").ids)  # what it puts before a text: <s>, or nothing

@@ -27,7 +27,7 @@ FEWEST_STEPS = 100
 
 
 @dataclass(frozen=True)
-class TextSize:
+class DecoderSize:
     """One row of the table above."""
 
     below: float
@@ -41,9 +41,9 @@ class TextSize:
 
 
 SIZES = (
-    TextSize(3e6, "llama-tiny", "characters", 2_000, 128, 0.2, 2048, 3e-3),
-    TextSize(3e7, "llama-small", "bytes", 4_000, 128, 0.1, 4096, 2e-3),
-    TextSize(float("inf"), "llama-small", "bytes", 8_000, 256, 0.0, 8192, 1e-3),
+    DecoderSize(3e6, "llama-tiny", "characters", 2_000, 128, 0.2, 2048, 3e-3),
+    DecoderSize(3e7, "llama-small", "bytes", 4_000, 128, 0.1, 4096, 2e-3),
+    DecoderSize(float("inf"), "llama-small", "bytes", 8_000, 256, 0.0, 8192, 1e-3),
 )
 
 

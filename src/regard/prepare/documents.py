@@ -32,7 +32,7 @@ SUFFIXES = (".txt", ".md", ".rst", ".text", "")  # of files in a folder; .gz may
 
 
 @dataclass(frozen=True)
-class Part:
+class DocumentPart:
     """Some text, and whether a document begins or ends with it."""
 
     text: str
@@ -55,13 +55,13 @@ class Documents:
         rows = self.report.lines() if self.report.columns else []
         return [*rows, size]
 
-    def train(self) -> Iterator[Part]:
+    def train(self) -> Iterator[DocumentPart]:
         """The first nine tenths, or all where others are held out."""
         if self.data.valid_texts is not None:
             return parts_of(self.data)
         return _until(parts_of(self.data), self._cut)
 
-    def valid(self) -> Iterator[Part]:
+    def valid(self) -> Iterator[DocumentPart]:
         """What the model is judged by."""
         if self.data.valid_texts is not None:
             return parts_of(replace(self.data, texts=self.data.valid_texts))
@@ -86,7 +86,7 @@ def survey_documents(data: DataSection) -> Documents:
     return Documents(data, report, count, characters)
 
 
-def parts_of(data: DataSection, report: Report | None = None) -> Iterator[Part]:
+def parts_of(data: DataSection, report: Report | None = None) -> Iterator[DocumentPart]:
     """All text of a file or of a folder, in order."""
     assert data.texts is not None
     path = data.texts
@@ -124,37 +124,37 @@ def _characters(path: Path) -> Iterator[str]:
         raise DataError(f"{path}: cannot be read: {error}") from None
 
 
-def _parts(texts: Iterable[str]) -> Iterator[Part]:
+def _parts(texts: Iterable[str]) -> Iterator[DocumentPart]:
     """The parts of one document; one without text is none."""
     before, begins = "", True
     for text in texts:
         if not text:
             continue
         if before:
-            yield Part(before, begins, ends=False)
+            yield DocumentPart(before, begins, ends=False)
             begins = False
         before = text
     if before:
-        yield Part(before, begins, ends=True)
+        yield DocumentPart(before, begins, ends=True)
 
 
-def _until(parts: Iterable[Part], most: int) -> Iterator[Part]:
+def _until(parts: Iterable[DocumentPart], most: int) -> Iterator[DocumentPart]:
     """The first characters; where a document is cut it goes on, so it does not end."""
     done = 0
     for part in parts:
         text = part.text[: most - done]
         if text:
-            yield Part(text, part.begins, part.ends and len(text) == len(part.text))
+            yield DocumentPart(text, part.begins, part.ends and len(text) == len(part.text))
         done += len(part.text)
         if done >= most:
             return
 
 
-def _after(parts: Iterable[Part], first: int) -> Iterator[Part]:
+def _after(parts: Iterable[DocumentPart], first: int) -> Iterator[DocumentPart]:
     """The rest; it begins in the middle of a document, without the sign of a beginning."""
     done = 0
     for part in parts:
         text = part.text[max(0, first - done) :]
         done += len(part.text)
         if text:
-            yield Part(text, part.begins and len(text) == len(part.text), part.ends)
+            yield DocumentPart(text, part.begins and len(text) == len(part.text), part.ends)

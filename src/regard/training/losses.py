@@ -172,10 +172,9 @@ def hidden_loss(
 
 def read_ahead(model: Transformer, batch: Batch) -> Float[Tensor, "B L D"]:
     """A decoder's vectors, each of which has seen its own document up to its place."""
-    positions, documents = (
-        batch.tensors.get(f"text_{name}") for name in ("positions", "documents")
-    )
-    return model.decode(batch["text"], positions=positions, documents=documents)
+    if "text_documents" in batch:
+        return model.decode_packed(batch["text"], batch["text_documents"], batch["text_positions"])
+    return model.decode(batch["text"])
 
 
 def encoded(model: Transformer, batch: Batch) -> Float[Tensor, "B S D"]:
