@@ -16,7 +16,7 @@ from regard.data.windows import Windows
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import CheckpointError, ConfigError, DataError
 from regard.model.spec import Spec
-from regard.prepare.documents import Documents, DocumentPart
+from regard.prepare.documents import DocumentPart, Documents
 from regard.prepare.encoder_spec import Start
 from regard.runs.folder import RunFolder, write_json
 from regard.runs.sections import Recipe, spec_of
