@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 
 from regard.bundle.codec import Codec
 from regard.bundle.engine_choice import default_layout
-from regard.decode.engine import Engine, Layout, Row
+from regard.decode.engine import Engine, Layout, Row, best_of
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.options import DecodingOptions
 from regard.draw.terminal.progress import progress_bar
-from regard.errors import CheckpointError, RegardError
+from regard.errors import RegardError
 from regard.processor.survives import ruled_out
 
 TIE = 1e-4  # of two scores
@@ -127,12 +127,7 @@ def _remembering(engine: Engine, decoding: DecodingOptions) -> AnswerRows:
     def answer(rows: Sequence[Row]) -> list[Hypothesis]:
         new = [row for row in dict.fromkeys(map(tuple, rows)) if row not in best]
         outputs = engine.submit(new, decoding)() if new else []
-        if not all(outputs):  # a search whose scores are all NaN finds nothing
-            raise CheckpointError(
-                f"engine {engine.name}: no output for a sentence: the model's weights are damaged "
-                "or its numbers overflow; `regard doctor` on the model says more"
-            )
-        best.update((row, n_best[0]) for row, n_best in zip(new, outputs, strict=True))
+        best.update((row, best_of(n_best)) for row, n_best in zip(new, outputs, strict=True))
         return [best[tuple(row)] for row in rows]
 
     return answer
