@@ -113,6 +113,7 @@ def post_norm_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
+@pytest.mark.long
 @pytest.mark.end_to_end
 @pytest.mark.needs("ctranslate2", "int8")
 @pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}: the extra bench")

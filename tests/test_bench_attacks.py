@@ -75,6 +75,7 @@ def test_ends_are_told_apart(
     assert row[end] == row["tried"] == 1 and len(tally.wrong) == (end == "wrong")
 
 
+@pytest.mark.long
 @pytest.mark.end_to_end
 def test_two_kills(bench: Path, tmp_path: Path) -> None:
     command = [sys.executable, str(bench / "attacks.py"), "--json", str(tmp_path / "found.json")]

@@ -53,6 +53,7 @@ def test_goals_by_hand(bench: Path) -> None:
     assert [v.holds for v in nobody] == [None, None, None, None]
 
 
+@pytest.mark.long
 @pytest.mark.end_to_end
 @pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
 def test_both_sides_run_and_agree(tmp_path: Path) -> None:

@@ -277,6 +277,7 @@ def test_what_is_missing_is_said_before_anything_runs(bench: Path, tmp_path: Pat
     assert "none.en: no such file; `regard data multi30k` fetches" in done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.end_to_end
 @needs_peers
 def test_a_small_run_fills_the_table(bench: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,6 +36,7 @@ from regard.processor.survives import ruled_out
 NAMES = page_names()
 PAGES = [README, *NAMES]
 MANIFEST = Manifest()
+SHORTER = [MANIFEST.needs[name] for name in ("shorter", "trackers")]
 ALL = [(name, command) for name in PAGES for command in commands_in(text_of(name))]
 REGARD = [
     (name, part)
@@ -119,6 +121,37 @@ def test_an_output_is_what_the_command_prints(name: str, tmp_path: Path) -> None
             assert not wrong, f"{command.name}\n{wrong}\n(make refresh-docs PAGES={name})"
         else:
             assert code == 0, f"{command.name}\n{lines}"
+
+
+def shortened(name: str) -> list[Command]:
+    """The page's commands that are run in a shorter form, with the packages that are installed."""
+    row = MANIFEST.pages.get(name, {})
+    found = []
+    for command in commands_in(text_of(name)) if row else ():
+        need = MANIFEST.need_of(name, command.name)
+        if need in SHORTER and all(map(is_usable, need.modules)):
+            text = command.text
+            for long, short in row.get("shorter", {}).items():
+                text = text.replace(long, short)
+            found.append(replace(command, text=text))
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name in NAMES if shortened(name)])
+def test_what_takes_minutes_runs_when_it_is_shortened(name: str, tmp_path: Path) -> None:
+    place = Place(tmp_path, around=MANIFEST.around(name))
+    for command in shortened(name):
+        if "$MIRRORED" not in command.text or place.variables["MIRRORED"]:  # no set, no command
+            code, lines = place.run(command, fresh=True)
+            assert code == 0, f"{command.text}\n{lines}"
+
+
+def test_what_is_shortened_shows_nothing_and_is_on_its_page() -> None:
+    for name, command in ALL:
+        assert MANIFEST.need_of(name, command.name) not in SHORTER or not command.shown
+    for name, row in MANIFEST.pages.items():
+        assert all(long in text_of(name) for long in row.get("shorter", ()))
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -83,7 +83,6 @@ def test_the_environment_runs_the_wheels_own_regard(package: Installed, tmp_path
         ("regard --version", regard.__version__),
         ("regard walk --matrices the-cat-sat", "Softmax"),
         ('regard translate demo-de "How are you?"', "Wie geht es"),
-        ("regard demo --steps 20", "regard translate"),
     ],
 )
 def test_a_first_command_in_an_empty_folder(
@@ -91,6 +90,26 @@ def test_a_first_command_in_an_empty_folder(
 ) -> None:
     done = package.run(command, tmp_path)
     assert done.returncode == 0 and shown in done.stdout, done.stdout
+
+
+@pytest.mark.end_to_end
+def test_a_short_demo_goes_the_whole_way_and_names_commands_that_work(
+    package: Installed, tmp_path: Path
+) -> None:
+    (tmp_path / "runs/demo").mkdir(parents=True)  # taken
+    done = package.run("regard demo --steps 20", tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "runs/demo is there already and stays as it is; this demo goes to runs/demo-2" in (
+        done.stdout
+    )
+    assert not any((tmp_path / "runs/demo").iterdir())
+    for file in ("model.safetensors", "attention.svg"):
+        assert (tmp_path / "runs/demo-2" / file).is_file()
+    following = done.stdout[done.stdout.index("\nNext:") :]
+    commands = re.findall(r"^  (regard .+)$", following, re.MULTILINE)
+    assert len(commands) == 3
+    pasted = package.run(" && ".join(commands), tmp_path)
+    assert pasted.returncode == 0, pasted.stdout
 
 
 def test_without_a_home_nothing_is_changed_and_no_address_is_named(repository: Path) -> None:

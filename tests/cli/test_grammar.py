@@ -70,6 +70,14 @@ def test_every_command_has_its_group_quiet_and_verbose() -> None:
         assert set(options()[name]) == set(COMMANDS)
 
 
+def test_verbose_ends_with_its_command() -> None:
+    """Whatever the command is, it says how long it took; the next one is silent again."""
+    wordy = CliRunner().invoke(group, ["positions", "--dim", "8", "-v"])
+    assert re.fullmatch(r"\d+\.\d seconds, the start of Python aside\n", wordy.stderr)
+    assert CliRunner().invoke(group, ["positions", "--dim", "8"]).stderr == ""
+    assert CliRunner().invoke(group, ["positions", "--dim", "8", "-v", "-q"]).stderr == ""
+
+
 @pytest.mark.parametrize("command", OLD)
 def test_names_that_options_had_go_on_working(command: str) -> None:
     before, now = OLD[command]

@@ -69,10 +69,13 @@ def test_lines_are_split_unless_asked_otherwise(toy_run: Path) -> None:
 
 
 @pytest.mark.needs("ctranslate2")
-def test_verbose_says_who_translates(toy_run: Path) -> None:
+def test_verbose_says_what_is_opened_who_translates_and_how_long(toy_run: Path) -> None:
     said = call("translate", toy_run, "red", "--verbose", "--stop", "exact").stderr
     assert 'torch, because ctranslate2 does not offer stop "exact"' in said
     assert "engine: torch fp32, " in said
+    assert said.startswith(f"model: {toy_run}, kind: run\n")
+    assert re.search(r"^weights: [\d,]+, device: cpu$", said, re.MULTILINE)
+    assert re.search(r"^\d+\.\d seconds, the start of Python aside$", said, re.MULTILINE)
     assert call("translate", toy_run, "red", "--engine", "torch").stderr == ""
     with pytest.raises(MisuseError, match="ctranslate2 does not offer sampling"):
         call("translate", toy_run, "red", "--engine", "ctranslate2", "--temperature", 1)
@@ -185,7 +188,8 @@ def test_an_empty_prefix_is_none(toy_run: Path) -> None:
     call("translate", toy_run, TEXT)  # prepares the engine, which is said once
     empty = call("translate", toy_run, TEXT, "--verbose", "--prefix", "")
     plain = call("translate", toy_run, TEXT, "--verbose")
-    assert (empty.stdout, empty.stderr) == (plain.stdout, plain.stderr)
+    assert empty.stdout == plain.stdout
+    assert empty.stderr.splitlines()[:-1] == plain.stderr.splitlines()[:-1]  # but for the seconds
 
 
 def test_a_missing_file_is_named_before_anything_is_prepared(tmp_path: Path) -> None:

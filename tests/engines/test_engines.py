@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors.torch import load_file, save_file
 
 import folders
 import regard
@@ -18,6 +19,8 @@ from regard.bundle import engine_choice as choice
 from regard.bundle.bundle import open_bundle
 from regard.bundle.engine_choice import read_choice, write_choice
 from regard.checkpoint import published
+from regard.checkpoint.files import read_own_json
+from regard.checksums import sha256
 from regard.decode.engine import Layout
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.options import DecodingOptions
@@ -25,9 +28,9 @@ from regard.engines import autotune, engines
 from regard.engines.agreement import compare_texts, compare_tokens
 from regard.engines.autotune import layouts_for
 from regard.engines.engines import PREPARING, EngineRequest, describe
-from regard.errors import MisuseError
+from regard.errors import MisuseError, RegardError
 from regard.processor.machine import Machine, cores, this_machine
-from regard.runs.folder import RunFolder
+from regard.runs.folder import RunFolder, write_json
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.needs("ctranslate2")]
 pytest.importorskip("ctranslate2")
@@ -229,6 +232,20 @@ def test_a_run_that_is_not_finished_keeps_nothing(toy_run: Path, tmp_path: Path)
     assert taken.take(GREEDY).name == "torch"
     assert taken.notes[0] == "torch, because the run is not finished"
     assert not (run / "engines").exists()
+
+
+def test_weights_whose_numbers_overflow_are_named(run: Path) -> None:
+    """A search whose scores are all NaN finds no output, while engines are compared as later."""
+    weights = load_file(run / "model.safetensors")
+    huge = {name: weights[name] * 1e38 for name in weights if name.endswith("outer.weight")}
+    save_file(weights | huge, run / "model.safetensors")
+    info = read_own_json(run / "model.json")
+    write_json(run / "model.json", info | {"sha256": sha256(run / "model.safetensors")})
+    taken = open_model(run, "cpu").engines
+    assert taken.take(GREEDY).name == "torch"
+    assert "no output for a sentence: the model's weights are damaged" in taken.notes[0]
+    with pytest.raises(RegardError, match="NaN"):
+        regard.load(run).translate("rot")
 
 
 def test_two_processes_at_once(run: Path) -> None:

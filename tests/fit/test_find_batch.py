@@ -45,6 +45,7 @@ def test_the_largest_that_fits(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.de", "a.en"]
 
 
+@pytest.mark.long
 def test_a_batch_that_is_too_large_does_not_fit(tmp_path: Path) -> None:
     """The process that tries it says so; with memory enough the same batch fits."""
     code = "import regard.fit.find_batch as t; print(t.peak_memory())"

@@ -34,7 +34,7 @@ def first_epoch(straight: dict[str, str]) -> int:
     raise AssertionError("more than one epoch is needed")
 
 
-@pytest.mark.parametrize("loaders", [0, 2])
+@pytest.mark.parametrize("loaders", [pytest.param(0, marks=pytest.mark.long), 2])
 @pytest.mark.parametrize(
     "kills", [pytest.param(4), pytest.param(25, marks=pytest.mark.long)], ids=str
 )

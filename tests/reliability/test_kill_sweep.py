@@ -43,7 +43,7 @@ def kill_at_word(trainings: Trainings, arguments: list[str], place: Path, number
 
 
 @pytest.mark.parametrize(
-    "kills", [pytest.param(4), pytest.param(50, marks=pytest.mark.long)], ids=str
+    "kills", [pytest.param(3), pytest.param(50, marks=pytest.mark.long)], ids=str
 )
 def test_killed_anywhere_in_a_write(
     trainings: Trainings, tmp_path: Path, capsys: pytest.CaptureFixture[str], kills: int

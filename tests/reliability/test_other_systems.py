@@ -68,7 +68,10 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.end_to_end
-@pytest.mark.parametrize("lacking", [MAC, WINDOWS], ids=["macOS", "Windows"])
+@pytest.mark.parametrize(
+    "lacking",  # Windows lacks all that macOS does
+    [pytest.param(MAC, id="macOS", marks=pytest.mark.long), pytest.param(WINDOWS, id="Windows")],
+)
 def test_a_training_without_it_gives_the_same_bits(
     lacking: tuple[str, ...],
     usual: dict[str, str],

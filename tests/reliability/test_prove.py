@@ -20,10 +20,10 @@ pytestmark = pytest.mark.end_to_end
 def test_the_command_proves_a_users_own_files(tmp_path: Path) -> None:
     source, target = toy.write(tmp_path, 200)
     asked = ["--source", str(source), "--target", str(target), "--prove-resume", *toy.SMALL]
-    command = [sys.executable, "-m", "regard", "train", *asked, "train.steps=60"]
+    command = [sys.executable, "-m", "regard", "train", *asked, "train.steps=30"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "A short run: 60 steps, a checkpoint every 6" in done.stdout
+    assert "A short run: 30 steps, a checkpoint every 6" in done.stdout
     assert "Proved: killed " in done.stdout and "SIGKILL after step" in done.stdout
     rows = [line for line in done.stdout.splitlines() if line.endswith(" same")]
     assert [row.split("  ")[0] for row in rows] == ["weights", "optimizer", "final weights", "log"]

@@ -40,6 +40,7 @@ class LoadedModel:
 
         device = choose_device(self.device)  # made sure of, before anything is computed
         network = read_transformer(self.bundle, allow_nonfinite=self.allow_nonfinite)
+        to_log(f"weights: {sum(w.numel() for w in network.parameters()):,}, device: {device}")
         return network.to(device).eval()
 
     @property

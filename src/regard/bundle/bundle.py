@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.bundle.codec import Codec, own_codec, published_codec
 from regard.bundle.encoder_file import EncoderFile, read_encoder_file
-from regard.bundle.engine_choice import Choice, ProbePair, probe_of, read_choice
+from regard.bundle.engine_choice import Choice, ProbePair, probe_of, read_choice, to_log
 from regard.bundle.generation_settings import GenerationSettings, read_settings
 from regard.bundle.labels import Labels, read_labels
 from regard.bundle.named import folder_of, located
@@ -320,16 +320,22 @@ def best_step(run: RunFolder) -> int | None:
 def open_bundle(name: str | Path, *, allow_pickle: bool = False, strict: bool = False) -> Bundle:
     """The folder of a path, a short name or a name of the hub; or an error that says what it is."""
     path = folder_of(name, allow_pickle)
+    bundle = _told(path, "" if str(name) == str(path) else str(name), allow_pickle, strict)
+    to_log(f"model: {bundle.path}, kind: {bundle.kind}")
+    return bundle
+
+
+def _told(path: Path, name: str, allow_pickle: bool, strict: bool) -> Bundle:
+    """Which kind a folder or file is."""
     if path.is_file():
         return _single_file(path)
-    typed_name = str(name) if str(name) != str(path) else ""
     if is_published(path) and not RunFolder(path).info.is_file():
         refuse_ctranslate2(path)
         if is_converted(path):
             check(path)
-            return Bundle("converted", path, typed_name)
-        return Bundle("published", path, typed_name, allow_pickle, strict)
-    return Bundle("run", open_run(path).folder, typed_name)
+            return Bundle("converted", path, name)
+        return Bundle("published", path, name, allow_pickle, strict)
+    return Bundle("run", open_run(path).folder, name)
 
 
 def open_run_bundle(name: str | Path) -> Bundle:

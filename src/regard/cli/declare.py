@@ -2,8 +2,9 @@
 
 import logging
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import redirect_stderr
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from regard.engines.engines import EngineRequest
 
 QUIET, VERBOSE = "regard.quiet", "regard.verbose"  # of a command's context
+VERBOSE_HELP = "Also say what is opened and chosen, why, and how long it takes."
 Decorator = Callable[..., Any]
 Option = Callable[..., Decorator]  # click.option, or one that knows a heading
 PATH = click.Path(path_type=Path)
@@ -44,7 +46,10 @@ class SectionedCommand(click.Command):
     def __init__(self, *args: Any, old: dict[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.old = old
-        self.params += [_quiet(), _verbose()]
+        self.params += [
+            _of_every_command("-q", "--quiet", QUIET, "Print answers and errors only."),
+            _of_every_command("-v", "--verbose", VERBOSE, VERBOSE_HELP),
+        ]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         options = args.index("--") if "--" in args else len(args)
@@ -57,9 +62,8 @@ class SectionedCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """With `--quiet`, nothing but answers and errors; errors are printed by main.py."""
-        if ctx.meta.get(VERBOSE):
-            logging.basicConfig(level=logging.INFO, format="%(message)s")
-        with redirect_stderr(StringIO() if ctx.meta.get(QUIET) else sys.stderr):
+        quiet, verbose = ctx.meta.get(QUIET), ctx.meta.get(VERBOSE)
+        with redirect_stderr(StringIO() if quiet else sys.stderr), _log_shown(bool(verbose)):
             return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -83,29 +87,33 @@ def command(examples: str, **old: str) -> Callable[[Callable[..., None]], click.
     return click.command(cls=SectionedCommand, epilog=f"\b\nExamples:{examples}", old=names)
 
 
-def _quiet() -> click.Option:
+@contextmanager
+def _log_shown(verbose: bool) -> Iterator[None]:
+    """What the library notes of its choices goes to standard error, then how long it all took."""
+    if not verbose:
+        yield
+        return
+    log, handler, begun = logging.getLogger("regard"), logging.StreamHandler(), time.perf_counter()
+    level = log.level
+    log.setLevel(logging.INFO)
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.info("%.1f seconds, the start of Python aside", time.perf_counter() - begun)
+        log.removeHandler(handler)
+        log.setLevel(level)
+
+
+def _of_every_command(short: str, name: str, key: str, help: str) -> click.Option:
+    """A switch that no command has to declare: it is kept in the context."""
     return click.Option(
-        ["-q", "--quiet"],
+        [short, name],
         is_flag=True,
         expose_value=False,
-        callback=lambda ctx, option, value: ctx.meta.update({QUIET: value}),
-        help="Print answers and errors only.",
+        callback=lambda ctx, option, value: ctx.meta.update({key: value}),
+        help=help,
     )
-
-
-def _verbose() -> click.Option:
-    return click.Option(
-        ["-v", "--verbose"],
-        is_flag=True,
-        expose_value=False,
-        callback=lambda ctx, option, value: ctx.meta.update({VERBOSE: value}),
-        help="Also say what is chosen, and why.",
-    )
-
-
-def is_verbose() -> bool:
-    """Whether the present command was asked to say more."""
-    return bool(click.get_current_context().meta.get(VERBOSE))
 
 
 def section(heading: str) -> Option:

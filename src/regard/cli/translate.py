@@ -18,7 +18,6 @@ from regard.valid_json import valid_json
 if TYPE_CHECKING:
     from regard.answer.translate import Translation, Translator
     from regard.decode.engine import Engine
-    from regard.engines.engines import Engines
 
 PART = 4096  # lines of a file that are worked on together
 
@@ -110,11 +109,9 @@ def command(
 
         sources = list(text) or _whole(file, arrive())
         good = show_check(translator, engines, sources, chosen, as_json)
-        _say_notes(engines, declare.is_verbose())
         sys.exit(0 if good else 1)
     # Opened now, so that what it says comes before the text; the translator takes the same one.
     engine = engines.take(search, "prefix" in chosen)
-    _say_notes(engines, declare.is_verbose())
     seen = WordsSeen.of_run(loaded.bundle.path / "data")
     with closing(_answered(translator, text, file, arrive, chosen)) as answered:
         for number, (source, answers) in enumerate(answered, start=1):
@@ -193,12 +190,6 @@ def _whole(file: Path | None, arrived: Iterator[list[str]]) -> list[str]:
     if file is None and sys.stdin.isatty():
         return []
     return [line for lines in arrived for line in lines]
-
-
-def _say_notes(engines: "Engines", verbose: bool) -> None:
-    if verbose:
-        for note in engines.notes:
-            click.echo(note, err=True)
 
 
 def _lines(

@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.options import DecodingOptions
-from regard.errors import DataError
+from regard.errors import CheckpointError, DataError
 
 Row = Sequence[int]
 Pending = Callable[[], list[list[Hypothesis]]]  # waits; the answers in the order of the sources
@@ -69,3 +69,13 @@ def check_prefix(prefix: Row, limit: int) -> None:
             f"prefix: {len(prefix)} tokens, the output may have {limit}; "
             "shorten the prefix or raise max_length"
         )
+
+
+def best_of(n_best: Sequence[Hypothesis]) -> Hypothesis:
+    """The first output for a sentence; a search finds none at all where every score is NaN."""
+    if not n_best:
+        raise CheckpointError(
+            "no output for a sentence: the model's weights are damaged or its numbers overflow; "
+            "`regard doctor` on the model says more"
+        )
+    return n_best[0]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from regard.bundle.codec import Codec
 from regard.bundle.engine_choice import default_layout
-from regard.decode.engine import Engine, Layout, Row
+from regard.decode.engine import Engine, Layout, Row, best_of
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.options import DecodingOptions
 from regard.draw.terminal.progress import progress_bar
@@ -127,7 +127,7 @@ def _remembering(engine: Engine, decoding: DecodingOptions) -> AnswerRows:
     def answer(rows: Sequence[Row]) -> list[Hypothesis]:
         new = [row for row in dict.fromkeys(map(tuple, rows)) if row not in best]
         outputs = engine.submit(new, decoding)() if new else []
-        best.update((row, n_best[0]) for row, n_best in zip(new, outputs, strict=True))
+        best.update((row, best_of(n_best)) for row, n_best in zip(new, outputs, strict=True))
         return [best[tuple(row)] for row in rows]
 
     return answer

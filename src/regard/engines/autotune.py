@@ -21,7 +21,7 @@ from regard.bundle.engine_choice import (
     to_log,
     versions,
 )
-from regard.decode.engine import Engine, Layout
+from regard.decode.engine import Engine, Layout, best_of
 from regard.decode.engines.ctranslate2 import refused
 from regard.decode.options import DecodingOptions
 from regard.draw.terminal.progress import progress_bar
@@ -181,5 +181,5 @@ def _timed(
 ) -> tuple[float, int]:
     begun = clock()
     outputs = engine.submit(rows, decoding)()
-    tokens = sum(len(best[0].ids) + 1 for best in outputs)
+    tokens = sum(len(best_of(n_best).ids) + 1 for n_best in outputs)
     return max(clock() - begun, 1e-6), tokens

@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from regard.decode.engine import Engine
+from regard.decode.engine import Engine, best_of
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.options import DecodingOptions
 
@@ -74,7 +74,7 @@ def check_batch(
         for first in range(0, len(order), step):
             numbers = order[first : first + step]
             outputs = engine.submit([rows[i] for i in numbers], decoding)()
-            answers |= {i: best[0] for i, best in zip(numbers, outputs, strict=True)}
+            answers |= {i: best_of(n_best) for i, n_best in zip(numbers, outputs, strict=True)}
             advance(len(numbers))
         answers_by_way[name] = [answers[i] for i in range(len(rows))]
     alone = answers_by_way.pop("alone")

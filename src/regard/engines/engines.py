@@ -83,7 +83,7 @@ class Engines:
         self._transformer, self._device = transformer, device
         if self.request.precision == "int16":
             raise MisuseError("precision: int16 is for embed; translations have fp32, bf16, int8")
-        self.notes: list[str] = []  # why an engine was taken, for --verbose
+        self.notes: list[str] = []  # why an engine was taken; the log has them too
         self._choice = bundle.choice
         self._open: dict[str, Engine] = {}
 
@@ -166,6 +166,7 @@ class Engines:
     def _note(self, line: str) -> None:
         if line not in self.notes:
             self.notes.append(line)
+            to_log(line)
 
     def _measured_choice(self) -> Choice:
         """The stored choice; what is missing is measured now, under a lock."""
