@@ -146,6 +146,15 @@ bench-decode: $(VENV)/.bench
 bench-train: $(VENV)/.bench
 	$(bin)/python bench/train.py $(BENCH)
 
+# Shakespeare beside transformers' loop; for ten minutes: make bench-complete BENCH="--minutes 10 --rounds 1"
+bench-complete: $(VENV)/.bench
+	$(bin)/python bench/complete.py $(BENCH)
+
+# WikiText-2 beside a trigram of irstlm (apt install irstlm); the run is trained once.
+bench-wikitext2: $(VENV)/.bench
+	test -f runs/wikitext2/model.safetensors || $(bin)/regard train wikitext2
+	$(bin)/python bench/trigram.py runs/wikitext2 $(BENCH)
+
 bench-embed: $(VENV)/.bench
 	$(bin)/python bench/embed.py $(BENCH)
 
