@@ -70,6 +70,9 @@ RECIPES = {
     "phrasebook-tag": 1,
     "stsb": 2,
     "sst2-distil": 4,
+    "shakespeare": 0,
+    "shakespeare-more": 0,
+    "wikitext2": 0,
 }
 
 
