@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ from regard.model.fast.packed import PackedEncoder, precisions
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.processor import survives
-from regard.processor.simulate import SimulatedDeathError
+from regard.processor.simulate import SimulatedDeathError, watched
 from regard.runs.folder import RunFolder
 from regard.training.compute import Compute
 from regard.training.data_parallel import DataParallel
@@ -135,6 +136,23 @@ def test_ways_round_are_seen(dying: pytest.MonkeyPatch, monkeypatch: pytest.Monk
         engine.submit([[3, 4, 2]], DecodingOptions(beam=1))()
     with pytest.raises(SimulatedDeathError, match="int8"):
         int8()
+
+
+def test_one_thread_watches_at_a_time(dying: pytest.MonkeyPatch) -> None:
+    """Two that make torch look operations up for Python at once would end the process (SIGSEGV)."""
+    order: list[str] = []
+
+    def other() -> None:
+        with watched():
+            order.append("other")
+
+    with watched():
+        second = Thread(target=other)
+        second.start()
+        second.join(timeout=0.2)
+        order.append("this")
+    second.join()
+    assert order == ["this", "other"]
 
 
 def test_a_worker_is_watched(dying: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from threading import RLock
 from typing import Any
 
 from regard.errors import MisuseError, nearest
@@ -24,6 +25,11 @@ FEATURES = ("fp32", "bf16", "int16", "ctranslate2", "int8", "amx")
 ALL = ("bf16", "int16", "ctranslate2", "int8")
 # Parts of the names of operations that multiply.
 PRODUCTS = ("mm", "mv", "dot", "matmul", "linear", "conv", "attention")
+
+
+# One thread at a time: torch makes the Python object of an operation when it first needs it, and
+# two threads that ask at once leave it with a pointer to one that is gone.
+_ONE_WATCHES = RLock()
 
 
 class SimulatedDeathError(RuntimeError):
@@ -89,5 +95,5 @@ def _watch() -> Iterator[None]:
                     forbid("bf16")
             return func(*args, **(kwargs or {}))
 
-    with Watch():  # type: ignore[no-untyped-call]
+    with _ONE_WATCHES, Watch():  # type: ignore[no-untyped-call]
         yield
