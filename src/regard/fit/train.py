@@ -371,7 +371,7 @@ def _plan(trainer: Trainer, survey: Survey) -> list[str]:
 
 def describe(spec: Spec, recipe: Recipe) -> str:
     """A model in a line."""
-    own = OBJECTIVES[recipe.objective].model == "encoder-decoder"
+    own = OBJECTIVES[recipe.objective].own_tokenizer
     start = None if own else recipe.train.start_from
     name = recipe.model.get("preset", "base") if start is None else start.name
     layers = counted(spec.encoder_layers, "layer")
