@@ -13,7 +13,7 @@ import folders
 import regard
 from halting import digest, go, go_with_halts
 from regard.checkpoint.files import read_own_json
-from regard.cli.main import main
+from regard.cli.main import group
 from regard.fit.job import code_of
 from regard.fit.train import Request
 from regard.runs.folder import RunFolder
@@ -80,12 +80,12 @@ def test_each_task_is_judged_by_its_own_metric(tmp_path: Path) -> None:
     scores = {name: check[f"{name} {TASKS[name][2]}"] for name in TASKS}
     assert scores["last"] > 30 and scores["first"] > 30  # a guess is right in one of eight
     assert check["score"] == pytest.approx(sum(scores.values()) / 3)
-    done = CliRunner().invoke(main, ["evaluate", str(tmp_path / "run"), "--json"])
+    done = CliRunner().invoke(group, ["evaluate", str(tmp_path / "run"), "--json"])
     told = json.loads(done.stdout)
     assert [(t["name"], t["metric"]) for t in told["tasks"]] == [
         ("last", "exact"), ("turn", "accuracy"), ("first", "f1"),
     ]  # fmt: skip
-    done = CliRunner().invoke(main, ["evaluate", str(tmp_path / "run")])
+    done = CliRunner().invoke(group, ["evaluate", str(tmp_path / "run")])
     head, *lines = done.stdout.splitlines()
     assert head == "Tasks of the run's validation pairs, beam 1"
     assert [line.split()[0] for line in lines] == list(TASKS)

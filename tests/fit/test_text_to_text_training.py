@@ -262,3 +262,28 @@ def test_what_cannot_begin_is_refused(tmp_path: Path) -> None:
     corrupt = ("text-to-text.corrupt=true", f"train.start_from={tmp_path / 'marian'}")
     with pytest.raises(ConfigError, match="no signs for holes"):
         go(ask(tmp_path, *corrupt, tables={"texts": str(tmp_path / "t.txt")}))
+
+
+@pytest.mark.parametrize("further", [False, True])
+def test_without_a_recipe_everything_is_chosen(further: bool, tmp_path: Path) -> None:
+    changes = ["objective=text-to-text", "train.workers=1", "train.threads=1"]
+    if further:
+        folders.t5(tmp_path / "start")
+        changes += [f"train.start_from={tmp_path / 'start'}"]
+    file = write_pairs(tmp_path / "pairs.tsv")
+    go(Request(source=file, assignments=(*changes, "train.steps=2"), folder=tmp_path / "run"))
+    recipe = read_own_json(tmp_path / "run/recipe.json")
+    assert recipe["objective"] == "text-to-text"
+    assert recipe["train"]["rate"] == (3e-4 if further else 3e-3)
+    assert recipe["model"] == ({} if further else {"preset": "t5-tiny", "dropout": 0.1})
+
+
+def test_it_is_written_in_other_formats(tmp_path: Path) -> None:
+    folders.t5(tmp_path / "start")
+    go(ask(tmp_path, f"train.start_from={tmp_path / 'start'}", steps=2))
+    model = regard.load(tmp_path / "run", "cpu")
+    model.save(tmp_path / "native")
+    again = regard.load(tmp_path / "native", "cpu")
+    assert again.generate("the cat sat", max_length=6) == model.generate(
+        "the cat sat", max_length=6
+    )

@@ -1,8 +1,8 @@
 """Span corruption (Raffel et al. 2020, section 3.1.4). In: the ids of a text. Out: two texts.
 
     text      Thank you for inviting me to your party last week
-    source    Thank you <extra_id_0> me to your party <extra_id_1> week
-    target    <extra_id_0> for inviting <extra_id_1> last
+    source    Thank you <extra_id_0> me to your party <extra_id_1>
+    target    <extra_id_0> for inviting <extra_id_1> last week
 
 15 % of the tokens are hidden, in spans of 3 on average; each span becomes one sentinel, and the
 target says what stood behind it. A text begins with what is kept and ends with what is hidden, as
