@@ -10,14 +10,14 @@ TORCH_INDEX ?=
 REGARD_DATA ?= $(abspath $(wildcard ../shared/data))
 export REGARD_DATA
 # A new folder each time: nothing overwrites an earlier run.
-recipes := multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag
+recipes := multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks
 RUN := $(or $(RUN),runs/$(firstword $(filter $(recipes),$(MAKECMDGOALS)) run)-$(shell date +%Y%m%d-%H%M%S))
 
 bin := $(VENV)/$(if $(windows),Scripts,bin)
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo demo-hi models phrasebook multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag dist docs reference refresh-docs bench-decode bench-train bench-embed bench-search bench-attacks test test-long check format clean
+.PHONY: help demo demo-hi models phrasebook multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks dist docs reference refresh-docs bench-decode bench-train bench-embed bench-search bench-tasks bench-attacks test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
@@ -28,7 +28,7 @@ help:
 	@echo "make sst2       fine-tune a sentence encoder on SST-2 with three seeds, beside its baselines"
 	@echo "make sst2-distil TEACHER=…  a student with half the layers of one of those, measured beside it"
 	@echo "make stsb       fine-tune a sentence encoder on STS-B; Spearman before and after"
-	@echo "make phrasebook-fill, phrasebook-tag  train an encoder on the phrasebook and score it"
+	@echo "make phrasebook-fill, phrasebook-tag, phrasebook-tasks  train on the phrasebook and score"
 	@echo "make dist       build the wheel and the source archive into dist/"
 	@echo "make docs       build the pages of docs/ as a site into site/"
 	@echo "make reference  write docs/reference/recipe.md and python.md from the code"
@@ -37,6 +37,7 @@ help:
 	@echo "make bench-train  training speed beside torch.nn.Transformer and transformers (needs Multi30k)"
 	@echo "make bench-embed  embedding speed beside sentence-transformers (needs STS-B and Multi30k)"
 	@echo "make bench-search  a million vectors on disk: milliseconds a query, recall"
+	@echo "make bench-tasks  one model for five tasks beside a model for each (trains for an hour or two)"
 	@echo "make bench-attacks  kills, races and damaged files: how many are survived, noticed, wrong"
 	@echo "make test       make check, then every test"
 	@echo "make test-long  the tests that take long"
@@ -117,7 +118,7 @@ stsb: $(VENV)/.bench
 	$(bin)/regard train stsb --run $(RUN)
 	$(bin)/regard similar $(RUN) --set stsb
 
-phrasebook-fill phrasebook-tag: $(VENV)/.bench
+phrasebook-fill phrasebook-tag phrasebook-tasks: $(VENV)/.bench
 	$(bin)/regard train $@ --run $(RUN)
 	$(bin)/regard evaluate $(RUN)
 
@@ -160,6 +161,10 @@ bench-embed: $(VENV)/.bench
 
 bench-search: $(VENV)/.bench
 	$(bin)/python bench/search.py $(BENCH)
+
+# Trains what runs/bench-tasks lacks; a shorter one: make bench-tasks BENCH="--runs runs/short --steps 600 --short 100 --pretrain 300"
+bench-tasks: $(VENV)/.bench
+	$(bin)/python bench/tasks.py $(BENCH)
 
 # How often: make bench-attacks BENCH="--kills 12 --races 4 --damages 30"
 bench-attacks: $(VENV)/.bench

@@ -177,8 +177,9 @@ def llama(folder: Path) -> Any:
     return twin
 
 
-def t5(folder: Path) -> Any:
-    """A T5 1.0 with 7 rows more than its tokenizer has tokens, and its twin."""
+def t5(folder: Path, **more: Any) -> Any:
+    """A T5 1.0 with 7 rows more than its tokenizer has tokens, and its twin; `more` of its config
+    makes it a 1.1."""
     folder.mkdir(parents=True)
     model = pieces(pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
     (folder / "spiece.model").write_bytes(model)
@@ -194,6 +195,7 @@ def t5(folder: Path) -> Any:
         decoder_start_token_id=0,
         eos_token_id=1,
         pad_token_id=0,
+        **more,
     )
     twin = transformers.T5ForConditionalGeneration(config)
     save_lively(twin, folder, end=1)

@@ -22,7 +22,7 @@ from regard.model.presets import PRESETS
 from regard.model.spec import Spec
 from regard.runs.objectives import OBJECTIVES
 from regard.runs.recipe import _SECTIONS
-from regard.runs.sections import STEPS, VALIDATE_EVERY, WARMUP, More
+from regard.runs.sections import STEPS, VALIDATE_EVERY, WARMUP, More, TaskSection
 
 COMMENTED = REPOSITORY / "src/regard/recipes/demo.toml"
 # Keys whose dataclass says "not given": what a recipe without them means.
@@ -34,6 +34,7 @@ TITLES = {
     "model": "The shape of the model: a preset, and what differs from it.",
     "train": "The optimisation. More of it: [rates, averages, warm starts](../train-more.md).",
     "decode": "How the trained model is asked by default ([translate](../translate.md)).",
+    "text-to-text": 'Of objective "text-to-text" ([text to text](../text-to-text.md)).',
     "lora": "Small matrices that are trained in place of the model ([LoRA](../lora.md)).",
     "similar": 'Of objective "similar" ([encoders](../encoders.md#vectors-that-are-compared)).',
     "distil": 'Of objective "distil" ([encoders](../encoders.md#a-student-and-its-teacher)).',
@@ -96,7 +97,7 @@ def recipe_page(meanings: Mapping[str, str]) -> str:
         lines += ["", f"## [{name}]", "", TITLES[name], ""]
         lines += key_table(name, section, meanings)
         if name == "data":
-            lines += more_table()
+            lines += [*more_table(), *tasks_table()]
         if name == "model":
             lines += preset_table()
     return "\n".join([*lines, ""])
@@ -107,7 +108,7 @@ def commented_keys(text: str) -> dict[str, str]:
     meanings: dict[str, str] = {}
     section = ""
     for line in text.splitlines():
-        if named := re.match(r"\[(\w+)\]", line):
+        if named := re.match(r"\[([\w-]+)\]", line):
             section = named[1] + "."
         elif key := re.match(
             r"(?:# )?(\w+) = (?:\[.*?\]|\"[^\"]*\"|[\w.e-]+)\s*(?:# (.*))?$", line
@@ -150,7 +151,11 @@ def kind_of(hint: Any) -> str:
     if origin is Literal:
         return ", ".join(f'`"{choice}"`' for choice in inside)
     if origin is tuple:
-        return "list of tables" if inside[0] is More else f"list of: {kind_of(inside[0])}"
+        return (
+            "list of tables"
+            if inside[0] in (More, TaskSection)
+            else f"list of: {kind_of(inside[0])}"
+        )
     return KINDS[hint]
 
 
@@ -167,7 +172,6 @@ def default_of(field: "dataclasses.Field[Any]") -> str:
 
 
 def more_table() -> list[str]:
-    hints = typing.get_type_hints(More)
     said = {
         "source": "as in `[data]`",
         "target": "as in `[data]`",
@@ -175,14 +179,36 @@ def more_table() -> list[str]:
         "tag": "a word before each of its sources",
         "set": "a data set by its name, in place of files",
     }
-    rows = []
-    for field in dataclasses.fields(More):
-        kind = kind_of(hints[field.name])
-        needed = field.default is dataclasses.MISSING
-        default = "needed, or `set`" if needed else f"default `{default_of(field)}`"
-        rows.append((f"`{field.name}`", f"{kind}; {default}", said[field.name]))
     title = "Each `[[data.more]]`, a further corpus ([mixtures](../train-more.md#several-corpora)):"
-    return ["", title, "", *table(("key", "type and default", "meaning"), rows)]
+    return ["", title, "", *nested_table(More, said, "needed, or `set`")]
+
+
+def tasks_table() -> list[str]:
+    as_data = ("source", "target", "valid_source", "valid_target", "source_column", "target_column")
+    said = dict.fromkeys(as_data, "as in `[data]`") | {
+        "name": "results are printed under it",
+        "make": "made of the phrasebook that `data.phrasebook` names, in place of files",
+        "set": "a data set by its name, in place of files",
+        "prefix": "what stands before each source",
+        "weight": "how often an epoch shows each of its pairs",
+        "metric": "how its answers are judged",
+    }
+    title = (
+        "Each `[[data.tasks]]`, a task of objective `text-to-text` ([tasks](../text-to-text.md)):"
+    )
+    return ["", title, "", *nested_table(TaskSection, said, "needed")]
+
+
+def nested_table(section: type[Any], said: Mapping[str, str], needed: str) -> list[str]:
+    """The keys of a table in a section."""
+    hints, rows = typing.get_type_hints(section), []
+    for field in dataclasses.fields(section):
+        is_needed = field.default is dataclasses.MISSING
+        default = needed if is_needed else f"default `{default_of(field)}`"
+        rows.append(
+            (f"`{field.name}`", f"{kind_of(hints[field.name])}; {default}", said[field.name])
+        )
+    return table(("key", "type and default", "meaning"), rows)
 
 
 def preset_table() -> list[str]:

@@ -23,6 +23,7 @@ from regard.runs.sections import (
     DistilSection,
     LoraSection,
     SimilarSection,
+    TextToTextSection,
     TokenizerSection,
     TrainSection,
 )
@@ -35,6 +36,7 @@ SECTIONS = {
     "decode": DecodingOptions,
     "similar": SimilarSection,
     "distil": DistilSection,
+    "text-to-text": TextToTextSection,
     "lora": LoraSection,
 }
 
@@ -44,7 +46,7 @@ def commented_keys(text: str) -> dict[str, dict[str, str]]:
     comments: dict[str, dict[str, str]] = {}
     section = ""
     for line in text.splitlines():
-        if header := re.fullmatch(r"\[(\w+)\](?:\s+#.*)?", line):
+        if header := re.fullmatch(r"\[([\w-]+)\](?:\s+#.*)?", line):
             section = header[1]
         elif row := re.fullmatch(r"(?:# )?(\w+) = \S.*?(?:\s+# (.*))?", line):
             comments.setdefault(section, {})[row[1]] = row[2] or ""
@@ -68,6 +70,7 @@ RECIPES = {
     "sst2-scratch": 3,
     "phrasebook-fill": 4,
     "phrasebook-tag": 1,
+    "phrasebook-tasks": 0,
     "stsb": 2,
     "sst2-distil": 4,
     "shakespeare": 0,

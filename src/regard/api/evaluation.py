@@ -20,6 +20,7 @@ from regard.evaluate.continuations import (
     score_continuations,
 )
 from regard.evaluate.fill import FillScores, score_fill, texts_to_fill
+from regard.evaluate.tasks import TaskScores, has_tasks, score_tasks
 from regard.evaluate.texts import TextScores, score_tags_of, score_texts_of, texts_to_score
 from regard.evaluate.translations import Scores, pairs_to_score, score, translate_all
 from regard.runs.folder import RunFolder
@@ -34,9 +35,9 @@ def evaluate(
     lowercase: bool = False,
     beam: int | None = None,
     alpha: float | None = None,
-) -> Scores | TextScores | FillScores | ContinuationScores:
-    """BLEU and chrF of a translator, accuracy and F1 of a classifier or a tagger, how well holes
-    are filled, how well a decoder foresees texts.
+) -> Scores | TextScores | FillScores | ContinuationScores | TaskScores:
+    """BLEU and chrF of a translator, a score for each task of a run that has several, accuracy and
+    F1 of a classifier or a tagger, how well holes are filled, how well a decoder foresees texts.
 
     `columns` names the columns of a table by their role: source and target, or text, pair, label.
     """
@@ -50,10 +51,12 @@ def evaluate(
         source, reference = _files(data, Path(place), columns or {})
         if {"translate", "generate"} & set(model.tasks):
             run = RunFolder(model.bundle.path)
-            pairs = pairs_to_score(run, source, reference, False, columns or {})
             given = {"beam": beam, "alpha": alpha}
             options = {name: value for name, value in given.items() if value is not None}
             decoding = decoding_with(model.bundle.settings.search, "evaluate", **options)
+            if data is None and has_tasks(run):
+                return score_tasks(model, decoding)
+            pairs = pairs_to_score(run, source, reference, False, columns or {})
             outputs = translate_all(model, pairs.sources, decoding)
             return score(outputs, pairs.references, tokenize, lowercase)
         if reference is not None:

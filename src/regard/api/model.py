@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from regard.convert.convert import Conversion, To
     from regard.evaluate.continuations import ContinuationScores
     from regard.evaluate.fill import FillScores
+    from regard.evaluate.tasks import TaskScores
     from regard.evaluate.texts import TextScores
     from regard.evaluate.translations import Scores
     from regard.explain.encoder import Account
@@ -320,7 +321,7 @@ class Model(LoadedModel):
     @completes(EvaluateOptions)
     def evaluate(
         self, data: object = None, **options: Unpack[EvaluateOptions]
-    ) -> "Scores | TextScores | FillScores | ContinuationScores":
+    ) -> "Scores | TextScores | FillScores | ContinuationScores | TaskScores":
         """How good it is: on its own held-out texts, or on data (api/evaluation.py says how)."""
         from regard.api.evaluation import evaluate  # imports sacrebleu
 

@@ -16,6 +16,7 @@ from regard.runs.log import read_log
 if TYPE_CHECKING:
     from regard.evaluate.continuations import ContinuationScores
     from regard.evaluate.fill import FillScores
+    from regard.evaluate.tasks import TaskScores
     from regard.evaluate.texts import TextScores
     from regard.evaluate.translations import Scores
 
@@ -85,7 +86,7 @@ class Run:
     @completes(EvaluateOptions)
     def evaluate(
         self, data: object = None, **options: Unpack[EvaluateOptions]
-    ) -> "Scores | TextScores | FillScores | ContinuationScores":
+    ) -> "Scores | TextScores | FillScores | ContinuationScores | TaskScores":
         """How good the model is (api/evaluation.py)."""
         return self.model.evaluate(data, **options)
 

@@ -9,7 +9,7 @@ A translation by the ctranslate2 engine needs no more than this, so nothing here
 the spec of a published folder does, which the headers of its weights decide.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,7 +79,7 @@ class Bundle:
     @property
     def is_own_translator(self) -> bool:
         """Whether it is a run of an encoder and a decoder, with regard's own tokenizer."""
-        return self.objective is not None and self.objective.model == "encoder-decoder"
+        return self.objective is not None and self.objective.own_tokenizer
 
     @cached_property
     def spec(self) -> Spec:
@@ -210,9 +210,9 @@ class Bundle:
     def settings(self) -> GenerationSettings:
         """How it wants its text made."""
         if self.is_own_translator:
-            file = self.run.recipe
-            tables = read_own_json(file).get("decode", {})  # how it was trained is not asked here
-            return GenerationSettings(search=build(DecodingOptions, tables, f"{file}: [decode]"))
+            return GenerationSettings(search=self._decode_section())
+        if self.is_run and self.spec.encoder_layers and self.spec.decoder_layers:
+            return self._settings_of_run()
         if self.is_run and isinstance(self.tokenizer, PublishedTokenizer):
             roles = self.tokenizer.roles
             ends = tuple(roles[role] for role in ("eos",) if role in roles)
@@ -220,6 +220,16 @@ class Bundle:
         if self.is_run or self.kind == "llama2.c" or not self.vocabulary:
             return GenerationSettings()
         return read_settings(self.path, self.vocabulary)
+
+    def _decode_section(self) -> DecodingOptions:
+        """What the recipe of a run says about searching; how it was trained is not asked here."""
+        file = self.run.recipe
+        return build(DecodingOptions, read_own_json(file).get("decode", {}), f"{file}: [decode]")
+
+    def _settings_of_run(self) -> GenerationSettings:
+        """Of a text-to-text run: its own generation_config.json, searched as its recipe says."""
+        told, recipe = read_settings(self.path, self.vocabulary), self._decode_section()
+        return told if recipe == DecodingOptions() else replace(told, search=recipe)
 
     @cached_property
     def codec(self) -> Codec:

@@ -8,6 +8,7 @@ num_beams, length_penalty, early_stopping, max_length, max_new_tokens     the se
 min_length, no_repeat_ngram_size, repetition_penalty                      what it may not repeat
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,11 @@ NOT_DONE: dict[str, tuple[Any, ...]] = {
 }
 # What belongs to a draw → the option of our commands that asks for it.
 DRAWS = {"temperature": "--temperature", "top_k": "--top-k", "top_p": "--top-p"}
+# What `_search` and `read_settings` read, where it stands in a config.json.
+SAID = re.compile(
+    r"\w+_token_id|bad_words_ids|renormalize_logits|max_length|max_new_tokens|num_beams"
+    r"|length_penalty|early_stopping|min_length|no_repeat_ngram_size|repetition_penalty"
+)
 NOT_DRAWN = ("min_p", "typical_p", "epsilon_cutoff", "eta_cutoff", "top_h")  # 0 or 1: nothing
 
 
@@ -72,20 +78,36 @@ class GenerationSettings:
         return f"{self.file} asks for {listed}: not done by regard" if listed else ""
 
 
+def settings_as_said(folder: Path) -> dict[str, Any]:
+    """All that a folder says about making text, for one generation_config.json of its own."""
+    values, where = _told(folder)
+    is_config = where.name == "config.json"  # whose other keys are the model's
+    return {
+        key: value
+        for key, value in values.items()
+        if not is_config or SAID.fullmatch(key) or key in NOT_DONE
+    }
+
+
+def _told(folder: Path) -> tuple[Mapping[str, Any], Path]:
+    """The keys, and the file that most of them stand in; a run has no config.json."""
+    config, own = folder / "config.json", folder / "generation_config.json"
+    values = read_config_file(folder) if config.is_file() or not own.is_file() else {}
+    if not own.is_file():
+        return values, config
+    # Ids may stand in config.json only; the other keys there are the model's.
+    ids = {k: v for k, v in values.items() if k.endswith("_token_id") or k == "bad_words_ids"}
+    stated = read_config_file(folder, own.name)
+    return ids | {k: v for k, v in stated.items() if v is not None}, own
+
+
 def read_settings(folder: Path, vocabulary: int) -> GenerationSettings:
     """The settings of a published folder.
 
     An id outside of the vocabulary counts as absent and is named in `ignored`: a small model often
     keeps the ids of the large one, and its logits are right nevertheless.
     """
-    where = folder / "config.json"
-    values: Mapping[str, Any] = read_config_file(folder)
-    if (folder / "generation_config.json").is_file():
-        where = folder / "generation_config.json"
-        # Ids may stand in config.json only; the other keys there are the model's.
-        ids = {k: v for k, v in values.items() if k.endswith("_token_id") or k == "bad_words_ids"}
-        own = read_config_file(folder, where.name)
-        values = ids | {k: v for k, v in own.items() if v is not None}
+    values, where = _told(folder)
     values, outside = _within(values, vocabulary, where)
     pad, start = _id(values, "pad_token_id"), _id(values, "decoder_start_token_id")
     ends, forced = tuple(values["eos_token_id"]), tuple(values["forced_eos_token_id"])

@@ -64,11 +64,12 @@ def command(
     """Translate a test set with a model and score it with sacreBLEU.
 
     Without files it is the own test set of a run: the phrasebook's, or else the pairs held out for
-    validation. A model that classifies, tags or fills is asked for the labels or words of --file.
+    validation; each task of a text-to-text run. Others are asked for labels or words of --file.
     """
     from regard import atomic
     from regard.answer.loaded import open_model
     from regard.answer.translate import decoding_with
+    from regard.cli.evaluate_tasks import evaluate_tasks
     from regard.cli.evaluate_texts import evaluate_texts, is_encoder
     from regard.data.report import Report
     from regard.draw.terminal.progress import progress_bar
@@ -87,10 +88,12 @@ def command(
         raise click.UsageError("--png and --svg belong to classifiers")
     loaded = open_model(model, options.pop("device"), declare.engine_request(options))
     report, run = Report(), RunFolder(loaded.bundle.path)
-    pairs = scoring.pairs_to_score(run, source, reference, slices, columns, report)
-    say_read(report)
     chosen = {name: value for name, value in options.items() if value is not None}
     search = decoding_with(loaded.bundle.settings.search, "evaluate", **chosen)
+    if not (source or reference or slices or output) and evaluate_tasks(loaded, search, as_json):
+        return
+    pairs = scoring.pairs_to_score(run, source, reference, slices, columns, report)
+    say_read(report)
     with progress_bar("translating", len(pairs.sources)) as bar:
         outputs = scoring.translate_all(loaded, pairs.sources, search, bar.advance)
     scores = scoring.score(outputs, pairs.references, tokenize, lowercase)
@@ -101,8 +104,7 @@ def command(
     if as_json:
         _print_json(dataset or pairs.name, scores, [*rows, *notes], slips, search.beam)
     else:
-        _print(dataset or pairs.name, scores, [*rows, *notes], search.beam)
-        _print_slips(notes, slips)
+        _print(dataset or pairs.name, scores, rows, notes, slips, search.beam)
 
 
 def _files_of(dataset: str, *others: Path | None) -> tuple[Path | None, Path | None, Path | None]:
@@ -137,17 +139,25 @@ def _print_slips(notes: "list[SliceScore]", slips: "list[Slip]") -> None:
         click.echo(f"  and {len(slips) - MOST_SLIPS} more; --json has them all")
 
 
-def _print(name: str, scores: "Scores", rows: "list[SliceScore]", beam: int) -> None:
+def _print(
+    name: str,
+    scores: "Scores",
+    slices: "list[SliceScore]",
+    notes: "list[SliceScore]",
+    slips: "list[Slip]",
+    beam: int,
+) -> None:
     from regard.printable import counted
 
     click.echo(f"{counted(scores.sentences, 'sentence')} of {name}, beam {beam}")
     click.echo(f"BLEU  {scores.bleu:6.2f}   {scores.bleu_signature}")
     click.echo(f"chrF  {scores.chrf:6.2f}   {scores.chrf_signature}")
     click.echo(f"exact {scores.exact:6.2f} % of the outputs equal the reference")
-    if rows:
+    if rows := [*slices, *notes]:
         click.echo("\nslice      sentences    BLEU   exact %   deciding word right %")
         for row in rows:
             decided = "" if row.decided is None else f"{row.decided:15.1f}"
             click.echo(
                 f"{row.name:<10} {row.sentences:9,} {row.bleu:7.1f} {row.exact:9.1f} {decided}"
             )
+    _print_slips(notes, slips)

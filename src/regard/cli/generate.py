@@ -43,8 +43,8 @@ def command(
 ) -> None:
     """Print what MODEL makes of each TEXT; without TEXT, of the lines of --file or standard input.
 
-    MODEL is a published folder of T5 or FLAN-T5, or its name on the hub. Beam and length are those
-    of its generation_config.json unless given.
+    MODEL is a text-to-text run, a published folder of T5 or FLAN-T5, or its name on the hub. Beam
+    and length are those of its generation_config.json unless given.
     """
     from regard.cli.inputs import check_there, one_line, opened, texts_of
     from regard.cli.streams import echo_answer

@@ -8,8 +8,11 @@ from typing import Any
 from regard.answer.loaded import open_model
 from regard.bundle.bundle import Bundle
 from regard.checkpoint.families.family import Family
+from regard.checkpoint.files import read_config_file
 from regard.checkpoint.llama2c import tokenizer_beside
 from regard.model.transformer import Transformer
+
+GENERATION = "generation_config.json"
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,9 @@ class Source:
         if not self.bundle.is_run:
             return self.bundle.config
         config, encoder = self.bundle.family.config(self.bundle.spec), self.bundle.encoder_file
+        if (self.path / GENERATION).is_file():  # the ids that a family's custom cannot know
+            told = read_config_file(self.path, GENERATION)
+            config |= {key: value for key, value in told.items() if key.endswith("_token_id")}
         if not encoder.labels:
             return config
         named = {str(i): name for i, name in enumerate(encoder.labels)}

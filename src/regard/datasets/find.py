@@ -69,7 +69,8 @@ def scored_files(name: str) -> tuple[Path, ...]:
 
 
 def with_sets(tables: dict[str, Any], where: str) -> dict[str, Any]:
-    """The tables of a recipe, `data.set` and the sets of `data.more` opened: file names instead."""
+    """The tables of a recipe with file names in place of sets: of `data.set`, and of the rows of
+    `data.more` and `data.tasks`."""
     data = tables.get("data")
     if not isinstance(data, dict):
         return tables
@@ -77,6 +78,10 @@ def with_sets(tables: dict[str, Any], where: str) -> dict[str, Any]:
     if isinstance(more, list):
         rows = [_further(row, where) if isinstance(row, dict) else row for row in more]
         data = {**data, "more": rows}
+    tasks = data.get("tasks")
+    if isinstance(tasks, list):
+        rows = [_with_set(row, where) if isinstance(row, dict) else row for row in tasks]
+        data = {**data, "tasks": rows}
     return {**tables, "data": _with_set(data, where)}
 
 

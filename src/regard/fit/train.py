@@ -37,6 +37,7 @@ from regard.fit.warm_start import check_start, tables_of_start
 from regard.model.spec import Spec, parameter_count
 from regard.prepare.default_classifier import classifier_for
 from regard.prepare.default_decoder import decoder_for
+from regard.prepare.default_text_to_text import text_to_text_for
 from regard.prepare.more_corpora import root_further
 from regard.prepare.pairs import survey_pairs
 from regard.printable import counted
@@ -265,30 +266,30 @@ def _rooted(tables: dict[str, Any]) -> dict[str, Any]:
     return root_further(rooted)
 
 
+def _maker(request: Request) -> Callable[[dict[str, Any]], Recipe]:
+    """Tables that were chosen for own files → a recipe, what the person asked for on top."""
+    return lambda tables: make_recipe(_rooted(override(tables, request.assignments)), "train")
+
+
 def _from_texts(request: Request) -> tuple[Recipe, Survey]:
     """No recipe but texts with labels."""
     assert request.texts is not None
-
-    def make(tables: dict[str, Any]) -> Recipe:
-        return make_recipe(_rooted(override(tables, request.assignments)), "train")
-
-    return classifier_for(request.texts, request.minutes, make)
+    return classifier_for(request.texts, request.minutes, _maker(request))
 
 
 def _from_text(request: Request) -> tuple[Recipe, Survey]:
     """No recipe but text to go on with."""
     assert request.text is not None
-
-    def make(tables: dict[str, Any]) -> Recipe:
-        return make_recipe(_rooted(override(tables, request.assignments)), "train")
-
-    return decoder_for(request.text, request.minutes, make)
+    return decoder_for(request.text, request.minutes, _maker(request))
 
 
 def _from_files(request: Request) -> tuple[Recipe, Survey]:
     """No recipe: count the pairs first, then choose by their number."""
     source, changes = request.source, request.assignments
     assert source is not None
+    if override({}, changes).get("objective") == "text-to-text":
+        files = (source, request.target)
+        return text_to_text_for(files, request.minutes, changes, _maker(request))
 
     def recipe_for(pairs: int) -> Recipe:
         tables = chosen_tables(source, request.target, pairs, request.minutes, changes)
@@ -371,7 +372,7 @@ def _plan(trainer: Trainer, survey: Survey) -> list[str]:
 
 def describe(spec: Spec, recipe: Recipe) -> str:
     """A model in a line."""
-    own = OBJECTIVES[recipe.objective].model == "encoder-decoder"
+    own = OBJECTIVES[recipe.objective].own_tokenizer
     start = None if own else recipe.train.start_from
     name = recipe.model.get("preset", "base") if start is None else start.name
     layers = counted(spec.encoder_layers, "layer")

@@ -7,6 +7,9 @@ embeddings, output matrix    N(0, 1/d_model), so that × √d_model gives entrie
 learned positions, segments, class token, relative bias     N(0, 0.02²)
 norms                        γ = 1, β = 0
 
+Where scores are not divided by √d_k, W_Q is: so T5 begins. Where the output is divided by √d_model
+instead of the embedding being multiplied by it, embeddings are N(0, 1).
+
 The factor of W_Q and W_K halves the scores that attention begins with. Without it a post-norm model
 at a high rate makes its weights sharp before they mean anything
 (docs/decisions/0007-initial-weights.md).
@@ -30,14 +33,17 @@ def initialise(model: nn.Module, seed: int) -> None:
     joined = {
         m for attention in attentions for m in (attention.query, attention.key, attention.value)
     }
+    unscaled = {a.query: a.size**-0.5 for a in attentions if not a.scale}
+    outputs = [module for module in model.modules() if isinstance(module, Output)]
+    divided = any(output.scale != 1.0 for output in outputs)
     for module in model.modules():
         if isinstance(module, nn.Linear):
-            gain = 2**-0.5 if module in joined else 1.0
+            gain = (2**-0.5 if module in joined else 1.0) * unscaled.get(module, 1.0)
             nn.init.xavier_uniform_(module.weight, gain, generator=generator)
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
         elif isinstance(module, Embedding | Output):
-            std = module.weight.shape[1] ** -0.5
+            std = 1.0 if divided else module.weight.shape[1] ** -0.5
             nn.init.normal_(module.weight, std=std, generator=generator)
         elif isinstance(module, nn.LayerNorm | nn.RMSNorm):
             module.reset_parameters()

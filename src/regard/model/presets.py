@@ -30,6 +30,17 @@ _LLAMA = {
     "embedding_scale": False,
     "positions": "rotary",
 }
+_T5 = {
+    "norm_order": "pre",
+    "norm": "rms",
+    "norm_epsilon": 1e-6,
+    "score_scale": False,
+    "attention_bias": False,
+    "ffn_bias": False,
+    "embedding_scale": False,
+    "output_scale": True,
+    "positions": "relative",
+}
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {"d_model": 128, "encoder_layers": 4, "decoder_layers": 4, "heads": 4, "ffn_size": 256},
     "small": {
@@ -45,6 +56,23 @@ PRESETS: dict[str, dict[str, Any]] = {
     "gpt-small": {**_GPT, "d_model": 256, "decoder_layers": 6, "heads": 8, "ffn_size": 1024},
     "llama-tiny": {**_LLAMA, "d_model": 128, "decoder_layers": 4, "heads": 4, "ffn_size": 352},
     "llama-small": {**_LLAMA, "d_model": 256, "decoder_layers": 6, "heads": 8, "ffn_size": 704},
+    # An encoder and a decoder like T5
+    "t5-tiny": {
+        **_T5,
+        "d_model": 128,
+        "encoder_layers": 4,
+        "decoder_layers": 4,
+        "heads": 4,
+        "ffn_size": 512,
+    },
+    "t5-small": {
+        **_T5,
+        "d_model": 256,
+        "encoder_layers": 4,
+        "decoder_layers": 4,
+        "heads": 8,
+        "ffn_size": 1024,
+    },
     "big": {"d_model": 1024, "ffn_size": 4096, "heads": 16, "dropout": 0.3},
     # Table 3 (A): number of heads at constant computation
     "paper-A-h1": {"heads": 1, "head_size": 512},

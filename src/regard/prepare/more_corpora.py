@@ -11,6 +11,7 @@ from regard.data.role import Role
 from regard.runs.sections import More
 
 TextPair = tuple[str, str]
+FILES = ("source", "target", "valid_source", "valid_target")
 
 
 @dataclass(frozen=True)
@@ -65,20 +66,21 @@ def corpora_lines(corpora: Sequence[Portion], further: Sequence[Further]) -> lis
 
 
 def root_further(tables: dict[str, Any]) -> dict[str, Any]:
-    """The file names of `data.more` made absolute, so that the run can be resumed from anywhere."""
+    """The file names of `data.more` and `data.tasks` made absolute, so that the run can be resumed
+    from anywhere."""
     data = tables.get("data")
-    if not isinstance(data, dict) or not isinstance(data.get("more"), list):
+    if not isinstance(data, dict):
         return tables
-    rooted = [
-        {
-            k: str(Path(v).resolve()) if k in ("source", "target") and v else v
-            for k, v in row.items()
-        }
-        if isinstance(row, dict)
-        else row
-        for row in data["more"]
-    ]
-    return {**tables, "data": {**data, "more": rooted}}
+    rooted = {
+        key: [_rooted(row) if isinstance(row, dict) else row for row in data[key]]
+        for key in ("more", "tasks")
+        if isinstance(data.get(key), list)
+    }
+    return {**tables, "data": {**data, **rooted}} if rooted else tables
+
+
+def _rooted(row: dict[str, Any]) -> dict[str, Any]:
+    return {k: str(Path(v).resolve()) if k in FILES and v else v for k, v in row.items()}
 
 
 class Unseen:

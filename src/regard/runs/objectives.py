@@ -12,7 +12,13 @@ from typing import Any, Literal
 from regard.checkpoint.files import read_own_json
 from regard.errors import CheckpointError, ConfigError
 from regard.runs.folder import RunFolder
-from regard.runs.sections import DistilSection, Recipe, SimilarSection, spec_of
+from regard.runs.sections import (
+    DistilSection,
+    Recipe,
+    SimilarSection,
+    TextToTextSection,
+    spec_of,
+)
 from regard.untrusted import shown
 
 SOME_VOCABULARY = 4000  # to check a spec with, now, not after an hour of tokenizing
@@ -82,6 +88,37 @@ def check_documents(recipe: Recipe, where: str) -> None:
             )
 
 
+def check_text_to_text(recipe: Recipe, where: str) -> None:
+    """A recipe for an encoder and a decoder, published or like those."""
+    data, start, corrupt = recipe.data, recipe.train.start_from, recipe.own.corrupt
+    if bool(data.texts) and not corrupt:
+        raise ConfigError(
+            f"{where}: [data]: texts have no answers to learn; give pairs (source, target), or set "
+            "text-to-text.corrupt to true, and the texts are learned from by their own holes"
+        )
+    if corrupt and (data.source or data.tasks):
+        raise ConfigError(f"{where}: [text-to-text]: corrupt learns from texts, not from pairs")
+    if start is not None and "preset" in recipe.model:
+        raise ConfigError(f"{where}: [model]: the model is that of {start}; leave preset out")
+    if recipe.train.embeddings is not None or recipe.tokenizer.dropout or data.more:
+        raise ConfigError(
+            f"{where}: train.embeddings, tokenizer.dropout and data.more are for translate alone; "
+            "several corpora are data.tasks"
+        )
+    if start is None:
+        spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
+        if not spec.encoder_layers or not spec.decoder_layers:
+            raise ConfigError(
+                f"{where}: [model]: text-to-text needs an encoder and a decoder; take preset "
+                "t5-tiny, or one of translate"
+            )
+        if spec.position_limit is not None and spec.position_limit < data.max_tokens:
+            raise ConfigError(
+                f"{where}: [model]: max_length {spec.position_limit} learned positions cannot hold "
+                f"data.max_tokens {data.max_tokens}; change one of them"
+            )
+
+
 @dataclass(frozen=True)
 class Score:
     """A number of a validation that runs are judged by."""
@@ -105,6 +142,7 @@ class Objective:
     head: str  # of the model (model/spec.py)
     module: str = ""  # with its CODE (fit/job.py); "": the one of its name in fit/objectives/
     model: Literal["encoder", "encoder-decoder", "decoder"] = "encoder"
+    own_tokenizer: bool = False  # regard's own, not one in the layout of published folders
     check: Callable[[Recipe, str], None] = check_texts  # refuse a recipe before its data is read
     unit: str = ""  # of its loss; "" where several things are added up
     scores: tuple[Score, ...] = ()  # the first that its log has is what it is judged by
@@ -144,9 +182,26 @@ OBJECTIVES: dict[str, Objective] = {
             offers=("translate",),
             head="tokens",
             model="encoder-decoder",
+            own_tokenizer=True,
             check=check_pairs,
             unit="nats per token",
             scores=(Score("bleu", "BLEU"),),
+        ),
+        Objective(
+            "text-to-text",
+            learned="Text to text",
+            offers=("generate", "translate"),
+            module="regard.fit.objectives.text_to_text",
+            head="tokens",
+            model="encoder-decoder",
+            check=check_text_to_text,
+            unit="nats per token",
+            scores=(
+                Score("score", "mean score"),
+                Score("perplexity", "perplexity", less_is_better=True),
+            ),
+            section=TextToTextSection,
+            refuses={"data.pair": "text-to-text reads pairs as source and target"},
         ),
         Objective(
             "complete",

@@ -77,6 +77,40 @@ class More:
         _above_zero("weight", self.weight, MOST_WEIGHT)
 
 
+# How answers are judged (prepare/task_metrics.py), and what the phrasebook has tasks for
+# (prepare/phrase_tasks.py).
+Metric = Literal["bleu", "exact", "accuracy", "f1"]
+PhraseTask = Literal["", "translate", "translate-back", "tag", "classify", "ask"]
+
+
+@dataclass(frozen=True)
+class TaskSection:
+    """One of the tasks of objective "text-to-text": its pairs, what stands before each source, how
+    often an epoch shows it, and how its answers are judged."""
+
+    name: str
+    make: PhraseTask = ""  # out of the phrasebook that data.phrasebook names; or files:
+    set: str = ""
+    source: Path | None = None
+    target: Path | None = None
+    valid_source: Path | None = None
+    valid_target: Path | None = None
+    source_column: str = ""
+    target_column: str = ""
+    prefix: str = ""
+    weight: float = 1.0
+    metric: Metric = "bleu"
+
+    def __post_init__(self) -> None:
+        _above_zero("weight", self.weight, MOST_WEIGHT)
+        if not self.name.strip():
+            raise ConfigError("name: got none; results are printed under it")
+        if bool(self.make) == bool(self.source):
+            raise ConfigError("expected either source (with target) or make, not both")
+        if self.valid_target and not self.valid_source:
+            raise ConfigError("valid_target is given without valid_source")
+
+
 @dataclass(frozen=True)
 class DataSection:
     """Where the pairs come from, and which are left out."""
@@ -91,6 +125,7 @@ class DataSection:
     target_column: str = ""
     weight: float = 1.0
     more: tuple[More, ...] = ()
+    tasks: tuple[TaskSection, ...] = ()
     texts: Path | None = None
     valid_texts: Path | None = None
     text: str = ""
@@ -107,7 +142,9 @@ class DataSection:
     def __post_init__(self) -> None:
         _within(self, DATA)
         _above_zero("weight", self.weight, MOST_WEIGHT)
-        if not self.texts and bool(self.phrasebook) == bool(self.source):
+        if self.tasks:
+            self._check_tasks()
+        elif not self.texts and bool(self.phrasebook) == bool(self.source):
             raise ConfigError("expected either phrasebook or source (with target), not both")
         if self.texts and (self.phrasebook or self.source):
             raise ConfigError("expected either texts or pairs (phrasebook, source), not both")
@@ -117,6 +154,16 @@ class DataSection:
             raise ConfigError(f"mask: got {self.mask}, expected 0 < share < 1")
         if self.valid_target and not self.valid_source:
             raise ConfigError("valid_target is given without valid_source")
+
+    def _check_tasks(self) -> None:
+        if self.source or self.texts:
+            raise ConfigError("tasks have files of their own; leave source and texts out")
+        names = [task.name for task in self.tasks]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ConfigError(f"tasks: two have the name {shown(twice[0])}; give each its own")
+        if not self.phrasebook and any(task.make for task in self.tasks):
+            raise ConfigError('tasks: make needs a phrasebook; add phrasebook, for example "de"')
 
 
 @dataclass(frozen=True)
@@ -234,6 +281,28 @@ class DistilSection:
         _within(self, {"labels": (0, MOST), "soft": (0, MOST), "hidden": (0, MOST)})
         if not self.labels + self.soft + self.hidden:
             raise ConfigError("labels, soft and hidden are all 0: there is nothing to learn from")
+
+
+@dataclass(frozen=True)
+class TextToTextSection:
+    """Of objective "text-to-text".
+
+    `prefix` and `metric` are those of a recipe without data.tasks. With `corrupt` plain texts are
+    learned from: `share` of their tokens is hidden, in spans of `span` on average (data/spans.py).
+    `sentinels` is how many signs for holes a new vocabulary has.
+    """
+
+    prefix: str = ""
+    metric: Metric = "bleu"
+    corrupt: bool = False
+    share: float = 0.15
+    span: float = 3.0
+    sentinels: int = 100
+
+    def __post_init__(self) -> None:
+        _within(self, {"span": (1, MOST), "sentinels": (0, 10_000)})
+        if not 0 < self.share < 1:
+            raise ConfigError(f"share: got {self.share}, expected 0 < share < 1")
 
 
 @dataclass(frozen=True)

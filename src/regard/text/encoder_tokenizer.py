@@ -1,9 +1,11 @@
-"""Our own tokenizer for models of one side: the same pieces, and a frame around each text.
+"""Our own tokenizer in the layout of published ones: the same pieces, a frame around each text.
 
     encoder   <s> text </s>            one text: the model answers at <s>
               <s> text </s> pair </s>  two, in segments 0 and 1
               <mask>                   stands for a word that is to be filled in
     decoder   <s> text                 what it goes on with; </s> is how it ends a text
+    both      text </s>                as T5: the other text begins with <pad>
+              <extra_id_0> …           stand for spans that were taken out (data/spans.py)
 
 A decoder's text keeps every space and line break: that of kind `bytes` gets no space before it.
 
@@ -36,17 +38,8 @@ def save_for_encoder(tokenizer: Tokenizer, folder: Path) -> None:
         "pair": [begin, first, end, second, last],
         "special_tokens": {t: {"id": t, "ids": [i], "tokens": [t]} for t, i in ids.items()},
     }
-    values["added_tokens"].append(
-        {
-            "id": tokenizer.size,
-            "content": MASK,
-            "single_word": False,
-            "lstrip": True,  # the space before it belongs to the word that it hides
-            "rstrip": False,
-            "normalized": False,
-            "special": True,
-        }
-    )
+    # The space before it belongs to the word that it hides.
+    values["added_tokens"].append(_added(tokenizer.size, MASK, lstrip=True))
     _write(folder, values, ROLES)
 
 
@@ -65,6 +58,42 @@ def save_for_decoder(tokenizer: Tokenizer, folder: Path) -> None:
         values["normalizer"] = None
         values["decoder"] = values["decoder"]["decoders"][0]
     _write(folder, values, TEXTS)
+
+
+def save_for_text_to_text(tokenizer: Tokenizer, folder: Path, sentinels: int) -> None:
+    """The same for a model that makes a text of a text, with so many signs for holes."""
+    values: dict[str, Any] = json.loads(tokenizer.written())
+    text, id_ = TEXTS["eos"], Special().eos
+    end = {"SpecialToken": {"id": text, "type_id": 0}}
+    first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
+    values["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [first, end],
+        "pair": [first, end, second, end],
+        "special_tokens": {text: {"id": text, "ids": [id_], "tokens": [text]}},
+    }
+    values["added_tokens"] += [
+        _added(tokenizer.size + n, sentinel(n), lstrip=True) for n in range(sentinels)
+    ]
+    _write(folder, values, TEXTS)
+
+
+def sentinel(number: int) -> str:
+    """The sign for a hole, as T5 writes it."""
+    return f"<extra_id_{number}>"
+
+
+def _added(id_: int, content: str, lstrip: bool) -> dict[str, Any]:
+    """A special token, as the file has it."""
+    return {
+        "id": id_,
+        "content": content,
+        "single_word": False,
+        "lstrip": lstrip,
+        "rstrip": False,
+        "normalized": False,
+        "special": True,
+    }
 
 
 def _write(folder: Path, values: dict[str, Any], texts: dict[str, str]) -> None:

@@ -1,0 +1,282 @@
+"""Text to text: one model, told by a prefix what to make of a text; each task has its own metric.
+
+Its pairs are those of tasks, or a text with holes and what stood in them (data/spans.py).
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from regard.answer.translate import Translator
+from regard.data.batch import Batch
+from regard.data.buckets import BatchOrder, Lengths, Numbers, PlannedBatch, plan_epoch
+from regard.data.mixture import Portion
+from regard.data.prefetch import prefetched
+from regard.data.store import Store
+from regard.decode.engine import Layout
+from regard.decode.engines.torch import TorchEngine
+from regard.decode.options import DecodingOptions
+from regard.fit.job import FirstWeights, ObjectiveCode
+from regard.fit.warm_start import take_weights
+from regard.model.lora import check_maps
+from regard.model.spec import Spec
+from regard.model.transformer import Transformer
+from regard.prepare.phrase_tasks import both_sides
+from regard.prepare.task_metrics import NAMES, TaskScore, judged
+from regard.prepare.tasks import Tasks, survey_tasks
+from regard.prepare.text_to_text import (
+    TextToTextData,
+    corruption_of,
+    framed_batch,
+    load_text_to_text,
+    open_text_to_text,
+    prepare_spans,
+    prepare_tasks,
+)
+from regard.prepare.texts import Texts, read_rows, survey_texts
+from regard.printable import counted
+from regard.runs.folder import RunFolder
+from regard.runs.sections import Recipe
+from regard.training.freeze import check_names
+from regard.training.losses import TranslationLoss, translation_loss
+from regard.training.memory_limit import in_less_memory
+from regard.training.worker import LossOf
+
+PERPLEXITY_UP_TO = 50.0  # nats: beyond, it is no number to look at
+Chance = tuple[int, int]  # seed and epoch: which spans are taken out
+FIXED: Chance = (0, 0)  # … of the held-out texts, each time the same
+
+
+def check(recipe: Recipe) -> Spec | None:
+    """Look at the model that is started from; how large a new vocabulary is is not known yet."""
+    start = open_text_to_text(recipe)
+    if start is not None:
+        check_names(start.spec, recipe.train.freeze)
+        if recipe.lora.rank:
+            check_maps(start.spec, recipe.lora.rank, recipe.lora.maps)
+    return None
+
+
+def survey(recipe: Recipe) -> Tasks | Texts:
+    """Pairs, or plain texts."""
+    if not recipe.own.corrupt:
+        return survey_tasks(recipe)
+    read = partial(read_rows, labelled=False)
+    return survey_texts(recipe.data, recipe.train.seed, "text", read, both_sides)
+
+
+def prepare(run: RunFolder, recipe: Recipe, surveyed: Any) -> None:
+    """Fill the run's data folder."""
+    (prepare_spans if recipe.own.corrupt else prepare_tasks)(run, recipe, surveyed)
+
+
+def load(run: RunFolder, recipe: Recipe) -> "TextToTextJob":
+    """What was prepared."""
+    data = load_text_to_text(run)
+    pairs = SpanPairs if recipe.own.corrupt else StoredPairs
+    return TextToTextJob(recipe, data, pairs(recipe, data))
+
+
+class StoredPairs:
+    """Examples as they were stored."""
+
+    def __init__(self, recipe: Recipe, data: TextToTextData) -> None:
+        self.data = data
+
+    def lengths(self, store: Store) -> tuple[Lengths, Lengths]:
+        """Positions of both sides."""
+        return store["source"].lengths, store["target"].lengths + 1
+
+    def batch(self, store: Store, numbers: Numbers, chance: Chance) -> Batch:
+        """These examples as tensors."""
+        chosen = [int(i) for i in numbers]
+        pairs = [(store["source"][i], store["target"][i]) for i in chosen]
+        return framed_batch(pairs, self.data.frame, chosen)
+
+
+class SpanPairs:
+    """Texts whose spans are drawn anew for each epoch."""
+
+    def __init__(self, recipe: Recipe, data: TextToTextData) -> None:
+        self.data, self.corruption = data, corruption_of(recipe, data.tokenizer)
+
+    def lengths(self, store: Store) -> tuple[Lengths, Lengths]:
+        """Positions of both sides, each with its end."""
+        source, target = self.corruption.lengths(store["text"].lengths)
+        return source + 1, target + 1
+
+    def batch(self, store: Store, numbers: Numbers, chance: Chance) -> Batch:
+        """These texts with holes."""
+        chosen, frame = [int(i) for i in numbers], self.data.frame
+        pairs = []
+        for i in chosen:
+            source, target = self.corruption(store["text"][i].tolist(), (*chance, i))
+            pairs.append(([*source, frame.end], target))
+        return framed_batch(pairs, frame, chosen)
+
+
+@dataclass
+class TextToTextJob:
+    """fit/job.py says what each of these is."""
+
+    recipe: Recipe
+    data: TextToTextData
+    pairs: StoredPairs | SpanPairs
+
+    def __post_init__(self) -> None:
+        self.spec, self.begins_with = self.data.spec, self.recipe.train.start_from
+
+    @property
+    def loss_of(self) -> LossOf:
+        return TranslationLoss(self.recipe.train.label_smoothing)
+
+    @property
+    def lengths(self) -> tuple[Lengths, Lengths]:
+        return self.pairs.lengths(self.data.train)
+
+    @property
+    def corpora(self) -> Sequence[Portion]:
+        return [task.portion for task in self.data.tasks]
+
+    def batches(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, Batch]]:
+        train = self.recipe.train
+        order = BatchOrder(*self.lengths, train.token_budget, train.seed, self.corpora)
+        return prefetched(self._at, order.start_at(epoch, number), train.loaders)
+
+    def _at(self, place: PlannedBatch) -> Batch:
+        chance = (self.recipe.train.seed, place.epoch)
+        return self.pairs.batch(self.data.train, place.examples, chance)
+
+    def batch(self, numbers: Numbers) -> Batch:
+        return self.pairs.batch(self.data.train, numbers, FIXED)
+
+    def validation(self, model: Transformer, quick: bool = False) -> "TasksJudged":
+        """The loss of all held-out pairs; of each task the score of its first ones."""
+        model.eval()
+        train = self.recipe.train
+        loss = in_less_memory(
+            lambda budget: mean_loss(model, self._held_out(budget)), train.token_budget
+        )
+        most = 0 if quick else train.bleu_sentences
+        return TasksJudged(loss, tuple(task_scores(model, self.data, most)) if most else ())
+
+    def _held_out(self, budget: int) -> Iterator[Batch]:
+        store = self.data.valid
+        plan = plan_epoch(*self.pairs.lengths(store), token_budget=budget, seed=0, epoch=0)
+        return (self.pairs.batch(store, numbers, FIXED) for numbers in plan)
+
+    def start_weights(self, model: Transformer) -> FirstWeights:
+        start = self.begins_with
+        if start is None:
+            return FirstWeights()
+        return FirstWeights(warm=take_weights(model, start, same_words=True))
+
+    def examples(self, batch: Batch) -> list[dict[str, Any]]:
+        decode = self.data.tokenizer.decode
+        numbers = batch.examples or (None,) * len(batch)
+        return [
+            {
+                "example": number,
+                "source": decode(batch["source"][i][batch["source_real"][i]].tolist()),
+                "target": decode(batch["target_out"][i][batch["target_real"][i]].tolist()),
+            }
+            for i, number in enumerate(numbers)
+        ]
+
+    def lines(self, survey: Any) -> list[str]:
+        data, what = self.data, "pair" if self.data.tasks else "text"
+        several = len(data.tasks) > 1
+        return [
+            f"Data:       {counted(len(data.train), what)} to train on, {len(data.valid):,} held "
+            "out for validation",
+            *(
+                f"            {task.name}: {task.portion.shown:,} of an epoch's examples "
+                f"({task.pairs:,} pairs, weight {task.weight:g}), judged by {NAMES[task.metric]}"
+                for task in (data.tasks if several else ())
+            ),
+            f"Vocabulary: {data.tokenizer.size:,} pieces",
+        ]
+
+    def remarks(self, survey: Any) -> list[str]:
+        return [
+            f"Look at:    {task.name}: {counted(task.too_long, 'pair')} over "
+            f"{self.recipe.data.max_tokens} tokens left out (data.max_tokens)"
+            for task in self.data.tasks
+            if task.too_long
+        ]
+
+    def verify(self) -> None:
+        self.data.train.verify()
+        self.data.valid.verify()
+
+    def forget_old(self, checkpoints: Path, best_step: int) -> None:
+        """There is nothing that grows."""
+
+
+@dataclass(frozen=True)
+class TasksJudged:
+    """A `Validated` (fit/job.py): `loss` in nats per target token, without label smoothing."""
+
+    loss: float
+    tasks: tuple[TaskScore, ...] = ()
+
+    @property
+    def perplexity(self) -> float:
+        """e^loss: among how many tokens the model is in doubt."""
+        return math.exp(min(self.loss, PERPLEXITY_UP_TO))
+
+    @property
+    def score(self) -> float | None:
+        """The mean over the tasks."""
+        return float(np.mean([task.score for task in self.tasks])) if self.tasks else None
+
+    @property
+    def numbers(self) -> dict[str, float | None]:
+        each = {f"{task.name} {task.metric}": task.score for task in self.tasks}
+        return {"perplexity": self.perplexity, "score": self.score, **each}
+
+    def sentence(self) -> str:
+        scores = "".join(f" · {task}" for task in self.tasks)
+        return f"validation loss {self.loss:.4f} · perplexity {self.perplexity:.2f}{scores}"
+
+
+def task_scores(model: Transformer, data: TextToTextData, most: int) -> Iterator[TaskScore]:
+    """Each task by greedy answers to at most so many of its held-out pairs."""
+    for task in data.tasks:
+        rows = [row for row in data.rows if row.task == task.name][:most]
+        if rows:
+            outputs = greedy_texts(model, data, [row.source for row in rows])
+            yield judged(task.name, task.metric, outputs, [row.target for row in rows])
+
+
+def greedy_texts(model: Transformer, data: TextToTextData, texts: Sequence[str]) -> list[str]:
+    """The quick answers that validation uses, each text as it is."""
+    layout = Layout(workers=torch.get_num_threads())
+    engine = TorchEngine(model, data.frame, data.rules, layout)
+    search = DecodingOptions(beam=1)
+    translator = Translator(data.codec, search, None, lambda search, prefixed: engine)
+    try:
+        return [best[0].text for best in translator.translations(texts, "generate", split=False)]
+    finally:
+        engine.close()
+
+
+@torch.inference_mode()
+def mean_loss(model: Transformer, batches: Iterable[Batch]) -> float:
+    """-log p of the target, mean per token."""
+    device = next(model.parameters()).device
+    total, tokens = 0.0, 0
+    for one in batches:
+        batch = one.to(device)
+        total += float(translation_loss(model, batch, epsilon=0.0).plain)
+        tokens += batch.targets
+    return total / max(1, tokens)
+
+
+CODE = ObjectiveCode(check, survey, prepare, load)

@@ -1,0 +1,306 @@
+"""Pairs or plain texts → run folder, for a model that makes a text of a text.
+
+tokenizer files, generation_config.json   those of the folder that training begins with, or new
+encoder.json, spec.json                   the family, and the model
+data/tasks.jsonl                          each task: prefix, weight, metric, number of pairs
+data/train, data/valid                    ids; of plain texts, before spans are taken out
+data/valid.jsonl, data/tasks-test.jsonl   the same held-out pairs as text, with their tasks
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from regard import atomic
+from regard.bundle.bundle import open_bundle
+from regard.bundle.codec import Codec, published_codec
+from regard.bundle.encoder_file import EncoderFile
+from regard.bundle.generation_settings import read_settings, settings_as_said
+from regard.checkpoint.files import copy_around, read_own_json
+from regard.config import build, to_tables
+from regard.data.batch import Batch, Ids, pad_rows
+from regard.data.labelled import Labelled
+from regard.data.spans import FEWEST, SpanCorruption
+from regard.data.store import ColumnKind, Store, StoreRow, write_store
+from regard.decode.engine import Frame
+from regard.decode.options import Rules
+from regard.draw.terminal.progress import progress_bar
+from regard.errors import CheckpointError, ConfigError, DataError
+from regard.model.spec import Spec
+from regard.prepare.encoder_spec import Start
+from regard.prepare.pairs import write_rows
+from regard.prepare.tasks import KeptTask, TaskPairs, Tasks
+from regard.prepare.texts import Texts
+from regard.runs.folder import RunFolder, read_texts, write_json
+from regard.runs.sections import Recipe, spec_of
+from regard.text.encoder_tokenizer import save_for_text_to_text, sentinel
+from regard.text.published import PublishedTokenizer, load_tokenizer
+from regard.text.special import Special
+from regard.text.tokenizer import Tokenizer
+
+GENERATION = "generation_config.json"
+TASKS, VALID, TEST = "tasks.jsonl", "valid.jsonl", "tasks-test.jsonl"  # in the folder of data
+CHUNK = 1000  # pairs encoded at once
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """A held-out pair; the source has its prefix."""
+
+    task: str
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class TextToTextData:
+    """What training needs of the data."""
+
+    spec: Spec
+    tokenizer: PublishedTokenizer
+    codec: Codec
+    rules: Rules
+    train: Store
+    valid: Store
+    tasks: tuple[KeptTask, ...]  # none where holes are filled
+    rows: tuple[TaskRow, ...]
+
+    @property
+    def frame(self) -> Frame:
+        """Padding, start and end."""
+        return self.codec.frame
+
+
+def open_text_to_text(recipe: Recipe) -> Start | None:
+    """The model that training begins with, if there is one: an encoder and a decoder."""
+    folder = recipe.train.start_from
+    if folder is None:
+        return None
+    bundle = open_bundle(folder)
+    spec = bundle.spec
+    both = spec.encoder_layers and spec.decoder_layers and spec.head == "tokens"
+    if bundle.is_own_translator or not both:
+        raise ConfigError(
+            f"train.start_from: {folder} is no model that makes a text of a text; expected a T5, "
+            "FLAN-T5 or Marian folder, or a run with objective text-to-text"
+        )
+    return Start(bundle.path, family=bundle.family, spec=spec)
+
+
+def prepare_tasks(run: RunFolder, recipe: Recipe, survey: Tasks) -> None:
+    """Fill the run's data folder with pairs."""
+    sides = (text for task in survey.tasks for pair in task.train() for text in pair)
+    spec, codec, limit = _prepare_model(run, recipe, sides)
+    kinds = dict.fromkeys(("source", "target"), ColumnKind(spec.vocabulary))
+    kept: list[KeptTask] = []
+    rows = {VALID: list[TaskRow](), TEST: list[TaskRow]()}
+    for task in survey.tasks:
+        for file, pairs in {VALID: task.valid(), TEST: task.test()}.items():
+            rows[file] += [TaskRow(task.section.name, *pair) for pair in pairs]
+    with progress_bar("encoding", sum(task.count for task in survey.tasks)) as bar:
+        train = _one_after_another(codec, survey.tasks, limit, kept, bar.advance)
+        write_store(run.data / "train", kinds, train)
+        held_out = ((row.source, row.target) for row in rows[VALID])
+        valid = write_store(run.data / "valid", kinds, encoded_pairs(codec, held_out, limit))
+    for each in kept:
+        if not each.pairs:
+            raise _none_left(each.name, "train on", limit)
+    if not len(valid):
+        raise _none_left(kept[0].name, "validate on", limit)
+    write_rows(run.data / TASKS, (task.row() for task in kept))
+    for file, listed in rows.items():
+        if listed:
+            write_rows(run.data / file, map(vars, listed))
+
+
+def prepare_spans(run: RunFolder, recipe: Recipe, texts: Texts) -> None:
+    """The same with plain texts; one that is too long is cut into several."""
+    spec, codec, limit = _prepare_model(run, recipe, (row.text for row in texts.train()))
+    tokenizer = load_tokenizer(run.folder)
+    assert tokenizer is not None
+    corruption_of(recipe, tokenizer)  # or an error
+    kinds = {"text": ColumnKind(spec.vocabulary)}
+    with progress_bar("encoding", texts.report.kept) as bar:
+
+        def encoded(rows: Iterable[Labelled]) -> Iterator[StoreRow]:
+            for row in rows:
+                ids = codec.encode_target(row.text)
+                parts = (ids[first : first + limit - 1] for first in range(0, len(ids), limit - 1))
+                yield from ({"text": part} for part in parts if len(part) >= FEWEST)
+                bar.advance()
+
+        for name, rows in {"train": texts.train(), "valid": texts.valid()}.items():
+            if not len(write_store(run.data / name, kinds, encoded(rows))):
+                raise DataError(f"texts: too little text to {name} on; give more")
+
+
+def corruption_of(recipe: Recipe, tokenizer: PublishedTokenizer) -> SpanCorruption:
+    """Which spans are taken out, and the ids that stand for them."""
+    special = tokenizer.codec.special
+    names = (sentinel(n) for n in range(len(special)))
+    ids = tuple(special[name] for name in names if name in special)
+    if not ids:
+        raise ConfigError(
+            "text-to-text.corrupt: the tokenizer has no signs for holes, <extra_id_0> and so on; "
+            "begin with a T5 folder, or from scratch with text-to-text.sentinels"
+        )
+    return SpanCorruption(ids, recipe.own.share, recipe.own.span)
+
+
+def _prepare_model(run: RunFolder, recipe: Recipe, texts: Iterable[str]) -> tuple[Spec, Codec, int]:
+    """Tokenizer, settings and spec in the run's folder; the most tokens of a text, the end too."""
+    start = open_text_to_text(recipe)
+    if start is not None:
+        copy_around(start.folder, run.folder)
+        # Ids may stand in config.json, which a run does not have.
+        atomic.write_json(run.folder / GENERATION, settings_as_said(start.folder))
+    else:
+        with progress_bar("vocabulary", None) as bar:
+
+            def told() -> Iterator[str]:
+                for text in texts:
+                    yield text
+                    bar.advance()
+
+            learned = Tokenizer.train(told(), recipe.tokenizer.kind, recipe.tokenizer.size)
+        save_for_text_to_text(learned, run.folder, recipe.own.sentinels)
+        special = Special()
+        ids = {"pad": special.pad, "eos": special.eos, "decoder_start": special.pad}
+        named = {f"{role}_token_id": number for role, number in ids.items()}
+        atomic.write_json(run.folder / GENERATION, named)
+    tokenizer = load_tokenizer(run.folder)
+    if tokenizer is None:
+        assert start is not None
+        raise CheckpointError(f"{start.folder}: has no tokenizer files, so text cannot become ids")
+    spec = _spec(recipe, tokenizer, start)
+    family = start.family.name if start else "t5" if spec.positions == "relative" else "regard"
+    limit = recipe.data.max_tokens
+    if spec.positions not in ("relative", "rotary"):
+        limit = min(limit, spec.max_length)
+    EncoderFile(family, limit).write(run.folder)
+    write_json(run.spec, to_tables(spec))
+    return spec, _codec_of(run, spec, tokenizer), limit
+
+
+def _spec(recipe: Recipe, tokenizer: PublishedTokenizer, start: Start | None) -> Spec:
+    if start is None:
+        return spec_of(recipe.model, tokenizer.size)
+    if tokenizer.size > start.spec.vocabulary:
+        raise CheckpointError(
+            f"{start.folder}: the tokenizer knows {tokenizer.size} tokens, the weights "
+            f"{start.spec.vocabulary}; its files belong to another model"
+        )
+    return build(Spec, {**vars(start.spec), **recipe.model}, "[model]")
+
+
+def _one_after_another(
+    codec: Codec,
+    tasks: Iterable[TaskPairs],
+    limit: int,
+    kept: list[KeptTask],
+    advance: Callable[[int], None],
+) -> Iterator[StoreRow]:
+    """The ids of all tasks in a row; `kept` is told how many pairs each has."""
+    for task in tasks:
+        section, total, count = task.section, Tally(), 0
+        for row in encoded_pairs(codec, total.of(task.train()), limit, advance):
+            yield row
+            count += 1
+        told = (section.name, count, section.weight, section.prefix, section.metric)
+        kept.append(KeptTask(*told, total.count - count))
+
+
+class Tally:
+    """Counts what goes by."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def of(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        for pair in pairs:
+            self.count += 1
+            yield pair
+
+
+def encoded_pairs(
+    codec: Codec,
+    pairs: Iterable[tuple[str, str]],
+    limit: int,
+    advance: Callable[[int], None] = lambda count: None,
+) -> Iterator[StoreRow]:
+    """Ids of both sides: the source as the model reads it, the target without start and end.
+
+    Pairs with more than `limit` tokens on a side are left out.
+    """
+    rest = iter(pairs)
+    while chunk := list(islice(rest, CHUNK)):
+        sources = codec.encode([source for source, _ in chunk])
+        for ids, (_, text) in zip(sources, chunk, strict=True):
+            target = codec.encode_target(text)
+            if max(len(ids), len(target) + 1) <= limit:
+                yield {"source": ids, "target": target}
+        advance(len(chunk))
+
+
+def framed_batch(
+    pairs: Iterable[tuple[Ids, Ids]], frame: Frame, examples: Iterable[int] = ()
+) -> Batch:
+    """Lay pairs out for teacher forcing; a source is as the model reads it."""
+    sides = [(np.asarray(one).tolist(), np.asarray(other).tolist()) for one, other in pairs]
+    targets = [target for _, target in sides]
+    source, source_real = pad_rows([ids for ids, _ in sides], frame.pad)
+    target_in, target_real = pad_rows([[frame.start, *ids] for ids in targets], frame.pad)
+    target_out, _ = pad_rows([[*ids, frame.end] for ids in targets], frame.pad)
+    tensors = {
+        "source": source,
+        "source_real": source_real,
+        "target_in": target_in,
+        "target_out": target_out,
+        "target_real": target_real,
+    }
+    return Batch(tensors, tuple(examples))
+
+
+def load_text_to_text(run: RunFolder) -> TextToTextData:
+    """What was prepared."""
+    run.check_data()
+    tokenizer = load_tokenizer(run.folder)
+    if tokenizer is None:
+        raise CheckpointError(f"{run.folder}: the files of its tokenizer are gone; copy it again")
+    spec = build(Spec, read_own_json(run.spec), str(run.spec))
+    is_paired = (run.data / TASKS).is_file()
+    return TextToTextData(
+        spec,
+        tokenizer,
+        _codec_of(run, spec, tokenizer),
+        read_settings(run.folder, spec.vocabulary).rules,
+        Store.open(run.data / "train"),
+        Store.open(run.data / "valid"),
+        kept_tasks(run) if is_paired else (),
+        held_out_rows(run, VALID) if is_paired else (),
+    )
+
+
+def kept_tasks(run: RunFolder) -> tuple[KeptTask, ...]:
+    """The tasks of a run."""
+    path = run.whole(TASKS)
+    return tuple(build(KeptTask, row, str(path)) for row in read_texts(path))
+
+
+def held_out_rows(run: RunFolder, name: str) -> tuple[TaskRow, ...]:
+    """The pairs of a run that were kept as text."""
+    path = run.whole(name)
+    return tuple(build(TaskRow, row, str(path)) for row in read_texts(path))
+
+
+def _codec_of(run: RunFolder, spec: Spec, tokenizer: PublishedTokenizer) -> Codec:
+    return published_codec(tokenizer, read_settings(run.folder, spec.vocabulary))
+
+
+def _none_left(name: str, what: str, limit: int) -> DataError:
+    return DataError(
+        f"{name}: no pair is left to {what}: all have more than {limit} tokens on a side; raise "
+        "data.max_tokens"
+    )
