@@ -21,8 +21,11 @@ def test_a_sentence_worked_by_hand() -> None:
     assert (len(source), len(target)) == (15 + 2, 5 + 2)
 
 
-def test_two_tokens_have_one_way_only() -> None:
+def test_where_there_is_one_way_only() -> None:
+    """Two of four tokens in two spans: every other one, whatever is drawn."""
     assert SpanCorruption(SENTINELS)([7, 8], (1,)) == ([7, 1000], [1000, 8])
+    alternate = SpanCorruption(SENTINELS, share=0.5, span=1.0)
+    assert alternate([5, 6, 7, 8], (1,)) == ([5, 1000, 7, 1001], [1000, 6, 1001, 8])
 
 
 @pytest.mark.parametrize(

@@ -122,12 +122,13 @@ def prepare_spans(run: RunFolder, recipe: Recipe, texts: Texts) -> None:
     assert tokenizer is not None
     corruption_of(recipe, tokenizer)  # or an error
     kinds = {"text": ColumnKind(spec.vocabulary)}
+    most = max(1, limit - 1)  # beside the end
     with progress_bar("encoding", texts.report.kept) as bar:
 
         def encoded(rows: Iterable[Labelled]) -> Iterator[StoreRow]:
             for row in rows:
                 ids = codec.encode_target(row.text)
-                parts = (ids[first : first + limit - 1] for first in range(0, len(ids), limit - 1))
+                parts = (ids[first : first + most] for first in range(0, len(ids), most))
                 yield from ({"text": part} for part in parts if len(part) >= FEWEST)
                 bar.advance()
 
