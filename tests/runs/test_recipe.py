@@ -70,6 +70,7 @@ RECIPES = {
     "phrasebook-tag": 1,
     "stsb": 2,
     "sst2-distil": 4,
+    "dialogue": 0,
 }
 
 
