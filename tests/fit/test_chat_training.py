@@ -77,13 +77,13 @@ def ask(
 
 def conversations(batch: Batch) -> list[list[int]]:
     """The ids of each in a batch; the last of a row has lost its line break, which teaches none."""
-    found = []
+    rows = []
     for ids, documents, real in zip(
         batch["text"], batch["text_documents"], batch["text_real"], strict=True
     ):
         for number in range(int(documents[real].max()) + 1):
-            found.append(ids[real & (documents == number)].tolist())
-    return found
+            rows.append(ids[real & (documents == number)].tolist())
+    return rows
 
 
 def test_thirty_steps_are_those_of_transformers(tmp_path: Path) -> None:
