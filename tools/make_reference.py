@@ -35,6 +35,7 @@ TITLES = {
     "train": "The optimisation. More of it: [rates, averages, warm starts](../train-more.md).",
     "decode": "How the trained model is asked by default ([translate](../translate.md)).",
     "lora": "Small matrices that are trained in place of the model ([LoRA](../lora.md)).",
+    "chat": 'Of objective "chat" ([chat](../chat.md#train)).',
     "similar": 'Of objective "similar" ([encoders](../encoders.md#vectors-that-are-compared)).',
     "distil": 'Of objective "distil" ([encoders](../encoders.md#a-student-and-its-teacher)).',
 }

@@ -5,7 +5,7 @@ system message says stays. A base model, which was never taught where an answer 
 where it begins to ask the next question itself.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -54,7 +54,7 @@ class Conversation:
     messages: list[Message] = field(default_factory=list)
     dropped: int = 0  # of the oldest questions, each with its answer
 
-    def ask(self, question: str) -> Iterator[str]:
+    def ask(self, question: str) -> Generator[str, None, None]:
         """Say something, and hear the answer; what was heard of it is remembered.
 
         Where nothing was answered the question is forgotten too.
