@@ -10,20 +10,21 @@ TORCH_INDEX ?=
 REGARD_DATA ?= $(abspath $(wildcard ../shared/data))
 export REGARD_DATA
 # A new folder each time: nothing overwrites an earlier run.
-recipes := multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks
+recipes := multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks bench-dialogue
 RUN := $(or $(RUN),runs/$(firstword $(filter $(recipes),$(MAKECMDGOALS)) run)-$(shell date +%Y%m%d-%H%M%S))
 
 bin := $(VENV)/$(if $(windows),Scripts,bin)
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo demo-hi models phrasebook multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks dist docs reference refresh-docs bench-decode bench-train bench-embed bench-search bench-tasks bench-attacks test test-long check format clean
+.PHONY: help demo demo-hi models phrasebook dialogue multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks dist docs reference refresh-docs bench-decode bench-train bench-embed bench-search bench-complete bench-wikitext2 bench-tasks bench-dialogue bench-attacks test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
 	@echo "make demo-hi    the same for English→Hindi; draws the dot grid of the ice-cream sentence"
 	@echo "make models     train the models that travel inside the package, measure and pack them"
 	@echo "make phrasebook let the grammar in tools/grammar make the phrasebook's pairs again"
+	@echo "make dialogue   the same for the conversations of the data set dialogue"
 	@echo "make multi30k-quick, multi30k-tiny  train on Multi30k (15 minutes, 2 hours) and score; first: regard data multi30k"
 	@echo "make sst2       fine-tune a sentence encoder on SST-2 with three seeds, beside its baselines"
 	@echo "make sst2-distil TEACHER=…  a student with half the layers of one of those, measured beside it"
@@ -38,6 +39,7 @@ help:
 	@echo "make bench-embed  embedding speed beside sentence-transformers (needs STS-B and Multi30k)"
 	@echo "make bench-search  a million vectors on disk: milliseconds a query, recall"
 	@echo "make bench-tasks  one model for five tasks beside a model for each (trains for an hour or two)"
+	@echo "make bench-dialogue  train recipe dialogue (or RUN=…), exact answers beside a nearest neighbour"
 	@echo "make bench-attacks  kills, races and damaged files: how many are survived, noticed, wrong"
 	@echo "make test       make check, then every test"
 	@echo "make test-long  the tests that take long"
@@ -83,6 +85,10 @@ models: $(VENV)/.demo
 # The pairs of the phrasebook that travel inside the package, after a change of tools/grammar.
 phrasebook: $(VENV)/.train
 	$(bin)/python tools/make_phrasebook.py
+
+# Then its sizes and sums in src/regard/datasets/sets.toml: tests/data/test_dialogue.py says them.
+dialogue: $(VENV)/.train
+	$(bin)/python tools/make_dialogue.py
 
 # The folder of a data set that is here; a set that is not is fetched by `regard data NAME`.
 folder = $$($(bin)/regard data $(1) --path)
@@ -165,6 +171,11 @@ bench-search: $(VENV)/.bench
 # Trains what runs/bench-tasks lacks; a shorter one: make bench-tasks BENCH="--runs runs/short --steps 600 --short 100 --pretrain 300"
 bench-tasks: $(VENV)/.bench
 	$(bin)/python bench/tasks.py $(BENCH)
+
+# RUN: a run of recipe dialogue; without it one is trained first.
+bench-dialogue: $(VENV)/.bench
+	$(if $(filter-out file,$(origin RUN)),,$(bin)/regard train dialogue --run $(RUN))
+	$(bin)/python bench/dialogue.py $(RUN) $(BENCH)
 
 # How often: make bench-attacks BENCH="--kills 12 --races 4 --damages 30"
 bench-attacks: $(VENV)/.bench

@@ -27,6 +27,7 @@ back the same shape; what a model cannot do is an error that lists what it can."
 # Methods that hand their options on: the function that says what they are.
 HANDED_ON = {"Model.evaluate": "regard.api.evaluation", "Run.evaluate": "regard.api.evaluation"}
 # What a result holds and nobody asks it for.
+TALK = "regard.api.talk"  # where a part of Model is
 INNER = ("Spec", "Bundle", "LoadedModel", "Encoder", "Trace")
 FIRST = ("load", "train")  # the names that a reader looks for first
 
@@ -107,6 +108,7 @@ def class_lines(
     if inherited:  # what every task works with is of no use to a user but for these two
         loaded = definition("regard.answer.loaded", "LoadedModel")
         members = [n for n in loaded.body if named(n) in ("tasks", "spec")] + members
+        members += definition(TALK, "Converses").body
     attributes = [
         (f"`{named(n)}`", f"`{text_of_type(n.returns, module)}`", one_line(docstring(n)))
         for n in members
@@ -125,6 +127,7 @@ def class_lines(
     for name, versions in methods.items():
         home = HANDED_ON.get(f"{node.name}.{name}")
         called = versions if home is None else [definition(home, name)]
+        home = TALK if inherited and name == "chat" else home
         lines += ["", f"### {node.name}.{name}", ""]
         lines += function_lines(called, home or module, results, without=("self", "model"))
         if node.name == "Model" and name in NEEDS:

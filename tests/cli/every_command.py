@@ -20,6 +20,7 @@ CALLS = {
     "translate": "translate run --engine torch --file few.en",
     "score": "score run --source few.en --target few.de",
     "complete": "complete gpt2 the --max-tokens 3",
+    "chat": "chat gpt2 the cat --max-tokens 3",
     "fill": "fill fill the[MASK]sat",
     "generate": "generate t5 the --max-length 3",
     "classify": "classify classes --file table.csv --output labelled.csv",

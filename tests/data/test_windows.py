@@ -106,3 +106,26 @@ def test_the_loss_is_minus_log_p_of_the_next_token(tmp_path: Path) -> None:
     loss = Completion()(model, batch)
     assert float(loss.plain) == pytest.approx(expected, rel=1e-9)
     assert batch.targets == 5 and batch.tokens == 6
+
+
+def test_conversations_stay_whole_and_only_answers_are_asked_for(tmp_path: Path) -> None:
+    """7 and 5 stand for questions, 8 and 9 for answers; a window of eight holds two of them."""
+    kinds = {**KINDS, "answer": ColumnKind(2)}
+    talks = [[1, 7, 8, 2], [1, 5, 9, 9], [1, 7, 7, 8, 2], [1, 5, 9, 2, 7, 8, 2, 3]]
+    answers = [[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1, 1], [0, 0, 1, 1, 0, 1, 1, 0]]
+    rows = [
+        {"text": text, "answer": answer, "begins": 1}
+        for text, answer in zip(talks, answers, strict=True)
+    ]
+    made = Windows(write_store(tmp_path / "s", kinds, rows), 8)
+    assert (made.count, made.start(1, 5)) == (3, 0)
+    no = IGNORED
+    expected = [
+        [(1, no), (7, 8), (8, 2), (2, no), (1, no), (5, 9), (9, 9)],
+        [(1, no), (7, no), (7, 8), (8, 2)],
+        [(1, no), (5, 9), (9, 2), (2, no), (7, 8), (8, 2), (2, no)],
+    ]
+    assert [row for batch in made.held_out(rows=2) for row in plain(batch)] == expected
+    batch = made.batch(np.array([2, 0]))
+    assert plain(batch) == [expected[2], expected[0]] and batch.examples == (2, 0)
+    assert batch["text_positions"][1, :7].tolist() == [0, 1, 2, 3, 0, 1, 2]

@@ -30,7 +30,9 @@ def test_addresses_are_safe_and_files_are_known_by_their_bytes(dataset: DataSet)
     for file in dataset.files:
         assert re.fullmatch(r"[\w.-]+", file.name) and not file.name.startswith(".")
         address = dataset.address(file)
-        if not address:
+        if dataset.inside:
+            assert not address
+        elif not address:
             assert "--from" in dataset.note
         else:
             parts = urlsplit(address)

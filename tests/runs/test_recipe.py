@@ -76,6 +76,7 @@ RECIPES = {
     "shakespeare": 0,
     "shakespeare-more": 0,
     "wikitext2": 0,
+    "dialogue": 0,
 }
 
 

@@ -14,22 +14,29 @@ UNFINISHED = "\ufffd"  # how a decoder shows bytes that are no whole character y
 
 
 def stream_text(model: LoadedModel, prompt: str, sampling: Sampling) -> Iterator[str]:
-    """Pieces of text that follow the prompt; together they are the completion.
-
-    A token may be half a character, and what it looks like may depend on the one before; so all
-    ids so far are decoded each time, and a piece is given once it can no longer change. A beam
-    search knows its text at the end only.
-    """
+    """Pieces of text that follow the prompt; together they are the completion."""
     tokenizer, settings = model.tokenizer_for("complete"), model.bundle.settings
     ids = list(tokenizer.encode(one_text(prompt, "complete")).ids)
     if not ids and settings.bos is not None:
         ids = [settings.bos]
     if not ids:
         raise MisuseError("complete: the prompt is empty; give a text to go on with")
-    completion: list[int] = []
+    yield from stream_ids(model, ids, sampling, settings.ends)
+
+
+def stream_ids(
+    model: LoadedModel, ids: Sequence[int], sampling: Sampling, ends: Sequence[int]
+) -> Iterator[str]:
+    """The same after the ids of a prompt, up to one of `ends`.
+
+    A token may be half a character, and what it looks like may depend on the one before; so all
+    ids so far are decoded each time, and a piece is given once it can no longer change. A beam
+    search knows its text at the end only.
+    """
+    tokenizer, completion = model.tokenizer_for("complete"), list[int]()
     before = shown = len(text_of(tokenizer, ids))
     text = ""
-    for token in _tokens(model, ids, sampling):
+    for token in _tokens(model, ids, sampling, ends):
         completion.append(token)
         text = text_of(tokenizer, [*ids, *completion])
         if len(text) > shown and not text.endswith(UNFINISHED):
@@ -39,10 +46,12 @@ def stream_text(model: LoadedModel, prompt: str, sampling: Sampling) -> Iterator
         yield text[shown:]
 
 
-def _tokens(model: LoadedModel, prompt: Sequence[int], sampling: Sampling) -> Iterator[int]:
+def _tokens(
+    model: LoadedModel, prompt: Sequence[int], sampling: Sampling, ends: Sequence[int]
+) -> Iterator[int]:
     settings = model.bundle.settings
     decoding = decoding_after(len(prompt), settings, sampling)
-    network, ends, rules = model.transformer, settings.ends, settings.rules
+    network, rules = model.transformer, settings.rules
     if decoding.beam > 1:
         return iter(best_continuations(network, prompt, ends, decoding, rules)[0].ids)
     return continued(network, prompt, ends, sampling, rules, decoding)

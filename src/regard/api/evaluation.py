@@ -13,12 +13,14 @@ from tempfile import TemporaryDirectory
 from regard.answer.loaded import LoadedModel
 from regard.answer.translate import decoding_with
 from regard.api.rows import check_roles, write_rows
+from regard.data.table import is_table
 from regard.errors import MisuseError
 from regard.evaluate.continuations import (
     ContinuationScores,
     documents_to_score,
     score_continuations,
 )
+from regard.evaluate.dialogues import DialogueScores, dialogues_to_score, score_dialogues
 from regard.evaluate.fill import FillScores, score_fill, texts_to_fill
 from regard.evaluate.tasks import TaskScores, has_tasks, score_tasks
 from regard.evaluate.texts import TextScores, score_tags_of, score_texts_of, texts_to_score
@@ -35,9 +37,10 @@ def evaluate(
     lowercase: bool = False,
     beam: int | None = None,
     alpha: float | None = None,
-) -> Scores | TextScores | FillScores | ContinuationScores | TaskScores:
+) -> Scores | TextScores | FillScores | ContinuationScores | DialogueScores | TaskScores:
     """BLEU and chrF of a translator, a score for each task of a run that has several, accuracy and
-    F1 of a classifier or a tagger, how well holes are filled, how well a decoder foresees texts.
+    F1 of a classifier or a tagger, how well holes are filled, how well a decoder foresees texts,
+    how often one answers as expected.
 
     `columns` names the columns of a table by their role: source and target, or text, pair, label.
     """
@@ -61,6 +64,8 @@ def evaluate(
             return score(outputs, pairs.references, tokenize, lowercase)
         if reference is not None:
             raise MisuseError("evaluate: an encoder reads one table, not a file and references")
+        if "chat" in model.tasks and (source is None or is_table(source)):
+            return score_dialogues(model, dialogues_to_score(model, source)[1])
         if "complete" in model.tasks:
             texts = documents_to_score(model, source, columns or {})
             return score_continuations(model, texts)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from regard.answer.answers import Answers
-from regard.answer.loaded import LoadedModel
 from regard.answer.score import Scored, score_texts
 from regard.answer.translate import Translation
 from regard.api.options import (
@@ -24,6 +23,7 @@ from regard.api.options import (
     completes,
 )
 from regard.api.shapes import many, paired, shaped
+from regard.api.talk import Converses
 from regard.bundle.bundle import AnyTokenizer
 from regard.bundle.words_seen import WordsSeen
 from regard.errors import MisuseError, nearest
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from regard.answer.tag import Tag
     from regard.convert.convert import Conversion, To
     from regard.evaluate.continuations import ContinuationScores
+    from regard.evaluate.dialogues import DialogueScores
     from regard.evaluate.fill import FillScores
     from regard.evaluate.tasks import TaskScores
     from regard.evaluate.texts import TextScores
@@ -51,7 +52,7 @@ ManyTexts = Iterable[str]
 T = TypeVar("T")
 
 
-class Model(LoadedModel):
+class Model(Converses):
     """A model with the tasks that it offers: `tasks` lists them."""
 
     @property
@@ -321,7 +322,7 @@ class Model(LoadedModel):
     @completes(EvaluateOptions)
     def evaluate(
         self, data: object = None, **options: Unpack[EvaluateOptions]
-    ) -> "Scores | TextScores | FillScores | ContinuationScores | TaskScores":
+    ) -> "Scores | TextScores | FillScores | ContinuationScores | DialogueScores | TaskScores":
         """How good it is: on its own held-out texts, or on data (api/evaluation.py says how)."""
         from regard.api.evaluation import evaluate  # imports sacrebleu
 
@@ -384,6 +385,7 @@ NEEDS = {
     "unknown_words": ("translate",),
     "complete": ("complete",),
     "stream": ("complete",),
+    "chat": ("complete",),
     "fill": ("fill",),
     "classify": ("classify",),
     "tag": ("tag",),

@@ -15,6 +15,7 @@ from regard.runs.log import read_log
 
 if TYPE_CHECKING:
     from regard.evaluate.continuations import ContinuationScores
+    from regard.evaluate.dialogues import DialogueScores
     from regard.evaluate.fill import FillScores
     from regard.evaluate.tasks import TaskScores
     from regard.evaluate.texts import TextScores
@@ -86,7 +87,7 @@ class Run:
     @completes(EvaluateOptions)
     def evaluate(
         self, data: object = None, **options: Unpack[EvaluateOptions]
-    ) -> "Scores | TextScores | FillScores | ContinuationScores | TaskScores":
+    ) -> "Scores | TextScores | FillScores | ContinuationScores | DialogueScores | TaskScores":
         """How good the model is (api/evaluation.py)."""
         return self.model.evaluate(data, **options)
 

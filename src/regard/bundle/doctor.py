@@ -42,6 +42,7 @@ COMMANDS = {
     "classify": 'regard classify {} "A sentence."',
     "embed": 'regard embed {} "A sentence."',
     "complete": 'regard complete {} "Once upon a time"',
+    "chat": 'regard chat {} "Hi, how are you?"',
     "generate": 'regard generate {} "translate English to German: How are you?"',
     "translate": 'regard translate {} "How are you?"',
     "see": "regard see {} image.png",

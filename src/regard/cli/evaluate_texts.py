@@ -35,6 +35,8 @@ def evaluate_texts(
 ) -> None:
     """Classify or tag a test set, or fill its holes, and print how good that was."""
     from regard.api.load import load
+    from regard.cli.evaluate_dialogues import evaluate_dialogues
+    from regard.data.table import is_table
     from regard.draw.terminal.progress import progress_bar
     from regard.evaluate.texts import score_tags_of, score_texts_of, texts_to_score
 
@@ -43,6 +45,9 @@ def evaluate_texts(
         if png or svg:
             raise click.UsageError("--png and --svg belong to labels; words have no such table")
         _evaluate_fill(model, texts, columns, as_json)
+        return
+    if "chat" in model.tasks and (texts is None or is_table(texts)):
+        evaluate_dialogues(model, texts, as_json)
         return
     if "complete" in model.tasks:
         _evaluate_complete(model, texts, columns, as_json)

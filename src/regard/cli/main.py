@@ -35,6 +35,7 @@ GROUPS = {
         "score": "How likely the model finds a given translation.",
         "generate": "Text in, text out (T5, FLAN-T5).",
         "complete": "Go on with a text (GPT-2, Llama).",
+        "chat": "Talk with a model: it remembers what was said.",
     },
     "Read and label": {
         "classify": "Label a text, where the model has a classifier.",

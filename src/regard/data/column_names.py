@@ -23,8 +23,8 @@ TEXTS = (
     "document utterance email mail post headline title description feedback transcript "
     "nachricht satz kommentar"
 )
-FIRST = "text1 texta sentence1 sentencea first premise"
-SECOND = "text2 textb sentence2 sentenceb second hypothesis other"
+FIRST = "text1 texta sentence1 sentencea first premise question prompt instruction"
+SECOND = "text2 textb sentence2 sentenceb second hypothesis other answer response reply"
 LABELS = (
     "category categories class sentiment intent topic tag target rating stars kategorie klasse "
     "thema"

@@ -12,6 +12,7 @@ from regard.datasets.table import DataSet, named
 from regard.errors import ConfigError, DataError, MisuseError
 from regard.places import cache_folder
 
+PACKAGE = Path(__file__).parents[1]
 # The keys of a recipe's [data] that say where the data comes from, other than `set`.
 OTHER_ORIGINS = ("phrasebook", "source", "target", "texts")
 
@@ -29,6 +30,8 @@ def cached_data() -> Path:
 
 def find(dataset: DataSet) -> Path | None:
     """The folder with every file of the set; None where there is none."""
+    if dataset.inside:
+        return PACKAGE / dataset.inside
     for folder in data_folders():
         if dataset.files and all(
             (folder / dataset.folder / f.name).is_file() for f in dataset.files

@@ -33,6 +33,7 @@ class DataSet:
     page: str  # for a person: where it is described
     kind: Literal["pairs", "texts", "other"]
     phrasebook: Literal["", "de", "hi"] = ""  # part of the package, without files
+    inside: str = ""  # the folder of its files in the package, for a set that is part of it
     folder: str = ""  # the folder of its files, below $REGARD_DATA or the cache's data/
     base: str = ""
     make: Literal["", "tatoeba-de", "tatoeba-hi", "joined"] = ""  # how a download becomes the files

@@ -51,13 +51,8 @@ def open_decoder(recipe: Recipe) -> Start | None:
 
 def prepare_documents(run: RunFolder, recipe: Recipe, documents: Documents) -> None:
     """Fill the run's data folder."""
-    start = open_decoder(recipe)
-    tokenizer = _tokenizer_for(run, recipe, documents, start)
-    spec = _spec(recipe, tokenizer, start)
-    limits = (recipe.data.max_tokens, spec.position_limit)
-    length = min(most for most in limits if most is not None)
-    EncoderFile(start.family.name if start else "regard", length).write(run.folder)
-    write_json(run.spec, to_tables(spec))
+    texts = (part.text for part in documents.train())
+    tokenizer, spec, _ = begin_decoder(run, recipe, texts, documents.characters)
     kinds = {"text": ColumnKind(spec.vocabulary), "begins": ColumnKind(2, ragged=False)}
     with progress_bar("encoding", documents.characters) as bar:
         for name, parts in {"train": documents.train(), "valid": documents.valid()}.items():
@@ -68,6 +63,23 @@ def prepare_documents(run: RunFolder, recipe: Recipe, documents: Documents) -> N
                     f"{documents.data.texts}: too little text to {name} on; give more, or texts to "
                     "validate on as valid_texts"
                 )
+
+
+def begin_decoder(
+    run: RunFolder, recipe: Recipe, texts: Iterable[str], characters: int
+) -> tuple[PublishedTokenizer, Spec, int]:
+    """The run's tokenizer, spec and longest window; written, before any text becomes ids.
+
+    `texts` are read where a vocabulary is learned from them; they have so many characters.
+    """
+    start = open_decoder(recipe)
+    tokenizer = _tokenizer_for(run, recipe, texts, characters, start)
+    spec = _spec(recipe, tokenizer, start)
+    limits = (recipe.data.max_tokens, spec.position_limit)
+    length = min(most for most in limits if most is not None)
+    EncoderFile(start.family.name if start else "regard", length).write(run.folder)
+    write_json(run.spec, to_tables(spec))
+    return tokenizer, spec, length
 
 
 def encoded_parts(
@@ -96,20 +108,20 @@ def _spec(recipe: Recipe, tokenizer: PublishedTokenizer, start: Start | None) ->
 
 
 def _tokenizer_for(
-    run: RunFolder, recipe: Recipe, documents: Documents, start: Start | None
+    run: RunFolder, recipe: Recipe, texts: Iterable[str], characters: int, start: Start | None
 ) -> PublishedTokenizer:
     """That of the model that training starts from, or one that is learned from the text."""
     if start is not None:
         copy_around(start.folder, run.folder)
     else:
-        with progress_bar("vocabulary", documents.characters) as bar:
+        with progress_bar("vocabulary", characters) as bar:
 
-            def texts() -> Iterator[str]:
-                for part in documents.train():
-                    yield part.text
-                    bar.advance(len(part.text))
+            def read() -> Iterator[str]:
+                for text in texts:
+                    yield text
+                    bar.advance(len(text))
 
-            learned = Tokenizer.train(texts(), recipe.tokenizer.kind, recipe.tokenizer.size)
+            learned = Tokenizer.train(read(), recipe.tokenizer.kind, recipe.tokenizer.size)
         save_for_decoder(learned, run.folder)
     tokenizer = load_tokenizer(run.folder)
     if tokenizer is None:

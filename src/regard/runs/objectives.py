@@ -13,6 +13,7 @@ from regard.checkpoint.files import read_own_json
 from regard.errors import CheckpointError, ConfigError
 from regard.runs.folder import RunFolder
 from regard.runs.sections import (
+    ChatSection,
     DistilSection,
     Recipe,
     SimilarSection,
@@ -66,7 +67,7 @@ def check_texts(recipe: Recipe, where: str) -> None:
 def check_documents(recipe: Recipe, where: str) -> None:
     """A recipe for a decoder."""
     if not recipe.data.texts:
-        raise ConfigError(f"{where}: [data]: complete needs texts: a file, a folder or a table")
+        raise ConfigError(f"{where}: [data]: {recipe.objective} needs texts: a file")
     start = recipe.train.start_from
     if start is not None and "preset" in recipe.model:
         raise ConfigError(f"{where}: [model]: the model is that of {start}; leave preset out")
@@ -78,8 +79,8 @@ def check_documents(recipe: Recipe, where: str) -> None:
         spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
         if spec.encoder_layers or not spec.decoder_layers:
             raise ConfigError(
-                f"{where}: [model]: complete trains a decoder alone; take preset gpt-tiny or "
-                "llama-tiny, or set encoder_layers to 0"
+                f"{where}: [model]: {recipe.objective} trains a decoder alone; take preset "
+                "gpt-tiny or llama-tiny, or set encoder_layers to 0"
             )
         if spec.position_limit is not None and spec.position_limit < recipe.data.max_tokens:
             raise ConfigError(
@@ -213,6 +214,17 @@ OBJECTIVES: dict[str, Objective] = {
             unit="nats per token",
             scores=(Score("perplexity", "perplexity", less_is_better=True),),
             refuses={"data.pair": "complete reads one text; leave pair out"},
+        ),
+        Objective(
+            "chat",
+            learned="Conversation",
+            offers=("chat", "complete"),
+            head="tokens",
+            model="decoder",
+            check=check_documents,
+            unit="nats per token",
+            scores=(Score("perplexity", "perplexity", less_is_better=True),),
+            section=ChatSection,
         ),
         Objective(
             "classify",

@@ -75,6 +75,11 @@ class PublishedTokenizer:
             _check_text(each)
         return self.codec.encode(text, pair, limit)
 
+    def cut(self, text: str) -> list[int]:
+        """The ids of a text alone, without what stands around texts."""
+        _check_text(text)
+        return self.codec.cut(text)
+
     def encode_words(
         self, words: Sequence[str], limit: int | None = None
     ) -> tuple[Encoded, Places]:

@@ -84,6 +84,11 @@ class BackendCodec:
             whole = self._backend.post_process(first, second, add_special_tokens=True)
             return Encoded(tuple(whole.ids), tuple(whole.type_ids))
 
+    def cut(self, text: str) -> list[int]:
+        """The ids of a text alone."""
+        with _refusing(self._path, "cannot be run by the library"):
+            return self._backend.encode(text, add_special_tokens=False).ids
+
     def encode_places(
         self, text: str, spans: Sequence[tuple[int, int]], limit: int | None
     ) -> tuple[Encoded, Places]:

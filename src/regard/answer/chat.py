@@ -1,0 +1,119 @@
+"""Conversation: the answer to what was said so far, piece by piece as it is made.
+
+A conversation that a model has no room for loses its oldest questions with their answers; what a
+system message says stays. A base model, which was never taught where an answer ends, is cut off
+where it begins to ask the next question itself.
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+from regard.answer.complete import stream_ids
+from regard.answer.loaded import LoadedModel
+from regard.checkpoint.files import read_own_json
+from regard.decode.sample import Sampling
+from regard.errors import DataError, MisuseError
+from regard.text.chat_template import ChatFormat, find_template
+from regard.text.turns import ASSISTANT, SYSTEM, USER, Message, without_oldest
+
+SPARE = 4  # a quarter of the places is kept for the answer, if it may be so long
+
+
+def chat_format(model: LoadedModel, template: str = "") -> ChatFormat:
+    """How this model reads turns: as named, as its run was trained, or as its tokens tell."""
+    tokenizer, bundle = model.tokenizer_for("complete"), model.bundle
+    if not template and bundle.is_run:
+        template = str(read_own_json(bundle.run.recipe).get("chat", {}).get("template", ""))
+    return ChatFormat(find_template(tokenizer, template), tokenizer)
+
+
+def stream_answer(
+    model: LoadedModel, messages: Sequence[Message], sampling: Sampling, chat: ChatFormat
+) -> Iterator[str]:
+    """The pieces of the next answer, without the white space around it."""
+    return Conversation(model, sampling, chat, list(messages[:-1])).ask(_question(messages))
+
+
+def _question(messages: Sequence[Message]) -> str:
+    if messages[-1].role != USER:
+        raise MisuseError(
+            f"chat: the last message is of the {messages[-1].role}, expected one of the user, "
+            "which is answered"
+        )
+    return messages[-1].content
+
+
+@dataclass
+class Conversation:
+    """What was said so far, and a model that goes on with it."""
+
+    model: LoadedModel
+    sampling: Sampling
+    chat: ChatFormat
+    messages: list[Message] = field(default_factory=list)
+    dropped: int = 0  # of the oldest questions, each with its answer
+
+    def ask(self, question: str) -> Generator[str, None, None]:
+        """Say something, and hear the answer; what was heard of it is remembered.
+
+        Where nothing was answered the question is forgotten too.
+        """
+        ids, messages, room = self._fitted([*self.messages, Message(USER, question)])
+        self.messages = messages[:-1]
+        sampling = replace(self.sampling, max_tokens=min(self.sampling.max_tokens, room))
+        ends = dict.fromkeys((self.chat.end, *self.model.bundle.settings.ends))
+        heard: list[str] = []
+        try:
+            pieces = stream_ids(self.model, ids, sampling, tuple(ends))
+            for piece in cut_off(pieces, self.chat.template.stop):
+                heard.append(piece)
+                yield piece
+        finally:
+            if answer := "".join(heard).strip():
+                self.messages = [*messages, Message(ASSISTANT, answer)]
+
+    def reset(self) -> None:
+        """Forget all but the system message."""
+        self.messages = [message for message in self.messages[:1] if message.role == SYSTEM]
+        self.dropped = 0
+
+    def _fitted(self, messages: list[Message]) -> tuple[list[int], list[Message], int]:
+        """The ids of the prompt, the messages that are in it, and how many tokens may follow."""
+        bundle, ids = self.model.bundle, self.chat.prompt(messages)
+        limits = (bundle.longest_text, bundle.spec.max_length)
+        most = min(limit for limit in limits if limit is not None)
+        spare = min(self.sampling.max_tokens, max(1, most // SPARE))
+        while len(ids) + spare > most and sum(m.role == USER for m in messages) > 1:
+            messages = without_oldest(messages)
+            self.dropped += 1
+            ids = self.chat.prompt(messages)
+        if len(ids) >= most:
+            raise DataError(
+                f"chat: the question has {len(ids)} tokens, this model holds {most} and needs room "
+                "to answer; shorten it"
+            )
+        return ids, messages, most - len(ids)
+
+
+def cut_off(pieces: Iterable[str], stop: str = "") -> Iterator[str]:
+    """The pieces without the white space around them all, up to where `stop` would begin."""
+    held, begun = "", False
+    for piece in chain(pieces, (None,)):
+        held = held + (piece or "")
+        held = held if begun else held.lstrip()
+        before, mark, _ = held.partition(stop) if stop else (held, "", "")
+        ended = bool(mark) or piece is None
+        ready = before.rstrip() if ended else held[: len(held) - _unsure(held, stop)]
+        if ready:
+            begun, held = True, held[len(ready) :]
+            yield ready
+        if ended:
+            return
+
+
+def _unsure(text: str, stop: str) -> int:
+    """How many characters at its end may turn out to be no part of the answer."""
+    blank = len(text) - len(text.rstrip())
+    lengths = range(min(len(text), len(stop) - 1), 0, -1)
+    return max(blank, next((n for n in lengths if text.endswith(stop[:n])), 0))

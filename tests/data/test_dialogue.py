@@ -1,0 +1,90 @@
+"""The conversations of the package: as the grammar makes them, and nothing of test in training."""
+
+import gzip
+import hashlib
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import make_dialogue
+import pytest
+from grammar.dialogue import kinds, split_of_words
+
+from regard.datasets.find import folder_of
+from regard.datasets.table import named
+from regard.prepare.turns import read_dialogues
+from regard.runs.sections import DataSection
+
+SPLITS = ("train", "dev", "test")
+
+
+def rows(split: str) -> list[dict[str, Any]]:
+    packed = (folder_of("dialogue") / f"{split}.jsonl.gz").read_bytes()
+    return [json.loads(line) for line in gzip.decompress(packed).splitlines()]
+
+
+def question_of(row: dict[str, Any]) -> str:
+    return str(row["messages"][-2]["content"])
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_grammar_makes_the_files_of_the_package(split: str) -> None:
+    """If not: `make dialogue`, then these numbers into datasets/sets.toml."""
+    content = make_dialogue.lines(split)
+    packed = (folder_of("dialogue") / f"{split}.jsonl.gz").read_bytes()
+    assert gzip.decompress(packed) == content
+    file = next(file for file in named("dialogue").files if file.name == f"{split}.jsonl.gz")
+    assert (file.bytes, file.sha256) == (len(content), hashlib.sha256(content).hexdigest())
+    count = named("dialogue").size.split()[0::2][SPLITS.index(split)]
+    assert count == f"{len(rows(split)):,}"
+
+
+def test_there_are_enough_of_each_kind() -> None:
+    assert len(kinds()) >= 40
+    counts = Counter(row["kind"] for row in rows("test"))
+    assert set(counts) == {kind.name for kind in kinds()} and sum(counts.values()) >= 500
+    assert min(counts.values()) >= 10
+    needs = {kind.name for kind in kinds() if "tell" in kind.wordings}
+    assert sum(counts[name] for name in needs) >= 100
+    first = {question_of(row) for row in rows("train")}
+    assert {"Hi, how are you?", "What is my name?"} <= first
+
+
+def test_what_is_held_out_was_never_seen() -> None:
+    """No filler of test fills anything in training, and no test question is worded as one there.
+
+    A word of a wording ("name") or of a longer filler ("water the flowers") is seen as such.
+    """
+    common = set(re.findall(r"\w+", " ".join(str(kind.wordings) for kind in kinds())))
+    held = {word for word, split in split_of_words().items() if split == "test" and " " not in word}
+    assert len(held) > 150
+    trained = {w for row in rows("train") for m in row["messages"] for w in words(m["content"])}
+    fillers = set(split_of_words())
+    common |= {part for filler in fillers if " " in filler for part in words(filler)}
+    assert len(held - common) > 150 and not (held - common) & trained
+
+    def worded(text: str) -> str:
+        return " ".join("_" if w in fillers - common else w for w in words(text))
+
+    test = {(row["kind"], worded(question_of(row))) for row in rows("test")}
+    train = {(row["kind"], worded(question_of(row))) for row in rows("train")}
+    assert len(test) >= len(kinds()) and not test & train
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"\w+", text)
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_a_question_has_one_answer(split: str) -> None:
+    """Whoever hears the same gets the same answer; each file is read as training reads it."""
+    answers: dict[str, set[str]] = {}
+    for row in rows(split):
+        said = [message["content"] for message in row["messages"]]
+        for n in range(1, len(said), 2):
+            answers.setdefault(json.dumps(said[:n]), set()).add(said[n])
+    assert max(map(len, answers.values())) == 1
+    path: Path = folder_of("dialogue") / f"{split}.jsonl.gz"
+    assert sum(1 for _ in read_dialogues(DataSection(texts=path))) == len(rows(split))
