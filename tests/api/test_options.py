@@ -10,8 +10,7 @@ from regard.answer.translate import Reading
 from regard.api.evaluation import evaluate
 from regard.api.model import Model
 from regard.api.options import EvaluateOptions, SamplingOptions, SearchOptions, TranslateOptions
-from regard.decode.options import DecodingOptions
-from regard.decode.sample import Sampling
+from regard.decode.options import DecodingOptions, Sampling
 
 
 def hints(kind: Any) -> dict[str, Any]:

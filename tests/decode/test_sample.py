@@ -12,8 +12,8 @@ from transformers import TopKLogitsWarper, TopPLogitsWarper
 from decode.plain import unchecked
 from decode.searching import END, START, make, search_with, sentences
 from regard.decode.engine import Layout
-from regard.decode.options import DecodingOptions
-from regard.decode.sample import Sampling, drawn, narrowed, numbers
+from regard.decode.options import DecodingOptions, Sampling
+from regard.decode.sample import drawn, narrowed, numbers
 
 DRAW = DecodingOptions(beam=1, temperature=1.0, seed=7, max_length=8)
 

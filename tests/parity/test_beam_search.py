@@ -30,11 +30,11 @@ from regard.bundle.generation_settings import GenerationSettings, read_settings
 from regard.checkpoint.published import load_published
 from regard.decode.constraints import Constraints
 from regard.decode.engine import Frame
+from regard.decode.engines.torch import TorchEngine
 from regard.decode.hypothesis import Hypothesis
-from regard.decode.options import NO_RULES, DecodingOptions
-from regard.decode.prompt_beam import best_continuations
+from regard.decode.options import NO_RULES, DecodingOptions, Sampling
 from regard.decode.reference import ReferenceSearch, SourceSentence
-from regard.decode.sample import Sampling, continued
+from regard.engines.continuing import prompt_frame
 from regard.errors import ConfigError
 from regard.model.transformer import Transformer
 
@@ -154,24 +154,30 @@ class Twins:
     def search(self, read: GenerationSettings, search: DecodingOptions) -> list[list[Hypothesis]]:
         if self.has_encoder:
             return search_with(self.ours, self.prompts, search, read.rules, frame=frame_of(read))
-        answers = []
-        for prompt in self.prompts:
-            after = decoding_after(len(prompt), replace(read, search=search), MOST)
+        # Those of one length together: a least length counts the prompt too.
+        answers: dict[int, list[Hypothesis]] = {}
+        for length in {len(prompt) for prompt in self.prompts}:
+            places = [i for i, prompt in enumerate(self.prompts) if len(prompt) == length]
+            after = decoding_after(length, replace(read, search=search), MOST)
             after = replace(after, beam=search.beam, n_best=search.n_best)
-            answers.append(best_continuations(self.ours, prompt, read.ends, after, read.rules))
-        return answers
+            rows = [self.prompts[i] for i in places]
+            frame = prompt_frame(read)
+            found = search_with(self.ours, rows, after, read.rules, frame=frame)
+            answers |= dict(zip(places, found, strict=True))
+        return [answers[i] for i in range(len(self.prompts))]
 
     def greedy(self, settings: dict[str, Any]) -> list[list[int]]:
-        """Without a beam, where a decoder has a loop of its own."""
+        """Without a beam; a decoder streams too."""
         read = self.read(settings)
         with unchecked():
-            if self.has_encoder:
-                return [list(hypotheses[0].ids) for hypotheses in self.search(read, read.search)]
-            return [
-                list(continued(self.ours, prompt, read.ends, MOST, read.rules, after))
-                for prompt in self.prompts
-                for after in [decoding_after(len(prompt), read, MOST)]
-            ]
+            answers = [list(hypotheses[0].ids) for hypotheses in self.search(read, read.search)]
+            if not self.has_encoder:
+                engine = TorchEngine(self.ours, prompt_frame(read), read.rules)
+                for prompt, ids in zip(self.prompts, answers, strict=True):
+                    after = decoding_after(len(prompt), read, MOST)
+                    assert list(engine.stream(prompt, after)) == ids
+                engine.close()
+        return answers
 
     def read(self, settings: dict[str, Any]) -> GenerationSettings:
         """The settings as a folder's."""

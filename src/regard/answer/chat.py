@@ -9,10 +9,10 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from regard.answer.complete import stream_ids
+from regard.answer.complete import Completer
 from regard.answer.loaded import LoadedModel
 from regard.checkpoint.files import read_own_json
-from regard.decode.sample import Sampling
+from regard.decode.options import Sampling
 from regard.errors import DataError, MisuseError
 from regard.text.chat_template import ChatFormat, find_template
 from regard.text.turns import ASSISTANT, SYSTEM, USER, Message, without_oldest
@@ -62,10 +62,9 @@ class Conversation:
         ids, messages, room = self._fitted([*self.messages, Message(USER, question)])
         self.messages = messages[:-1]
         sampling = replace(self.sampling, max_tokens=min(self.sampling.max_tokens, room))
-        ends = dict.fromkeys((self.chat.end, *self.model.bundle.settings.ends))
         heard: list[str] = []
         try:
-            pieces = stream_ids(self.model, ids, sampling, tuple(ends))
+            pieces = Completer(self.model, sampling).stream_row(ids, {self.chat.end})
             for piece in cut_off(pieces, self.chat.template.stop):
                 heard.append(piece)
                 yield piece

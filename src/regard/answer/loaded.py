@@ -63,9 +63,9 @@ class LoadedModel:
 
     @cached_property
     def engines(self) -> Engines:
-        """The engines that translate, each opened when it is first used; T5's tasks are torch's."""
-        translates = self.bundle.choice is not None or "translate" in self.tasks
-        request = self.request if translates else TORCH
+        """The engines that make text, each opened when it is first used; T5's tasks are torch's."""
+        faster = self.bundle.choice is not None or {"translate", "complete"} & set(self.tasks)
+        request = self.request if faster else TORCH
         return Engines(self.bundle, lambda: self.transformer, self.device, request, self.say)
 
     @property

@@ -9,18 +9,12 @@ from torch import Tensor
 from regard.errors import MisuseError
 from regard.model.transformer import Transformer
 from regard.text.encoded import Encoded
-from regard.text.published import PublishedTokenizer
 
 
 def row_of(model: Transformer, ids: Sequence[int]) -> Int[Tensor, "1 L"]:
     """One row, on the model's device."""
     device = next(model.parameters()).device
     return torch.tensor([list(ids)], dtype=torch.long, device=device)
-
-
-def text_of(tokenizer: PublishedTokenizer, ids: Sequence[int]) -> str:
-    """The text of ids that a model made: rows of its table beyond the vocabulary have no text."""
-    return tokenizer.decode([i for i in ids if i < tokenizer.size])
 
 
 def one_text(text: object, task: str) -> str:

@@ -10,9 +10,10 @@ it is first asked for.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from regard.answer.answers import Answers
+from regard.answer.complete import Completer, Continuation, sampling_with
 from regard.answer.score import Scored, score_texts
 from regard.answer.translate import Translation
 from regard.api.options import (
@@ -26,7 +27,6 @@ from regard.api.shapes import many, paired, shaped
 from regard.api.talk import Converses
 from regard.bundle.bundle import AnyTokenizer
 from regard.bundle.words_seen import WordsSeen
-from regard.errors import MisuseError, nearest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
 Advance = Callable[[int], None]
 ManyTexts = Iterable[str]
-T = TypeVar("T")
 
 
 class Model(Converses):
@@ -156,25 +155,29 @@ class Model(Converses):
     def complete(
         self, prompts: str | ManyTexts, **options: Unpack[SamplingOptions]
     ) -> str | list[str]:
-        """What follows a prompt, or each of several."""
+        """What follows a prompt, or each of several: the best, or the first that was drawn."""
 
         def answer(listed: list[str]) -> list[str]:
-            return ["".join(self.stream(prompt, **options)) for prompt in listed]
+            return [one.best.text for one in self._continued(listed, dict(options))]
 
         return shaped(prompts, "complete", answer)
 
     @completes(SamplingOptions)
+    def completions(
+        self, prompts: str | ManyTexts, **options: Unpack[SamplingOptions]
+    ) -> Answers[Continuation] | list[Answers[Continuation]]:
+        """The `n` continuations of a prompt, or of each of several, with their scores."""
+        return shaped(prompts, "complete", lambda listed: self._continued(listed, dict(options)))
+
+    def _continued(self, texts: list[str], options: dict[str, Any]) -> list[Answers[Continuation]]:
+        self.demand("complete")
+        return [Answers(r) for r in Completer(self, sampling_with(options)).completions(texts)]
+
+    @completes(SamplingOptions)
     def stream(self, prompt: str, **options: Unpack[SamplingOptions]) -> Iterator[str]:
         """The completion piece by piece, each as soon as it is there."""
-        from regard.answer.complete import stream_text  # imports torch
-        from regard.decode.sample import Sampling  # imports torch
-
-        self.tokenizer_for("complete")
-        names = vars(Sampling())
-        for name in options:
-            if name not in names:
-                raise MisuseError(f"complete: unknown option {name!r}{nearest(name, names)}")
-        return stream_text(self, prompt, Sampling(**options))
+        self.demand("complete")
+        return Completer(self, sampling_with(options)).stream(prompt)
 
     @overload
     def fill(self, texts: str, *, top: int = 5) -> "list[Answers[Candidate]]": ...
@@ -384,6 +387,7 @@ NEEDS = {
     "score": _MAKES_TEXT,
     "unknown_words": ("translate",),
     "complete": ("complete",),
+    "completions": ("complete",),
     "stream": ("complete",),
     "chat": ("complete",),
     "fill": ("fill",),

@@ -43,7 +43,7 @@ class TranslateOptions(SearchOptions, total=False):
 
 
 class SamplingOptions(TypedDict, total=False):
-    """How a text goes on: `complete` and `stream`."""
+    """How a text goes on: `complete`, `completions` and `stream`."""
 
     temperature: float  # 0: the likeliest token each time
     top_k: int | None
@@ -51,6 +51,9 @@ class SamplingOptions(TypedDict, total=False):
     seed: int | None
     max_tokens: int
     beam: int | None  # above 1: search; None: as the folder says
+    n: int  # continuations of each: so many draws, or the best of a beam
+    stop_text: str | Sequence[str]  # the text ends before the first of these
+    window: bool  # a text that is too long is read from its last tokens on
 
 
 class EvaluateOptions(TypedDict, total=False):

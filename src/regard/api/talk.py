@@ -40,7 +40,7 @@ class Converses(LoadedModel):
         `template` names the format of the turns where the tokenizer does not tell it.
         """
         from regard.answer.chat import chat_format, stream_answer  # imports torch
-        from regard.decode.sample import Sampling  # imports torch
+        from regard.decode.options import Sampling
 
         names = vars(Sampling())
         for name in options:

@@ -145,8 +145,8 @@ class Bundle:
         return self.family.tasks(self.spec)
 
     def demand(self, task: str) -> None:
-        """Insist that it offers a task; a stored choice of engine says that it translates."""
-        if task == "translate" and self.choice is not None:
+        """Insist that it offers a task; a stored choice of engine was made for one."""
+        if self.choice is not None and task == self.choice.task:
             return
         if task not in self.tasks:
             offered = ", ".join([*self.tasks, "logits"])

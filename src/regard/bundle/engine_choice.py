@@ -65,6 +65,7 @@ class Choice:
     machine: Machine
     limit: int | None = None  # tokens of a sentence
     vocabulary: int = 0
+    task: str = "translate"  # or "complete"
     stamps: Sequence[Sequence[Any]] = ()  # name, size and time of the files of weights
     checks: Mapping[str, Any] = field(default_factory=dict)
     speeds: Mapping[str, float] = field(default_factory=dict)  # target tokens a second
@@ -146,6 +147,7 @@ def _choice(values: dict[str, Any]) -> Choice | None:
     machine = Machine(**values.pop("machine"))
     choice = Choice(layouts=layouts, machine=machine, **values)
     exists = choice.engine in ("torch", "ctranslate2") and choice.precision in ("fp32", "int8")
+    exists = exists and choice.task in ("translate", "complete")
     return choice if exists and _fits(choice) else None
 
 

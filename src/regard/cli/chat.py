@@ -62,7 +62,7 @@ def command(
     """
     from regard.answer.chat import Conversation, chat_format
     from regard.cli.inputs import arriving, opened
-    from regard.decode.sample import Sampling
+    from regard.decode.options import Sampling
     from regard.text.turns import read_messages
 
     chosen = {name: value for name, value in options.items() if value is not None}

@@ -1,4 +1,4 @@
-"""`regard translate --check-batch`: the promise of batch invariance, proved on the user's model."""
+"""`--check-batch` of `translate` and `complete`: batch invariance, proved on the user's model."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -9,7 +9,10 @@ import click
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
+    from regard.answer.complete import Completer
     from regard.answer.translate import Translator
+    from regard.decode.engine import Engine
+    from regard.decode.options import DecodingOptions
     from regard.engines.batch_invariance import InvarianceVerdict
     from regard.engines.engines import Engines
 
@@ -23,8 +26,6 @@ def show_check(
 ) -> bool:
     """Check and print a table; whether the promise holds. Without texts it is the model's probe."""
     from regard.answer.translate import options_with, sentences_of
-    from regard.draw.terminal.progress import progress_bar
-    from regard.engines.batch_invariance import WAYS, check_batch
     from regard.errors import MisuseError
 
     search, reading = options_with(translator.decoding, "translate", options)
@@ -34,21 +35,51 @@ def show_check(
     sentences = sentences_of(sources, reading)
     if not sentences:
         raise MisuseError("--check-batch: got blank lines only, expected some text")
-    rows = translator.rows(sentences)
-    engine = engines.take(search)
+    told = [sentence.text for sentence in sentences]
+    return _show(engines.take(search), translator.rows(sentences), told, search, as_json)
+
+
+def show_prompt_check(completer: "Completer", prompts: list[str], as_json: bool) -> bool:
+    """The same for what goes on with each of the prompts."""
+    from regard.errors import MisuseError
+
+    sampling = completer.sampling
+    if sampling.temperature > 0 or sampling.window or sampling.stops:
+        raise MisuseError(
+            "--check-batch: compares searches; leave out --temperature, --window and --stop-text"
+        )
+    if not prompts:
+        raise MisuseError("--check-batch: got no prompt, expected some text")
+    many = len(prompts)
+    rows = [completer.row(text, number, many) for number, text in enumerate(prompts)]
+    # Published settings may ask for a least length, which counts the prompt; the same for all here.
+    decoding = completer.decoding(max(rows, key=len))
+    return _show(completer.engine(decoding), rows, prompts, decoding, as_json)
+
+
+def _show(
+    engine: "Engine",
+    rows: Sequence[Sequence[int]],
+    texts: list[str],
+    decoding: "DecodingOptions",
+    as_json: bool,
+) -> bool:
+    from regard.draw.terminal.progress import progress_bar
+    from regard.engines.batch_invariance import WAYS, check_batch
+
     with progress_bar("checking", len(rows) * len(WAYS)) as bar:
-        verdict = check_batch(engine, rows, search, bar.advance)
+        verdict = check_batch(engine, rows, decoding, bar.advance)
     if as_json:
         ways = [
             asdict(way)
-            | {"different": [sentences[n].text for n in way.different]}
+            | {"different": [texts[n] for n in way.different]}
             | {"holds": verdict.holds(way)}
             for way in verdict.ways
         ]
         row = {"engine": verdict.engine, "kept": verdict.kept, "ways": ways}
         click.echo(valid_json(row, gaps=True))
     else:
-        _print(verdict, search.beam, [sentence.text for sentence in sentences])
+        _print(verdict, decoding.beam, texts)
     return verdict.kept
 
 

@@ -1,10 +1,12 @@
 """Continuous batching: a slot whose sentence is finished takes the next one of the queue at once.
 
 The memory of the next sentences is made ahead, many at a time, because the encoder works best on
-many; taking a slot is then only a copy. When nobody waits any more, empty slots are removed.
+many; taking a slot is then only a copy. When nobody waits any more, empty slots are removed. The
+prompts of a decoder-only model are read ahead in the same way.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -12,11 +14,12 @@ from torch import Tensor
 from regard.decode.active_requests import QueuedSentence
 from regard.decode.beam import BeamSearch
 from regard.decode.constraints import Constraints
-from regard.decode.engine import Frame
+from regard.decode.engine import NO_END, Frame, IsOver
 from regard.decode.fused import FusedModel
 from regard.decode.greedy import Greedy
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.options import DecodingOptions, Rules
+from regard.decode.prefill import read_prompts
 from regard.decode.slots import Slots
 from regard.model.masks import padded
 
@@ -52,6 +55,9 @@ class Ready:
 
     def _encode(self) -> None:
         rows = [sentence.source for sentence in self._sentences]
+        if self._model.encoder is None:
+            self._memory, self._lengths = read_prompts(self._model, rows, self._pad)
+            return
         source, real = padded(rows, self._pad, self._model.device)
         self._memory, self._lengths = self._model.encode(source, real), real.sum(dim=1)
 
@@ -65,17 +71,20 @@ def decode_queue(
     rules: Rules,
     frame: Frame,
     batch: int,
+    is_over: IsOver | None = None,
 ) -> None:
-    """Search for every sentence that `take` hands out; each answer is given when it is there."""
+    """Search for every sentence that `take` hands out; each answer is given when it is there.
+
+    Without a beam, an output ends too where `is_over` says so.
+    """
     ready = Ready(model, take, batch, frame.pad)
     first = ready.look()
     if first is None:
         return
     greedy = decoding.beam == 1 and not decoding.coverage
     slots = Slots(model, first[0], 1 if greedy else decoding.beam, first[1])
-    context = (frame.start,) if decoding.convention == "transformers" else ()
-    constraints = Constraints(decoding, rules, frame.end, context)
-    run = (Greedy if greedy else BeamSearch)(slots, constraints, frame.start)
+    constraints = _constraints(model, decoding, rules, frame)
+    run = Greedy(slots, constraints, is_over) if greedy else BeamSearch(slots, constraints)
     empty = list(range(len(slots)))
     while True:
         while empty:
@@ -99,3 +108,38 @@ def decode_queue(
             for place, sentence, hypotheses in run.step():
                 give(sentence, hypotheses)
                 empty.append(place)
+
+
+@torch.inference_mode()
+def decode_one(
+    model: FusedModel,
+    sentence: QueuedSentence,
+    decoding: DecodingOptions,
+    rules: Rules,
+    frame: Frame,
+) -> Iterator[int]:
+    """The tokens of one output as they come, without a beam; the one that ends it is not given."""
+    waiting = [sentence]
+    ready = Ready(model, lambda most: [waiting.pop()] if waiting else [], 1, frame.pad)
+    (_, memory, lengths), place = ready.take(1), torch.zeros(1, dtype=torch.long)
+    slots = Slots(model, 1, 1, memory.shape[4])
+    slots.admit(place.to(model.device), memory, lengths)
+    run = Greedy(slots, _constraints(model, decoding, rules, frame))
+    run.admit([0], [sentence])
+    given = 0
+    while True:
+        for _, _, hypotheses in run.step():
+            yield from hypotheses[0].ids[given:]
+            return
+        yield run.token(0)
+        given += 1
+
+
+def _constraints(
+    model: FusedModel, decoding: DecodingOptions, rules: Rules, frame: Frame
+) -> Constraints:
+    """What limits the outputs; a model without an end token cannot be made to end, or not to."""
+    if frame.end == NO_END:
+        decoding, rules = replace(decoding, min_length=0), replace(rules, must_end=False)
+    theirs = decoding.convention == "transformers" and model.encoder is not None
+    return Constraints(decoding, rules, frame.end, (frame.start,) if theirs else ())

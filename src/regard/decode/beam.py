@@ -25,12 +25,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.decode.active_requests import ActiveRequests, QueuedSentence, SearchRows
+from regard.decode.active_requests import ActiveRequests, QueuedSentence
 from regard.decode.best import top
 from regard.decode.constraints import Constraints
 from regard.decode.greedy import Finished
 from regard.decode.hypothesis import Hypothesis, best_first
 from regard.decode.options import LENGTH_NORMS, DecodingOptions
+from regard.decode.slots import Slots
 
 
 @dataclass
@@ -77,19 +78,19 @@ class Beam:
 class BeamSearch:
     """k rows for each sentence, the likeliest first."""
 
-    def __init__(self, slots: SearchRows, constraints: Constraints, start: int) -> None:
+    def __init__(self, slots: Slots, constraints: Constraints) -> None:
         self.slots, self.active = slots, ActiveRequests(slots, constraints)
-        self._decoding, self._start = constraints.decoding, start
+        self._decoding = constraints.decoding
         self._ends = torch.tensor(constraints.ends, device=slots.ages.device)
         self._beams = [Beam(self._decoding, 0) for _ in range(len(slots))]
-        self._tokens = torch.full((len(slots), slots.width), start, device=slots.ages.device)
+        self._tokens = slots.ages.new_zeros(len(slots), slots.width)
         self._scores = torch.zeros_like(self._tokens, dtype=torch.float64)
         self._covered = self._scores.new_zeros(*self._scores.shape, 0)  # attention, (B, k, S)
 
     def admit(self, places: Sequence[int], sentences: Sequence[QueuedSentence]) -> None:
         self.active.admit(places, sentences)
         rows = list(places)
-        self._tokens[rows] = self._start
+        self._tokens[rows] = self._tokens.new_tensor([s.start for s in sentences])[:, None]
         self._scores[rows] = -torch.inf
         self._scores[rows, 0] = 0.0  # at first all k outputs of a sentence are the same empty one
         for place, sentence in zip(places, sentences, strict=True):
@@ -119,7 +120,7 @@ class BeamSearch:
         possible = best.values > -torch.inf
         tokens = tokens.view(len(slots), -1).gather(1, best.indices)
         # What is impossible may be a row that only fills up the output matrix; any real token does.
-        tokens = torch.where(possible, tokens, self._start)
+        tokens = torch.where(possible, tokens, 0)
         ends = torch.isin(tokens, self._ends) & possible
         self._collect(best.values, parents, ends)
         # The best k that do not end: push those that end behind all others, keep their order.

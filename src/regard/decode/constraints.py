@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.decode.best import log_sum_exp
+from regard.decode.engine import NO_END
 from regard.decode.options import DecodingOptions, Rules
 
 NO_PREFIX = -1
@@ -42,18 +43,20 @@ class Constraints:
         real: Bool[Tensor, "R W"],
         limits: Int[Tensor, " R"],
         prefix: Int[Tensor, " R"] | None = None,
+        prompts: Int[Tensor, "R P"] | None = None,
     ) -> Float[Tensor, " R"]:
         """Change the logits in place; returns what to subtract from them to have log p.
 
         A row of `outputs` begins with its tokens, which are `real`; `limits` has the most tokens
-        it may have, `prefix` the token that must come next, or NO_PREFIX.
+        it may have, `prefix` the token that must come next, or NO_PREFIX. `prompts` has what each
+        row goes on with, NO_PREFIX behind it, where the constraints see prompts.
         """
         decoding, rules = self.decoding, self.rules
         forced = None if prefix is None else prefix != NO_PREFIX
         untouched = None if forced is None else logits[forced]
         if decoding.changes_log_p:
             logits -= log_sum_exp(logits)[:, None]
-        self._penalise(logits, outputs, real)
+        self._penalise(logits, outputs, real, prompts)
         lengths = real.sum(dim=1)
         if decoding.min_length:
             short = (lengths < decoding.min_length)[:, None]
@@ -61,11 +64,15 @@ class Constraints:
         total = torch.zeros_like(logits[:, 0]) if decoding.changes_log_p else log_sum_exp(logits)
         if rules.never:
             logits[:, list(rules.never)] = -torch.inf
-        if decoding.no_repeat_ngram:  # when every token is used up, only the end is left
+        # when every token is used up, only the end is left
+        if decoding.no_repeat_ngram and self.end != NO_END:
             stuck = logits.amax(dim=1) == -torch.inf
             _force(logits, stuck, self.end, total.masked_fill_(stuck, 0.0))
         if rules.first is not None:
-            _force(logits, lengths == 0, rules.first, total)
+            begins = lengths == 0
+            if prompts is not None:  # more than one token, and the text has begun
+                begins = begins & ((prompts != NO_PREFIX).sum(dim=1) <= 1)
+            _force(logits, begins, rules.first, total)
         if rules.must_end:
             _force(logits, lengths + 1 == limits, self.end, total)
         if rules.shares_out:
@@ -76,13 +83,26 @@ class Constraints:
             total[forced] = log_sum_exp(untouched)
         return total
 
-    def _penalise(self, logits: Tensor, outputs: Tensor, real: Tensor) -> None:
+    @property
+    def see_prompts(self) -> bool:
+        """Whether what an output goes on with makes a difference."""
+        theirs = self.decoding.convention == "transformers" and self._penalises
+        return theirs or self.rules.first is not None
+
+    @property
+    def _penalises(self) -> bool:
+        return self.decoding.repetition_penalty != 1.0 or self.decoding.no_repeat_ngram > 0
+
+    def _penalise(
+        self, logits: Tensor, outputs: Tensor, real: Tensor, prompts: Tensor | None
+    ) -> None:
         """What is there already becomes less likely, or cannot come."""
         decoding = self.decoding
-        if self.context and (decoding.repetition_penalty != 1.0 or decoding.no_repeat_ngram):
+        if decoding.convention == "transformers" and self._penalises:
             before = outputs.new_tensor(self.context).expand(len(outputs), -1)
-            outputs = torch.cat((before, outputs), dim=1)
-            real = torch.cat((torch.ones_like(before, dtype=torch.bool), real), dim=1)
+            if prompts is not None and prompts.shape[1]:
+                before = prompts
+            outputs, real = _behind(before, outputs, real)
         if decoding.repetition_penalty != 1.0:
             _lower(logits, _counted(outputs, real, logits), decoding.repetition_penalty)
         if decoding.no_repeat_ngram:
@@ -91,9 +111,17 @@ class Constraints:
 
     def __bool__(self) -> bool:
         """Whether there are any, beside a prefix."""
-        decoding, rules = self.decoding, self.rules
-        penalty = decoding.repetition_penalty != 1.0
-        return bool(penalty or decoding.no_repeat_ngram or decoding.min_length or rules)
+        return bool(self._penalises or self.decoding.min_length or self.rules)
+
+
+def _behind(
+    before: Int[Tensor, "R P"], outputs: Int[Tensor, "R W"], real: Bool[Tensor, "R W"]
+) -> tuple[Int[Tensor, "R both"], Bool[Tensor, "R both"]]:
+    """Each row of outputs behind what was there before, without a gap."""
+    both = torch.cat((before, outputs), dim=1)
+    kept = torch.cat((before != NO_PREFIX, real), dim=1)
+    order = torch.sort(~kept, dim=1, stable=True).indices
+    return both.gather(1, order).clamp(min=0), kept.gather(1, order)
 
 
 def _force(logits: Tensor, rows: Bool[Tensor, " R"], token: int, certain: Tensor) -> None:

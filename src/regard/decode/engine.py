@@ -1,4 +1,4 @@
-"""What an engine is: rows of source ids in, hypotheses out; it knows no text.
+"""What an engine is: rows of source ids, or prompts, in, hypotheses out; it knows no text.
 
 torch         the reference: every family, device and option         decode/engines/torch.py
 ctranslate2   production on a CPU: int8, fewer options (extra `fast`)  decode/engines/ctranslate2.py
@@ -8,7 +8,7 @@ Which of them answers, and in which precision and layout, engines/engines.py cho
 Nothing here imports torch, so that a translation by the other engine need not wait for it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -18,6 +18,8 @@ from regard.errors import CheckpointError, DataError
 
 Row = Sequence[int]
 Pending = Callable[[], list[list[Hypothesis]]]  # waits; the answers in the order of the sources
+IsOver = Callable[[int, Row], bool]  # whether the output for a source, by its number, says enough
+NO_END = -1  # an id that no model puts out, for one without an end token
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,26 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Give threads and memory back."""
+
+
+@runtime_checkable
+class Continuer(Engine, Protocol):
+    """Goes on with prompts: a source is a prompt then, and an output what follows it.
+
+    `score` has the log p of each token of a target behind its prompt, and no end token.
+    """
+
+    def submit(
+        self,
+        sources: Sequence[Row],
+        decoding: DecodingOptions,
+        prefixes: Sequence[Row] = (),
+        is_over: IsOver | None = None,
+    ) -> Pending:
+        """Begin to search; without a beam, an output ends too where `is_over` says so."""
+
+    def stream(self, prompt: Row, decoding: DecodingOptions, draw: int = 0) -> Iterator[int]:
+        """The tokens that follow a prompt as they come, without a beam; the end is not given."""
 
 
 def check_prefix(prefix: Row, limit: int) -> None:

@@ -3,7 +3,8 @@
 W_Q, W_K, W_V of a self-attention become one matrix, W_K and W_V of all cross-attentions another, so
 that the memory of a sentence is projected once; 1/√d_k is inside W_Q; each key/value head is
 written out for all query heads it serves. Names and formulas are those of `regard.model`, whose
-plain path is the reference that tests compare with.
+plain path is the reference that tests compare with. A decoder-only model has no memory: what its
+prompt leaves to look back at is made in decode/prefill.py.
 """
 
 import math
@@ -82,6 +83,19 @@ def attend(
     return weights @ v, weights
 
 
+def attend_both(
+    q: Float[Tensor, "B H L K"],
+    first: tuple[Tensor, Tensor, Tensor],
+    second: tuple[Tensor, Tensor, Tensor],
+) -> Float[Tensor, "B H L K"]:
+    """The same over keys, values and biases that lie in two places, as if they lay in one."""
+    scores = [(q @ k.transpose(-1, -2)).add_(bias) for k, _, bias in (first, second)]
+    weights = torch.cat(scores, dim=-1).softmax(dim=-1)
+    far, near = torch.split(weights, [each.shape[-1] for each in scores], dim=-1)
+    both: Tensor = (far @ first[1]).add_(near @ second[1])
+    return both
+
+
 class FusedLayer:
     """One layer's maps and norms, in the order of the spec."""
 
@@ -115,23 +129,29 @@ class FusedStack:
 
 
 class FusedModel:
-    """An encoder–decoder model, ready to decode."""
+    """A model that puts out tokens, with an encoder or without, ready to decode."""
 
     def __init__(self, model: Transformer, dtype: torch.dtype | None = None) -> None:
-        assert model.encoder is not None and model.decoder is not None
-        assert model.source_embedding is not None and model.target_embedding is not None
+        assert model.decoder is not None and model.target_embedding is not None
+        if model.output is None:
+            model.token_logits(torch.zeros(0))  # an error that says which head it has instead
         assert model.output is not None
         weight = model.output.weight
         dtype = dtype or weight.dtype
         self.spec, self.dtype, self.device = model.spec, dtype, weight.device
         self.source_embedding = model.source_embedding
         self.target_embedding = model.target_embedding
-        self.encoder = FusedStack(model.encoder, dtype)
+        self.encoder = FusedStack(model.encoder, dtype) if model.encoder is not None else None
         self.decoder = FusedStack(model.decoder, dtype)
         crosses = [layer.cross for layer in self.decoder.layers if layer.cross is not None]
-        self.memory = joined(*(cross.keys_values for cross in crosses))
+        self.memory = joined(*(cross.keys_values for cross in crosses)) if crosses else None
         self._head = model.output
         self._output = _filled_up(model, dtype)
+
+    @property
+    def bytes_kept(self) -> int:
+        """Of the keys and values of one token, in all layers of the decoder."""
+        return 2 * len(self.decoder.layers) * self.spec.heads * self.spec.k * self.dtype.itemsize
 
     @torch.inference_mode()
     def encode(
@@ -140,7 +160,8 @@ class FusedModel:
         """Keys and values of every cross-attention for these sentences; S places, at least FEW."""
         length = max(FEW, source.shape[1])
         more, hides = length - source.shape[1], rounded(length) - length
-        x = F.pad(self._embedded(self.source_embedding, source, None), (0, 0, 0, more))
+        assert self.source_embedding is not None and self.encoder is not None
+        x = F.pad(self.embedded(self.source_embedding, source, None), (0, 0, 0, more))
         bias = additive(F.pad(real, (0, more + hides)), self.dtype)[:, None, None]
         stack = self.encoder
         rotation = None
@@ -161,6 +182,7 @@ class FusedModel:
 
             x = layer.around(x, layer.attention_norm, look)
             x = layer.around(x, layer.feed_forward_norm, layer.feed_forward)
+        assert self.memory is not None
         projected: Tensor = self.memory(stack.norm(x))
         maps = (len(self.decoder.layers), 2, self.spec.heads, self.spec.k)
         parts = projected.view(len(source), length, *maps)
@@ -170,7 +192,7 @@ class FusedModel:
         self, tokens: Int[Tensor, " R"], positions: Int[Tensor, " R"]
     ) -> Float[Tensor, "R D"]:
         """The decoder's input for one token of each row, at the row's own position."""
-        return self._embedded(self.target_embedding, tokens[:, None], positions[:, None])[:, 0]
+        return self.embedded(self.target_embedding, tokens[:, None], positions[:, None])[:, 0]
 
     def logits(self, x: Float[Tensor, "R D"]) -> Float[Tensor, "R filled"]:
         """The logits, filled up with -∞ to a multiple of BLOCK."""
@@ -180,9 +202,10 @@ class FusedModel:
         logits = self._output(x if head.scale == 1.0 else x * head.scale)
         return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
-    def _embedded(
+    def embedded(
         self, table: Embedding, ids: Int[Tensor, "B L"], positions: Int[Tensor, "B L"] | None
     ) -> Float[Tensor, "B L D"]:
+        """The vectors of ids, in the type of numbers that is computed in."""
         vectors: Tensor = table(ids, positions=positions)
         return vectors.to(self.dtype)
 
@@ -197,7 +220,8 @@ def _map(
         if times > 1:
             heads = x.view(-1, size, *x.shape[1:]).repeat_interleave(times, dim=0)
             x = heads.flatten(0, 1)
-        return (x.detach() * scale).to(dtype)
+        x = x.detach()
+        return (x if scale == 1.0 else x * scale).to(dtype)  # the model's own, where it can be
 
     return Map(prepared(linear.weight), None if linear.bias is None else prepared(linear.bias))
 

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.decode.active_requests import ActiveRequests, QueuedSentence
 from regard.decode.best import best
 from regard.decode.constraints import Constraints
+from regard.decode.engine import IsOver
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.sample import drawn, numbers
 from regard.decode.slots import Slots
@@ -19,20 +20,22 @@ Finished = list[tuple[int, QueuedSentence, list[Hypothesis]]]  # slot, its sente
 class Greedy:
     """One row for each sentence."""
 
-    def __init__(self, slots: Slots, constraints: Constraints, start: int) -> None:
+    def __init__(
+        self, slots: Slots, constraints: Constraints, is_over: IsOver | None = None
+    ) -> None:
         self.slots, self.active = slots, ActiveRequests(slots, constraints)
-        self._decoding, self._ends, self._start = constraints.decoding, constraints.ends, start
-        self._tokens = torch.full_like(slots.ages, start)
+        self._decoding, self._ends, self._is_over = constraints.decoding, constraints.ends, is_over
+        self._tokens = torch.zeros_like(slots.ages)
         self._totals = torch.zeros(len(slots), dtype=torch.float64, device=slots.ages.device)
         self._chance: dict[QueuedSentence, list[float]] = {}
 
     def admit(self, places: Sequence[int], sentences: Sequence[QueuedSentence]) -> None:
         self.active.admit(places, sentences)
-        self._tokens[list(places)] = self._start
+        self._tokens[list(places)] = self._tokens.new_tensor([s.start for s in sentences])
         self._totals[list(places)] = 0.0
         if self._decoding.draws:
             for s in sentences:
-                self._chance[s] = numbers(s.source, s.draw, s.limit, self._decoding.seed)
+                self._chance[s] = numbers(s.text, s.draw, s.limit, self._decoding.seed)
 
     def keep(self, places: Int[Tensor, " n"]) -> None:
         self.active.keep(places)
@@ -51,6 +54,8 @@ class Greedy:
         self._totals += values
         ended = torch.isin(self._tokens, self._tokens.new_tensor(self._ends))
         over = ended | (slots.ages >= self.active.limits)
+        if self._is_over is not None:
+            self._look_at_outputs(over, self._is_over)
         finished: Finished = []
         for place in torch.nonzero(over)[:, 0].tolist():
             sentence = self.active.sentences[place]
@@ -60,9 +65,19 @@ class Greedy:
                 finished.append((place, sentence, [self._hypothesis(place)]))
         return finished
 
+    def token(self, place: int) -> int:
+        """What came last."""
+        return int(self._tokens[place])
+
+    def _look_at_outputs(self, over: Bool[Tensor, " B"], is_over: IsOver) -> None:
+        for place, sentence in enumerate(self.active.sentences):
+            if sentence is not None and not over[place]:
+                ids = [*self.slots.output(place, 0), self.token(place)]
+                over[place] = is_over(sentence.number, ids)
+
     def _hypothesis(self, place: int) -> Hypothesis:
         total, ids = float(self._totals[place]), self.slots.output(place, 0)
-        last = int(self._tokens[place])
+        last = self.token(place)
         ended = last in self._ends
         if not ended:
             ids.append(last)

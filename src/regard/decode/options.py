@@ -1,6 +1,6 @@
 """Decoding options: how to search or draw, and what a model demands of its outputs besides."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -121,6 +121,49 @@ class DecodingOptions:
     def score(self, log_probability: float, length: int) -> float:
         """log p divided by the length norm of `length` output tokens, the end token counted."""
         return log_probability / LENGTH_NORMS[self.length_norm](length, self.alpha)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How to go on with a text: how each next token is chosen, how many, and where to stop."""
+
+    temperature: float = 0.0
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int | None = None  # None: another draw each time
+    max_tokens: int = 50
+    beam: int | None = None  # above 1: search instead of drawing; None: as the folder says
+    n: int = 1  # continuations of each text: so many draws, or the best of a beam
+    stop_text: str | Sequence[str] = ()  # the text ends before the first of these
+    window: bool = False  # a text that is too long is read from its last tokens on
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """The texts to stop before."""
+        return (self.stop_text,) if isinstance(self.stop_text, str) else tuple(self.stop_text)
+
+    def __post_init__(self) -> None:
+        others = {"stop_text", "window"} | ({"beam"} if self.beam is None else set())
+        check_numbers({name: v for name, v in vars(self).items() if name not in others})
+        for name in ("top_k", "max_tokens", "beam", "n"):
+            value = vars(self)[name]
+            if value is not None and value < 1:
+                raise ConfigError(f"{name}: got {value}, expected 1 or more")
+        if self.n > MOST["n_best"]:
+            raise ConfigError(f"n: got {shown(self.n)}, expected at most {MOST['n_best']:,}")
+        check_draw(self.temperature, top_k=self.top_k, top_p=self.top_p, seed=self.seed)
+        if self.beam is not None and self.beam > 1 and self.temperature > 0:
+            raise ConfigError(f"beam: got {shown(self.beam)}; a draw has none, give beam 1")
+        if self.beam is not None and self.n > self.beam and self.temperature == 0:
+            raise ConfigError(
+                f"n: {self.n} are more than a beam of {self.beam} can hold; use a beam of "
+                f"{self.n}, or draw them with a temperature"
+            )
+        if type(self.window) is not bool:
+            raise ConfigError(f"window: got {shown(self.window)}, expected True or False")
+        for text in self.stops:
+            if not isinstance(text, str) or not text:
+                raise ConfigError(f"stop_text: got {shown(text)}, expected a text to stop before")
 
 
 def check_numbers(options: Mapping[str, object]) -> None:

@@ -32,3 +32,18 @@ def score_pairs(
         for i, row in zip(rows, token_log_ps, strict=True):
             scores[i] = row[: len(targets[i]) + 1]
     return scores
+
+
+@torch.inference_mode()
+def score_continuations(
+    model: Transformer, prompts: Sequence[Row], targets: Sequence[Row]
+) -> list[list[float]]:
+    """log p(token | prompt, tokens before it) for each target token, by a decoder-only model."""
+    scores = []
+    device = next(model.parameters()).device
+    for prompt, target in zip(prompts, targets, strict=True):
+        row = torch.tensor([[*prompt, *target]], device=device)
+        logits = model.token_logits(model.decode(row[:, :-1])[:, len(prompt) - 1 :])
+        log_p = torch.log_softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), -1)
+        scores.append(log_p[0].gather(1, row[0, len(prompt) :, None])[:, 0].tolist())
+    return scores

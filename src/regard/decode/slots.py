@@ -10,7 +10,9 @@ So a slot whose sentence is finished takes the next sentence at once, and every 
 products for all slots. A sentence has `width` rows (a beam), which share its memory. What a row has
 been fed may stand in the cache of other rows of its sentence: `origin` says in whose, place by
 place. When a beam changes, only those numbers change, no keys and values are copied; attention
-looks at the keys of all rows, with all but the right ones hidden.
+looks at the keys of all rows, with all but the right ones hidden. A decoder-only model has a prompt
+instead of a memory: what it leaves to look back at lies in the same place, and is looked at
+together with the output.
 
 The same sentence, the same numbers: a row never depends on other sentences, but kernels may add in
 another order when a product has another shape. Measured on torch's CPU kernels, they do not if a
@@ -22,7 +24,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.decode.fused import FEW, FusedLayer, FusedModel, attend, rounded
+from regard.decode.fused import FEW, FusedLayer, FusedModel, attend, attend_both, rounded
 from regard.model.masks import additive
 from regard.model.relative import buckets
 from regard.model.rotary import Rotation, rotated
@@ -41,7 +43,7 @@ class Slots:
         self._memory = like.new_zeros(n, 2, count, heads, rounded(longest), size)
         self._unseen = like.new_zeros(count, rounded(longest))
         self.ages = torch.zeros(count, dtype=torch.long, device=model.device)  # tokens fed
-        self.lengths = self.ages.new_ones(count)  # of the sources
+        self.lengths = self.ages.new_zeros(count)  # of the sources, or of prompts without `start`
         self._tokens = self.ages.new_zeros(count, width, PLACES)
         self._origin = self.ages.new_zeros(count, width, PLACES)
         self._each = torch.arange(count, device=model.device)
@@ -80,7 +82,7 @@ class Slots:
     def release(self, slots: Int[Tensor, " n"]) -> None:
         """Nobody waits for these slots any more; they go on as short ones, until `keep`."""
         self.ages[slots] = 0
-        self.lengths[slots] = 1
+        self.lengths[slots] = 0
 
     def keep(self, slots: Int[Tensor, " n"]) -> None:
         """Go on with these sentences only."""
@@ -106,7 +108,8 @@ class Slots:
         self._each = torch.arange(len(self), device=tokens.device)
         self._tokens[self._each, :, self.ages] = tokens
         self._origin[self._each, :, self.ages] = torch.arange(self.width, device=tokens.device)
-        positions = self.ages.repeat_interleave(self.width)
+        ages = self.ages if self.model.memory is not None else self.ages + self.lengths
+        positions = ages.repeat_interleave(self.width)
         stack = self.model.decoder
         bias = self._bias(seen)
         rotation = None if stack.rotary is None else stack.rotary(positions[:, None])
@@ -127,8 +130,8 @@ class Slots:
     ) -> Float[Tensor, "filled D"]:
         past, memory = self._past[number], self._memory[number]
         own, cross = layer.attention, layer.cross
-        assert cross is not None and layer.cross_norm is not None
         count, w = len(self), self.width
+        longest = rounded(int(self.lengths.max()))
         rows, seen = count * w, bias.shape[-1] // w
 
         # Shapes are in words here: as types they would be built again at every step.
@@ -147,10 +150,15 @@ class Slots:
             new = torch.stack((k, v)).view(2, count, w, -1, own.size).transpose(2, 3)
             past[:, self._each, :, self.ages] = new.transpose(0, 1)
             keys, values = past[:, :, :, :seen].flatten(3, 4)
-            return own.output(merged(attend(split(q.flatten(1)), keys, values, bias)[0]))
+            if cross is None:
+                first = (*memory[:, :, :, :longest], self._prompt_bias(longest))
+                heads = attend_both(split(q.flatten(1)), first, (keys, values, bias))
+            else:
+                heads, _ = attend(split(q.flatten(1)), keys, values, bias)
+            return own.output(merged(heads))
 
         def look_across(y: Tensor) -> Tensor:
-            longest = rounded(int(self.lengths.max()))
+            assert cross is not None
             keys, values = memory[:, :, :, :longest]
             unseen = self._unseen[:, None, None, :longest]
             heads, weights = attend(split(cross.query(y)), keys, values, unseen)
@@ -159,7 +167,8 @@ class Slots:
             return cross.output(merged(heads))
 
         x = layer.around(x, layer.attention_norm, look_back)
-        x = layer.around(x, layer.cross_norm, look_across)
+        if layer.cross_norm is not None:
+            x = layer.around(x, layer.cross_norm, look_across)
         return layer.around(x, layer.feed_forward_norm, layer.feed_forward)
 
     def _bias(self, seen: int) -> Float[Tensor, "B #H w Pw"]:
@@ -170,13 +179,23 @@ class Slots:
             rows = torch.arange(self.width, device=places.device)
             real = real & (self._origin[:, :, :seen, None] == rows)
         bias = additive(real, self.model.dtype)[:, None]  # (B, 1, w, P, w)
-        relative = self.model.decoder.relative
-        if relative is not None:
-            distance = places - self.ages[:, None]
-            bucket = buckets(distance, relative.count, relative.farthest, both_ways=False)
-            learned = relative.weight.detach()[bucket].permute(0, 2, 1)
-            bias = bias + learned[:, :, None, :, None].to(self.model.dtype)
+        if self.model.decoder.relative is not None:
+            bias = bias + self._relative(places - self.ages[:, None])[:, :, None, :, None]
         return bias.flatten(3)
+
+    def _prompt_bias(self, longest: int) -> Float[Tensor, "B #H 1 S"]:
+        """-∞ behind each prompt, plus a relative bias if any."""
+        bias = self._unseen[:, None, None, :longest]
+        if self.model.decoder.relative is None:
+            return bias
+        places = torch.arange(longest, device=self.ages.device)
+        return bias + self._relative(places - (self.lengths + self.ages)[:, None])[:, :, None]
+
+    def _relative(self, distance: Int[Tensor, "B P"]) -> Float[Tensor, "B H P"]:
+        relative = self.model.decoder.relative
+        assert relative is not None
+        bucket = buckets(distance, relative.count, relative.farthest, both_ways=False)
+        return relative.weight.detach()[bucket].permute(0, 2, 1).to(self.model.dtype)
 
 
 def _filled_up(x: Float[Tensor, "R D"]) -> Float[Tensor, "filled D"]:

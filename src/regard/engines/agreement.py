@@ -9,7 +9,7 @@ few are compared in any case, and the time they took says how many more fit.
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 
@@ -97,7 +97,7 @@ def compare(
     return checks, ""
 
 
-def cut_short(checks: dict[str, AgreementCheck]) -> str:
+def cut_short(checks: Mapping[str, AgreementCheck]) -> str:
     """On how few sentences the checks rest, where time was short; else nothing."""
     few = [
         f"{name.split()[1]} on {check.sentences} of {check.sentences + check.left}"

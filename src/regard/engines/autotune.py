@@ -7,7 +7,7 @@ choice   the fastest that passed its check; on another machine only the layout i
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from statistics import median
@@ -22,11 +22,10 @@ from regard.bundle.engine_choice import (
     versions,
 )
 from regard.decode.engine import Engine, Layout, best_of
-from regard.decode.engines.ctranslate2 import refused
 from regard.decode.options import DecodingOptions
 from regard.draw.terminal.progress import progress_bar
-from regard.engines.agreement import AgreementCheck, Clock, Make, compare, cut_short
-from regard.engines.converted import Network, converted_engine
+from regard.engines.agreement import AgreementCheck, Clock, Make, cut_short
+from regard.engines.converted import Network, converted_engine, work_of
 from regard.processor.machine import cores, this_machine
 from regard.processor.survives import ruled_out
 
@@ -45,23 +44,21 @@ def autotune(
     say: Say = to_log,
 ) -> Choice:
     """Choose; `before` is a choice for these weights on another machine, whose precision stays."""
-    from regard.decode.engines.torch import TorchEngine  # imports torch
-
-    rows = _rows(bundle)
-    decoding = _compared_decoding(bundle, rows)
+    work = work_of(bundle)
+    rows = work.rows()
+    decoding = work.decoding(rows)
     model, weights = transformer(), digest(bundle.weights)
 
     def with_torch(layout: Layout) -> Engine:
-        return TorchEngine(model, bundle.codec.frame, bundle.settings.rules, layout)
+        return work.with_torch(model, layout)
 
     def with_library(layout: Layout) -> Engine:
         return converted_engine(bundle, transformer, weights, layout, say=say)
 
-    checks: dict[str, AgreementCheck] = {}
+    checks: Mapping[str, AgreementCheck] = {}
     reason = ""
     if before is None:
-        probe = _with_references(bundle, rows)
-        checks, reason = compare(with_torch, with_library, bundle.codec, probe, decoding, clock)
+        checks, reason = work.compared(with_torch, with_library, rows, decoding, clock)
         passed = [name for name, check in checks.items() if check.passed]
     else:
         passed = [f"{before.engine} {before.precision}"]
@@ -86,39 +83,11 @@ def autotune(
         machine=this_machine(),
         limit=bundle.limit,
         vocabulary=model.spec.vocabulary,
+        task=work.task,
         stamps=stamps(bundle.weights),
         checks={n: vars(c) for n, c in checks.items()} if before is None else before.checks,
         speeds={name: round(speed, 1) for name, speed in speeds.items()},
     )
-
-
-def _rows(bundle: Bundle) -> list[list[int]]:
-    """The sources of the probe; one that the model cannot hold is left out."""
-    rows = bundle.codec.encode([source for source, _ in bundle.probe()])
-    return [row for row in rows if bundle.limit is None or len(row) <= bundle.limit]
-
-
-def _with_references(
-    bundle: Bundle, rows: Sequence[list[int]]
-) -> list[tuple[list[int], str | None]]:
-    """Each source with its reference; without any, if some of the probe are left out."""
-    references = [target for _, target in bundle.probe()]
-    kept = references if len(references) == len(rows) else [None] * len(rows)
-    return list(zip(rows, kept, strict=True))
-
-
-def _compared_decoding(bundle: Bundle, rows: Sequence[list[int]]) -> DecodingOptions:
-    """What is compared and measured: the model's own beam, as both engines offer it.
-
-    Outputs that never end would be as long as published settings allow, often 512 tokens; those
-    that end are shorter than the longest source + 50.
-    """
-    own = bundle.settings.search
-    usual = DecodingOptions().limit(max(map(len, rows), default=0))
-    longest = own.max_length if own.max_length is not None and own.max_length < usual else None
-    decoding = DecodingOptions(own.beam, own.alpha, max_length=longest)
-    refusal = refused(decoding, bundle.settings.rules)
-    return decoding if refusal is None else replace(decoding, beam=1)
 
 
 def layouts_for(count: int) -> list[tuple[int, int]]:

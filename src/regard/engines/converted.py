@@ -12,14 +12,25 @@ from regard.bundle.bundle import Bundle
 from regard.bundle.engine_choice import ENGINES, Say, to_log
 from regard.checkpoint.ctranslate2_info import has_shortlist, is_fresh
 from regard.decode.engine import Engine, Layout
-from regard.decode.engines.ctranslate2 import CTranslate2Engine
+from regard.engines.continuing import Continuing
 from regard.engines.shortlist import add_shortlist
+from regard.engines.translating import Translating
+from regard.engines.work import Work
 from regard.errors import CheckpointError, MisuseError
 
 if TYPE_CHECKING:
     from regard.model.transformer import Transformer
 
 Network = Callable[[], "Transformer"]  # the model, read when it is needed
+
+
+def work_of(bundle: Bundle) -> Work:
+    """What its engines are asked for; a stored choice says it without torch."""
+    if bundle.choice is not None:
+        continues = bundle.choice.task == "complete"
+    else:
+        continues = "complete" in bundle.tasks
+    return Continuing(bundle) if continues else Translating(bundle)
 
 
 def converted_engine(
@@ -34,44 +45,30 @@ def converted_engine(
 
     A damaged file is told, and the folder made again from the weights, once.
     """
-    folder = bundle.path / ENGINES / f"ctranslate2-{layout.precision}"
+    folder, work = bundle.path / ENGINES / f"ctranslate2-{layout.precision}", work_of(bundle)
 
     def opened() -> Engine:
         if not is_fresh(folder, weights, layout.precision, bundle.settings.rules.never):
-            _convert(bundle, transformer, folder, weights, layout.precision)
+            _convert(work, transformer, folder, weights, layout.precision)
         if shortlist and not has_shortlist(folder):
             _learn_shortlist(bundle, folder)
-        frame, rules = bundle.codec.frame, bundle.settings.rules
-        return CTranslate2Engine(folder, frame, rules, layout, bundle.limit, shortlist=shortlist)
+        return work.opened(folder, layout, shortlist)
 
     try:
         return opened()
     except CheckpointError as error:
         what = str(error).partition(";")[0]
         say(f"{what}: the engine is made again from the weights.")
-        _convert(bundle, transformer, folder, weights, layout.precision)
+        _convert(work, transformer, folder, weights, layout.precision)
         return opened()
 
 
-def _convert(
-    bundle: Bundle, transformer: Network, folder: Path, weights: str, precision: str
-) -> None:
-    from regard.checkpoint.to_ctranslate2 import write_ctranslate2  # imports torch
-
+def _convert(work: Work, transformer: Network, folder: Path, weights: str, precision: str) -> None:
     model = transformer()
     if folder.is_symlink():  # it may lead to a folder of somebody's own, which would be replaced
         folder.unlink()
     with atomic.new_folder(folder) as temporary:
-        write_ctranslate2(
-            model,
-            temporary,
-            bundle.codec.vocabulary(model.spec.vocabulary),
-            start=bundle.codec.frame.start,
-            end=bundle.codec.frame.end,
-            never=bundle.settings.rules.never,
-            precision=precision,
-            weights=weights,
-        )
+        work.write(model, temporary, weights, precision)
 
 
 def _learn_shortlist(bundle: Bundle, folder: Path) -> None:

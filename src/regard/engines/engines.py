@@ -27,9 +27,8 @@ from regard.bundle.engine_choice import (
     write_choice,
 )
 from regard.decode.engine import Engine, Layout
-from regard.decode.engines.ctranslate2 import refused
 from regard.decode.options import DecodingOptions
-from regard.engines.converted import converted_engine
+from regard.engines.converted import converted_engine, work_of
 from regard.errors import MisuseError, RegardError
 from regard.processor.machine import this_machine
 from regard.processor.survives import ruled_out
@@ -84,7 +83,7 @@ class Engines:
         if self.request.precision == "int16":
             raise MisuseError("precision: int16 is for embed; translations have fp32, bf16, int8")
         self.notes: list[str] = []  # why an engine was taken; the log has them too
-        self._choice = bundle.choice
+        self._choice, self._work = bundle.choice, work_of(bundle)
         self._open: dict[str, Engine] = {}
 
     def take(self, decoding: DecodingOptions, prefixed: bool = False) -> Engine:
@@ -160,7 +159,7 @@ class Engines:
 
     def _not_offered(self, decoding: DecodingOptions, prefixed: bool) -> str:
         """Which option ctranslate2 does not offer; nothing if it offers all."""
-        refusal = refused(decoding, self.bundle.settings.rules, prefixed)
+        refusal = self._work.refused(decoding, prefixed)
         return f"ctranslate2 does not offer {refusal}" if refusal else ""
 
     def _note(self, line: str) -> None:
@@ -209,8 +208,6 @@ class Engines:
 
     def _torch(self) -> Engine:
         if "torch" not in self._open:
-            from regard.decode.engines.torch import TorchEngine  # imports torch
-
             precision = self.request.precision
             if precision == "int8" or self.request.shortlist:
                 what = "a shortlist" if self.request.shortlist else "precision int8"
@@ -219,12 +216,8 @@ class Engines:
             precision = "fp32" if precision == "auto" else precision
             measured = self._choice.layouts.get("torch fp32") if self._choice else None
             layout = replace(measured or default_layout(), precision=precision)
-            self._open["torch"] = TorchEngine(
-                self._transformer(),
-                self.bundle.codec.frame,
-                self.bundle.settings.rules,
-                self._laid_out(layout),
-            )
+            laid_out = self._laid_out(layout)
+            self._open["torch"] = self._work.with_torch(self._transformer(), laid_out)
         return self._open["torch"]
 
     def _laid_out(self, layout: Layout) -> Layout:

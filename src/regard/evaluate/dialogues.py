@@ -8,7 +8,7 @@ from regard.answer.chat import chat_format, stream_answer
 from regard.answer.loaded import LoadedModel
 from regard.datasets.find import scored_files
 from regard.datasets.table import named
-from regard.decode.sample import Sampling
+from regard.decode.options import Sampling
 from regard.draw.notebook.table import html_table
 from regard.errors import MisuseError
 from regard.prepare.turns import Dialogue, read_dialogues

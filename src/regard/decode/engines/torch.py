@@ -1,30 +1,33 @@
 """The torch engine: the reference, for every family, device and option.
 
+A model with an encoder is given sources, one without prompts, which its outputs go on with.
+
 `workers` threads take sentences from one queue, longest first, each with a batch of its own that it
 keeps full (decode/batching.py). torch lets go of Python's lock while it computes, so threads are as
 good as processes here, and share the weights.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 
 import torch
 
 from regard.decode.active_requests import QueuedSentence
-from regard.decode.batching import decode_queue
-from regard.decode.engine import Frame, Layout, Pending, Row, check_prefix
+from regard.decode.batching import decode_one, decode_queue
+from regard.decode.engine import Frame, IsOver, Layout, Pending, Row, check_prefix
 from regard.decode.fused import FusedModel
 from regard.decode.hypothesis import Hypothesis, best_first
 from regard.decode.options import NO_RULES, DecodingOptions, Rules
-from regard.decode.score import score_pairs
+from regard.decode.score import score_continuations, score_pairs
 from regard.errors import MisuseError
 from regard.model.transformer import Transformer
 from regard.processor.simulate import watched
 from regard.processor.survives import insist_on
 
 PRECISIONS = {"fp32": None, "bf16": torch.bfloat16}  # None: as the weights are
+PROMPT_BYTES = 2**29  # of keys and values that prompts leave to look back at, for each worker
 
 
 class DecodingJob:
@@ -35,7 +38,8 @@ class DecodingJob:
     ) -> None:
         self.decoding = decoding
         self._waiting = deque(sorted(sentences, key=lambda s: -len(s.source)))
-        self._answers: list[list[Hypothesis]] = [[] for _ in range(count)]
+        self._answers: list[list[tuple[int, Hypothesis]]] = [[] for _ in range(count)]
+        self._prompted = any(sentence.prompted for sentence in sentences)
         self._lock = Lock()
         self.workers: list[Future[None]] = []
 
@@ -44,14 +48,20 @@ class DecodingJob:
             return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
 
     def give(self, sentence: QueuedSentence, hypotheses: list[Hypothesis]) -> None:
-        self._answers[sentence.number] += hypotheses  # each has its own number: no lock is needed
+        drawn = [(sentence.draw, hypothesis) for hypothesis in hypotheses]
+        with self._lock:  # several draws of one sentence may be with several workers
+            self._answers[sentence.number] += drawn
 
     def result(self) -> list[list[Hypothesis]]:
         for worker in self.workers:
             worker.result()
-        if self.decoding.draws:
-            return [_distinct(hypotheses) for hypotheses in self._answers]
-        return self._answers
+        answers = [
+            [hypothesis for _, hypothesis in sorted(each, key=lambda one: one[0])]
+            for each in self._answers
+        ]
+        if self.decoding.draws and not self._prompted:
+            return [_distinct(hypotheses) for hypotheses in answers]
+        return answers
 
 
 class TorchEngine:
@@ -81,27 +91,51 @@ class TorchEngine:
         )
 
     def submit(
-        self, sources: Sequence[Row], decoding: DecodingOptions, prefixes: Sequence[Row] = ()
+        self,
+        sources: Sequence[Row],
+        decoding: DecodingOptions,
+        prefixes: Sequence[Row] = (),
+        is_over: IsOver | None = None,
     ) -> Pending:
         sentences = []
         for number, source in enumerate(sources):
             prefix = tuple(prefixes[number]) if prefixes else ()
-            limit = decoding.limit(len(source), self._model.spec.position_limit)
-            check_prefix(prefix, limit)
             for draw in range(decoding.n_best if decoding.draws else 1):
-                sentences.append(QueuedSentence(number, tuple(source), limit, prefix, draw))
+                sentences.append(self._queued(number, source, decoding, prefix, draw))
         job = DecodingJob(sentences, len(sources), decoding)
         workers = min(self.layout.workers, len(sentences))
         batch = min(self.layout.batch, -(-len(sentences) // max(1, workers)))
-        job.workers = [self._pool.submit(self._work, job, batch) for _ in range(workers)]
+        if self._fused.encoder is None:
+            longest = max(map(len, sources), default=1)
+            batch = max(1, min(batch, PROMPT_BYTES // (longest * self._fused.bytes_kept)))
+        job.workers = [self._pool.submit(self._work, job, batch, is_over) for _ in range(workers)]
         return job.result
 
-    def _work(self, job: DecodingJob, batch: int) -> None:
+    def stream(self, prompt: Row, decoding: DecodingOptions, draw: int = 0) -> Iterator[int]:
+        """The tokens that follow a prompt as they come; no beam."""
+        sentence = self._queued(0, prompt, decoding, (), draw)
+        return decode_one(self._fused, sentence, decoding, self._rules, self._frame)
+
+    def _queued(
+        self, number: int, source: Row, decoding: DecodingOptions, prefix: Row, draw: int
+    ) -> QueuedSentence:
+        """A source to translate, or a prompt to go on with as long as there are positions."""
+        prompted, most = self._fused.encoder is None, self._model.spec.position_limit
+        if prompted and most is not None:
+            most = max(1, most - len(source))
+        limit = decoding.limit(len(source), most)
+        check_prefix(prefix, limit)
+        read, start = (source[:-1], source[-1]) if prompted else (source, self._frame.start)
+        return QueuedSentence(number, tuple(read), limit, start, tuple(prefix), draw, prompted)
+
+    def _work(self, job: DecodingJob, batch: int, is_over: IsOver | None) -> None:
         model, rules, frame = self._fused, self._rules, self._frame
         with watched():
-            decode_queue(model, job.take, job.give, job.decoding, rules, frame, batch)
+            decode_queue(model, job.take, job.give, job.decoding, rules, frame, batch, is_over)
 
     def score(self, sources: Sequence[Row], targets: Sequence[Row]) -> list[list[float]]:
+        if self._fused.encoder is None:
+            return score_continuations(self._model, sources, targets)
         return score_pairs(self._model, sources, targets, self._frame)
 
     def close(self) -> None:
