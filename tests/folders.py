@@ -177,8 +177,8 @@ def llama(folder: Path) -> Any:
     return twin
 
 
-def t5(folder: Path) -> Any:
-    """A T5 1.0 with 7 rows more than its tokenizer has tokens, and its twin."""
+def t5(folder: Path, **more: Any) -> Any:
+    """A T5, 1.0 as it stands, with 7 rows more than its tokenizer has tokens, and its twin."""
     folder.mkdir(parents=True)
     model = pieces(pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
     (folder / "spiece.model").write_bytes(model)
@@ -194,6 +194,7 @@ def t5(folder: Path) -> Any:
         decoder_start_token_id=0,
         eos_token_id=1,
         pad_token_id=0,
+        **more,
     )
     twin = transformers.T5ForConditionalGeneration(config)
     save_lively(twin, folder, end=1)
@@ -237,6 +238,26 @@ def marian(folder: Path, **generation: Any) -> Any:
     )
     twin.generation_config = transformers.GenerationConfig(**settings, **generation)
     save_lively(twin, folder, end=0)
+    return twin
+
+
+def bart(folder: Path) -> Any:
+    """A BART with byte-level BPE, whose output starts from its end token, and its twin."""
+    folder.mkdir(parents=True)
+    size = write_bytes(folder, ROBERTA_SPECIAL)
+    config = transformers.BartConfig(
+        vocab_size=size,
+        d_model=20,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=5,
+        decoder_attention_heads=5,
+        encoder_ffn_dim=31,
+        decoder_ffn_dim=31,
+        max_position_embeddings=64,
+    )
+    twin = transformers.BartForConditionalGeneration(config)
+    save_lively(twin, folder)
     return twin
 
 
