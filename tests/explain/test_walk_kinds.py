@@ -309,9 +309,9 @@ def test_formulas_say_what_a_model_has(twins: dict[str, Twin]) -> None:
 
 
 def test_without_a_kind_it_is_the_one_there_is(twins: dict[str, Twin]) -> None:
-    assert walk(twins["gpt2"][1], TEXT, most=1).title.startswith("Masked self-attention")
+    assert walk(twins["gpt2"][1], TEXT, max_tokens=1).title.startswith("Masked self-attention")
     assert walk(twins["t5"][1], TEXT).title.startswith("Encoder self-attention")
-    own = walk(twins["gpt2"][1], TEXT, most=2)
+    own = walk(twins["gpt2"][1], TEXT, max_tokens=2)
     assert own.subtitle == f"{TEXT} → {twins['gpt2'][1].complete(TEXT, max_tokens=2)}"
     with pytest.raises(MisuseError, match="this model has decoder self-attention only"):
         walk(twins["gpt2"][1], TEXT, "cross")

@@ -51,9 +51,7 @@ PLACE = (
     help="Walk through this output instead of the model's own; a continuation begins with its "
     "space.",
 )
-@declare.count(
-    "--max-tokens", "most", help="Decoder: most tokens of its own continuation; default: 8."
-)
+@declare.count("--max-tokens", help="Decoder: most tokens of its own continuation; default: 8.")
 @click.option("--pair", help="Encoder: the second text, where the model compares two.")
 @click.option(
     "--decimals",
@@ -114,7 +112,7 @@ def _worksheet(
                 "MODEL and TEXT, or --matrices"
             )
         if place:
-            named = ", ".join(f"--{name}".replace("most", "max-tokens") for name in place)
+            named = ", ".join(f"--{name}".replace("_", "-") for name in place)
             raise click.UsageError(f"{named}: only for a MODEL, a sheet has one head and one layer")
         from regard.explain.by_hand.sheet import walk_sheet
 

@@ -37,7 +37,7 @@ def walk(
     word: str | None = None,
     answer: str | None = None,
     pair: str | None = None,
-    most: int | None = None,
+    max_tokens: int | None = None,
 ) -> Worksheet:
     """The worksheet of one head (counted from 1) while the model works on `text`.
 
@@ -46,7 +46,7 @@ def walk(
     output, or the text with its continuation.
     """
     kind = kind or usual_kind(kinds_of(model.spec))
-    done = trace_pass(model, text, answer, pair, most)
+    done = trace_pass(model, text, answer, pair, max_tokens)
     place = choose(done, kind, layer, head, word)
     labels = model.bundle.labels if model.spec.head in ("classes", "labels") else None
     steps = [*input_steps(done, place), *_before(done, place)]
