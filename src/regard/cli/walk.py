@@ -20,7 +20,7 @@ PLACE = (
     "word",
     "answer",
     "pair",
-    "most",
+    "max_tokens",
 )  # what a walk looks at, in this order
 
 
