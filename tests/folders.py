@@ -242,6 +242,26 @@ def marian(folder: Path, **generation: Any) -> Any:
     return twin
 
 
+def bart(folder: Path) -> Any:
+    """A BART with byte-level BPE, whose output starts from its end token, and its twin."""
+    folder.mkdir(parents=True)
+    size = write_bytes(folder, ROBERTA_SPECIAL)
+    config = transformers.BartConfig(
+        vocab_size=size,
+        d_model=20,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=5,
+        decoder_attention_heads=5,
+        encoder_ffn_dim=31,
+        decoder_ffn_dim=31,
+        max_position_embeddings=64,
+    )
+    twin = transformers.BartForConditionalGeneration(config)
+    save_lively(twin, folder)
+    return twin
+
+
 def vit(folder: Path) -> Any:
     """A Vision Transformer with three labels, and its twin."""
     folder.mkdir(parents=True)

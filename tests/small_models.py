@@ -88,7 +88,21 @@ MODELS = {
             decoder_start_token_id=100,
         )
     ),
+    "bart": lambda: t.BartForConditionalGeneration(
+        t.BartConfig(
+            vocab_size=101,
+            d_model=20,
+            encoder_attention_heads=5,
+            decoder_attention_heads=5,
+            encoder_layers=2,
+            decoder_layers=2,
+            encoder_ffn_dim=37,
+            decoder_ffn_dim=37,
+            max_position_embeddings=23,
+        )
+    ),
 }
+BOTH = ("t5", "marian", "bart")  # those with an encoder and a decoder
 
 
 def save(family: str, folder: Path) -> torch.nn.Module:
@@ -105,7 +119,7 @@ def logits(model: torch.nn.Module, family: str) -> torch.Tensor:
         if family == "vit":
             return model(_pixels()).logits
         ids = _ids()
-        if family in ("t5", "marian"):
+        if family in BOTH:
             return model(ids, decoder_input_ids=ids[:, :4]).logits
         return model(ids).logits
 
@@ -116,7 +130,7 @@ def ours(model: Transformer, family: str) -> torch.Tensor:
         if family == "vit":
             return model.answer(model.see(_pixels()))
         ids = _ids()
-        if family in ("t5", "marian"):
+        if family in BOTH:
             return model(ids, ids[:, :4])
         if family in ("gpt2", "llama"):
             return model.token_logits(model.decode(ids))

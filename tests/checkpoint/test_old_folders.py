@@ -94,7 +94,7 @@ def test_names_of_no_family_say_what_to_add(tmp_path: Path) -> None:
     assert not examine(tmp_path).runs
 
 
-@pytest.mark.parametrize("name", ["roberta-prelayernorm", "albert", "bart", "camembert", "xlm"])
+@pytest.mark.parametrize("name", ["roberta-prelayernorm", "albert", "mbart", "camembert", "xlm"])
 def test_a_family_that_regard_lacks_is_no_other_one(name: str, tmp_path: Path) -> None:
     small_models.save("bert", tmp_path)
     edit(tmp_path, model_type=name)

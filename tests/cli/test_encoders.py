@@ -84,18 +84,56 @@ def test_explain_a_match(run: Callable[..., Result]) -> None:
     assert run("explain", "bert", "the red cat", "--match", "a dog").stdout.count("cosine = ") == 2
 
 
+def test_explain_a_continuation(run: Callable[..., Result]) -> None:
+    call = ("explain", "gpt2", "the red cat", "--answer", " sat on a mat")
+    lines = run(*call).stdout.splitlines()
+    assert lines[0] == "the red cat" and lines[1].startswith("log p(sat on a mat) = -")
+    assert [line.split()[0] for line in lines[3:6]] == ["the", "red", "cat"]
+    (of_one,) = json.loads(run(*call, "--word", "sat", "--points", "4", "--json").stdout)
+    assert (of_one["answer"], of_one["quantity"], of_one["steps"]) == ("sat", "log p(sat)", 4)
+    (own,) = json.loads(run(*call[:3], "--max-tokens", "2", "--points", "1", "--json").stdout)
+    said = regard.load("gpt2", device="cpu").complete("the red cat", max_tokens=2)
+    assert own["answer"] == said.strip()
+
+
+def test_attention_of_every_kind(run: Callable[..., Result], tmp_path: Path) -> None:
+    """A heat map of one layer and head: of a decoder with its continuation, of an encoder."""
+    call = ("explain", "gpt2", "the red cat", "--answer", " sat", "--layer", "1", "--head", "3")
+    found = json.loads(run(*call, "--json").stdout)
+    assert found["rows"] == found["columns"] == ["the", "red", "cat", "sat"]
+    assert (found["kind"], found["layer"], found["head"]) == ("decoder", 1, 3)
+    svg = tmp_path / "map.svg"
+    text = run(*call, "--svg", str(svg)).stdout
+    assert "the red cat →  sat" in text and "decoder self-attention, layer 1, head 3" in text
+    assert "decoder self-attention" in svg.read_text(encoding="utf-8")
+    equations = run(*call[:5], "--as", "equation", "--word", "cat").stdout
+    assert "cat = " in equations and equations.count(" = ") == 1
+    found = json.loads(run("explain", "bert", "the red cat", "--json").stdout)
+    assert found["rows"] == ["[CLS]", "the", "red", "cat", "[SEP]"] and found["output"] == ""
+    both = json.loads(run("explain", "bert", "the", "--pair", "cat", "--pieces", "--json").stdout)
+    assert both["columns"] == ["[CLS]", "the", "[SEP]", "cat", "[SEP]"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("similar", "bert", "a"), "expected FIRST and SECOND"),
         (("similar", "bert", "a", "b", "--file", "plain.csv"), "not both"),
         (("similar", "gpt2", "a", "b"), "does not offer it; it offers complete"),
-        (("explain", "bert", "a"), "offers embed; explained are translations by runs"),
+        (("explain", "bert", "a", "--as", "words"), "offers embed; words account for a label"),
         (("explain", "classes", "a", "--match", "b", "--label", "sad"), "--match compares"),
-        (("explain", "classes", "a", "--as", "dots"), "--as is for runs that translate"),
+        (("explain", "classes", "a", "--as", "words", "--head", "1"), "--head: not for --as wor"),
+        (("explain", "classes", "a", "--as", "dots", "--match", "b"), "--match: not for --as do"),
+        (
+            ("explain", "classes", "a", "--layer", "3"),
+            "the encoder of this model has layers 1 to 2",
+        ),
+        (("explain", "classes", "a", "--kind", "cross"), "this model has encoder self-attention"),
+        (("explain", "classes", "a", "--word", "a"), "are for models that make text"),
         (("explain", "classes", "a", "--label", "mad"), "expected one of sad, glad, neither"),
-        (("explain", "gpt2", "a"), "offers complete; explained are translations by runs"),
-        (("explain", "gpt2", "a", "--match", "b"), "offers complete; explained are translations"),
+        (("explain", "gpt2", "a", "--match", "b"), "--pair, --match and --label are for encoders"),
+        (("explain", "gpt2", "a", "--layer", "9"), "the decoder of this model has layers 1 to 2"),
+        (("explain", "gpt2", "a", "--kind", "encoder"), "has decoder self-attention only"),
         (("evaluate", "bert", "--file", "plain.csv"), "offers embed; scored are translations"),
     ],
 )

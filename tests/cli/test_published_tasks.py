@@ -93,10 +93,41 @@ def test_evaluate_takes_published_models(run: Callable[..., Result], root: Path)
     assert "pseudo-perplexity" in scores._repr_html_()
     with pytest.raises(MisuseError, match="evaluate: .* offers complete"):
         run("evaluate", "gpt2", "--file", "texts.txt")
-    with pytest.raises(MisuseError, match="offers translate; explained are translations by runs"):
-        run("explain", "marian", "the cat")
-    with pytest.raises(MisuseError, match="reads the run of a training"):
-        run("walk", "marian", "the cat")
+
+
+def test_explain_t5_and_marian(run: Callable[..., Result]) -> None:
+    for name in ("t5", "marian"):
+        call = ("explain", name, "the cat", "--answer", "a dog", "--json")
+        found = answer(run(*call))
+        assert found["rows"] == ["a", "dog", "</s>"] and found["columns"] == ["the", "cat", "</s>"]
+        told = answer(run(*call, "--kind", "decoder", "--layer", "1"))
+        start = "<pad>"
+        assert told["columns"] == [start, "a", "dog"] and told["layer"] == 1
+        text = run(*call[:-1], "--as", "filter", "--kind", "decoder").stdout
+        step = "+ the number of each distance: the scores" if name == "t5" else "÷ √d_k = √4"
+        assert step in text
+        words = run(*call[:-1], "--as", "words", "--points", "2").stdout
+        assert words.splitlines()[1].startswith("log p(a dog) = -")
+
+
+def test_walk_through_every_kind(run: Callable[..., Result]) -> None:
+    for name, answered in (("t5", "a dog"), ("marian", "a dog"), ("gpt2", " sat")):
+        call = ("walk", name, "the cat", "--kind", "decoder", "--answer", answered, "--no-pager")
+        text = run(*call, "--layer", "2", "--head", "3").stdout
+        assert "Masked self-attention of the decoder, layer 2, head 3" in text
+        assert "The output goes on with" in text
+    assert "Logits of the text" in run("walk", "classes", "the cat", "--no-pager").stdout
+    sheet = answer(run("walk", "bert", "the", "--pair", "cat", "--word", "4", "--json"))
+    assert str(sheet["title"]).endswith("query cat (position 4 of 5)")
+    for words, message in (
+        (("gpt2", "a", "--kind", "cross"), "this model has decoder self-attention only"),
+        (("bert", "a", "--layer", "3"), "the encoder of this model has layers 1 to 2"),
+        (("bert", "a", "--answer", "b"), "it puts out no text"),
+        (("vit", "a"), "reads images"),
+        (("gpt2", "a", "--word", "zebra"), "word: got 'zebra', the text has"),
+    ):
+        with pytest.raises(MisuseError, match=message):
+            run("walk", *words)
 
 
 def test_generate_and_translate(run: Callable[..., Result]) -> None:
@@ -188,7 +219,6 @@ def test_an_unknown_family_is_named(command: str, tmp_path: Path) -> None:
         (("complete", "bert", "a"), "complete: bert .*it offers fill, embed, logits"),
         (("see", "bert", "a.png"), "see: bert .*it offers fill"),
         (("translate", "t5", "a"), "translate: t5 .*it offers generate"),
-        (("walk", "bert", "a"), "bert: a published model"),
         (("complete", "gpt2", "a", "--seed", "1"), "seed: at temperature 0"),
     ],
 )

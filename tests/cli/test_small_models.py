@@ -18,7 +18,7 @@ from regard.cli.main import group
 
 pytestmark = pytest.mark.end_to_end
 PAGES = Path(__file__).parents[2]
-NAMES = ["bert", "distilbert", "vit", "gpt2", "llama", "t5", "flan-t5", "marian"]
+NAMES = ["bert", "distilbert", "vit", "gpt2", "llama", "t5", "flan-t5", "marian", "bart"]
 RunFolder = Callable[[str], Result]
 
 

@@ -11,13 +11,8 @@ import folders
 from regard.api.load import load
 from regard.api.model import Model
 from regard.errors import MisuseError
-from regard.explain.encoder import (
-    Account,
-    explain_label,
-    explain_match,
-    rank_correlation,
-    word_groups,
-)
+from regard.explain.account import Account, rank_correlation, word_groups
+from regard.explain.encoder import explain_label, explain_match
 from regard.explain.gradients import Attribution
 
 FAMILIES = ("bert", "distilbert")
@@ -90,7 +85,7 @@ def test_a_match_has_an_account_of_either_text(family: str, models: dict[str, Mo
 def test_pieces_of_a_word_are_one_word(models: dict[str, Model]) -> None:
     tokenizer = models["bert"].tokenizer
     assert tokenizer is not None
-    groups = word_groups(tokenizer, tokenizer.encode("catx sat zz [MASK]."))
+    groups = word_groups(tokenizer, tokenizer.encode("catx sat zz [MASK].").ids)
     assert [word for word, _ in groups] == ["catx", "sat", "zz", "[MASK]", "."]
     assert [len(places) for _, places in groups][:3] == [2, 1, 2]  # cat ##x, sat, z ##z
 
@@ -99,7 +94,7 @@ def account(gradients: list[float], attention: list[float]) -> Account:
     words = ["a", "fine", "film"][: len(gradients)]
     whole = Attribution(np.array(gradients), 1.0, 0.0, 1)
     shares = np.array(attention)
-    return Account("glad", "", words, np.array(gradients), shares, 0.0, whole, "[MASK]")
+    return Account("glad", "p(glad)", "", words, np.array(gradients), shares, 0.0, whole, "[MASK]")
 
 
 def test_disagreement_is_said() -> None:

@@ -114,7 +114,7 @@ def test_every_number_is_the_one_in_the_trace(
     model, trace = make(changes), Trace()
     with torch.inference_mode():
         model.transformer(*both_sides(model), trace=trace)
-    sheet = walk(model, TEXT, kind, layer, head=3, word="2", translation=OUTPUT)
+    sheet = walk(model, TEXT, kind, layer, head=3, word="2", answer=OUTPUT)
     tables = [part for step in sheet.steps for part in step.parts if isinstance(part, Matrix)]
     tokens, *tables = tables
     side = both_sides(model)[0 if kind == "encoder" else 1][0].tolist()
@@ -146,7 +146,7 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_equations_hold_in_numpy(changes: dict[str, Any], kind: str) -> None:
     model = make(changes)
-    sheet = walk(model, TEXT, kind, 1, head=3, word="2", translation=OUTPUT)
+    sheet = walk(model, TEXT, kind, 1, head=3, word="2", answer=OUTPUT)
     spec, size = model.transformer.spec, model.transformer.spec.k
     e, x = values(sheet, "Embedding"), values(sheet, "Word and place")
     assert values(sheet, "Times √d_model") == pytest.approx(e * np.sqrt(32), rel=1e-6)
@@ -197,7 +197,7 @@ def norm(x: np.ndarray, weights: dict[str, torch.Tensor]) -> np.ndarray:
 def test_norm_ffn_and_logits_in_numpy(order: str) -> None:
     """One decoder layer, so that each step's input is a step of the sheet."""
     model = make({"norm_order": order, "decoder_layers": 1})
-    sheet = walk(model, TEXT, "cross", 1, translation=OUTPUT)
+    sheet = walk(model, TEXT, "cross", 1, answer=OUTPUT)
     assert model.transformer.decoder is not None
     layer = model.transformer.decoder.layers[0]
     before = values(sheet, "Masked self-attention of this layer")
@@ -236,7 +236,7 @@ def test_norm_ffn_and_logits_in_numpy(order: str) -> None:
 def test_the_positions_are_those_of_the_paper() -> None:
     """PE(1) for d_model 6 as in numbers.md: .8415 .5403 .0464 .9989 .0022 1.0000"""
     model = make({"d_model": 6, "heads": 2, "encoder_layers": 1})
-    pe = values(walk(model, TEXT, translation=OUTPUT), "Position")
+    pe = values(walk(model, TEXT, answer=OUTPUT), "Position")
     assert pe[0].tolist() == [0, 1, 0, 1, 0, 1]
     expected = [0.8415, 0.5403, 0.0464, 0.9989, 0.0022, 1.0]
     assert pe[1] == pytest.approx(np.array(expected), abs=5e-5)
@@ -252,7 +252,7 @@ def test_without_a_translation_it_is_the_models_own(plain: Model) -> None:
 
 
 def test_the_last_line_names_what_really_follows(plain: Model) -> None:
-    sheet = walk(plain, TEXT, "decoder", 3, word="<s>", translation=OUTPUT)
+    sheet = walk(plain, TEXT, "decoder", 3, word="<s>", answer=OUTPUT)
     first = plain.tokenizer.pieces(plain.tokenizer.encode(OUTPUT))[0]
     assert sheet.steps[-1].parts[-1] == Line(f"The output goes on with {first}.")
 
@@ -277,14 +277,14 @@ def test_a_query_is_a_word_or_a_position(
 ) -> None:
     if word is None:
         with pytest.raises(MisuseError, match="expected a position"):
-            walk(plain, TEXT, kind, word=query, translation=OUTPUT)
+            walk(plain, TEXT, kind, word=query, answer=OUTPUT)
         return
     special = plain.tokenizer.special
     tail = [special.eos] if kind == "encoder" else []
     head = [] if kind == "encoder" else [special.bos]
     side = [*head, *plain.tokenizer.encode(TEXT if kind == "encoder" else OUTPUT), *tail]
     place = dict(plain.tokenizer.word_groups(side))[word][0]
-    sheet = walk(plain, TEXT, kind, word=query, translation=OUTPUT)
+    sheet = walk(plain, TEXT, kind, word=query, answer=OUTPUT)
     assert find(sheet, "Tokens")[0].highlight == place
     assert f"(position {place + 1} of {len(side)}" in sheet.title
 
@@ -307,4 +307,4 @@ def test_wrong_requests_end_in_a_sentence(
     plain: Model, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(MisuseError, match=message):
-        walk(plain, **{"text": TEXT, "translation": OUTPUT, **options})
+        walk(plain, **{"text": TEXT, "answer": OUTPUT, **options})

@@ -62,6 +62,17 @@ def marian() -> Any:
     return transformers.MarianMTModel(config)
 
 
+def bart() -> Any:
+    sides = ("encoder", "decoder")
+    shape = {f"{side}_{key}": n for side in sides for key, n in MARIAN.items()}
+    ids = dict(decoder_start_token_id=2, eos_token_id=2, pad_token_id=1)
+    config = transformers.BartConfig(
+        vocab_size=V, d_model=20, max_position_embeddings=64, forced_eos_token_id=None,
+        **shape, **ids,
+    )  # fmt: skip
+    return transformers.BartForConditionalGeneration(config)
+
+
 def gpt2() -> Any:
     shape = dict(n_embd=24, n_head=3, n_layer=2, n_positions=61)
     ids = dict(bos_token_id=0, eos_token_id=0, pad_token_id=0)
@@ -69,9 +80,9 @@ def gpt2() -> Any:
 
 
 MARIAN = {"layers": 2, "attention_heads": 5, "ffn_dim": 31}
-MAKE = {"t5": t5, "marian": marian, "gpt2": gpt2}
+MAKE = {"t5": t5, "marian": marian, "bart": bart, "gpt2": gpt2}
 # Seeds whose outputs differ from prompt to prompt; some end, some are cut off.
-SEEDS = {"t5": 12, "marian": 26, "gpt2": 24}
+SEEDS = {"t5": 12, "marian": 26, "bart": 7, "gpt2": 24}
 
 
 def lively(twin: Any, seed: int) -> Any:
@@ -89,7 +100,7 @@ def lively(twin: Any, seed: int) -> Any:
                 strength = 4 if "encoder_attn" in name else 2  # Marian's, or all sources are alike
                 parameter.copy_(strength * noise / parameter.shape[1] ** 0.5)
         twin.get_output_embeddings().weight[end] *= 3
-        if isinstance(twin, transformers.MarianMTModel):
+        if "final_logits_bias" in twin.state_dict():
             twin.final_logits_bias[0, end] = 1.0
     return twin.eval()
 

@@ -1,5 +1,6 @@
 """RoBERTa against the `transformers` library: logits and every layer, five heads, both ways."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,11 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
+import folders
 import parity.decoders as checks
 import parity.twins as twins
 from parity.test_distilbert import change
+from regard.api.load import load
 from regard.checkpoint.families.roberta import ROBERTA, SKIPPED, XLM_ROBERTA
 from regard.checkpoint.published import FAMILIES, load_published, save_published
 from regard.errors import CheckpointError, MisuseError
@@ -99,6 +102,41 @@ def test_there_and_back(head: str, shape: str, tmp_path: Path) -> None:
     once_more = load_published(tmp_path / "b")
     assert once_more.spec == ours.spec
     checks.check_same_weights(ours, once_more)
+
+
+def test_a_sentence_encoder_and_classifiers_of_folders(tmp_path: Path) -> None:
+    """With tokenizer files, as they lie on the hub: vectors by modules.json, and each task."""
+    folders.fresh(tmp_path / "vectors", "roberta")
+    steps = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
+    modules = [
+        {"idx": n, "name": str(n), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for n, (path, kind) in enumerate(steps)
+    ]
+    (tmp_path / "vectors" / "modules.json").write_text(json.dumps(modules))
+    (tmp_path / "vectors" / "1_Pooling").mkdir()
+    pooling = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True}
+    (tmp_path / "vectors" / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    model = load(tmp_path / "vectors", "cpu")
+    theirs = HEADS["none"].from_pretrained(tmp_path / "vectors").eval()
+    texts = ["the red cat sat on a mat.", "a dog"]
+    for text, vector in zip(texts, model.embed(texts), strict=True):
+        ids = torch.tensor([model.tokenizer.encode(text).ids])
+        with torch.no_grad():
+            mean = theirs(ids).last_hidden_state[0].mean(dim=0)
+        assert twins.closest(torch.from_numpy(vector), mean / mean.norm()) < 1e-5
+    offered = {
+        "SequenceClassification": "classify",
+        "TokenClassification": "tag",
+        "MaskedLM": "fill",
+    }
+    for head, task in offered.items():
+        folders.fresh(tmp_path / head, "roberta", head=f"For{head}")
+        twin = getattr(transformers, f"RobertaFor{head}").from_pretrained(tmp_path / head).eval()
+        model = load(tmp_path / head, "cpu")
+        assert task in model.tasks
+        ids = torch.tensor([model.tokenizer.encode("the red cat").ids])
+        with torch.no_grad():
+            assert twins.closest(model.logits(ids), twin(ids).logits) < 1e-5
 
 
 def test_as_many_tokens_as_there_are_positions(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+import parity.test_bart as bart
 import parity.test_bert as bert
 import parity.test_distilbert as distilbert
 import parity.test_gpt2 as gpt2
@@ -48,6 +49,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "t5.1.0": lambda: t5.twin("1.0", "one", tied=True),
     "t5.1.1": lambda: t5.twin("1.1", "one", tied=False),
     **{f"marian.{t}": lambda t=t: marian.twin("three", **marian.TIES[t]) for t in marian.TIES},
+    **{f"bart.{t}": lambda t=t: bart.twin("one", **bart.TIES[t]) for t in bart.TIES},
 }
 # families whose files name the trunk with a prefix under a head and without one alone
 PREFIXED = [name for name in CASES if FAMILIES[name.partition(".")[0]].prefix]

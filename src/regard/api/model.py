@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from regard.evaluate.tasks import TaskScores
     from regard.evaluate.texts import TextScores
     from regard.evaluate.translations import Scores
-    from regard.explain.encoder import Account
+    from regard.explain.account import Account
     from regard.explain.heads import Attentions
 
 Advance = Callable[[int], None]
@@ -297,27 +297,37 @@ class Model(Converses):
         self,
         texts: str | ManyTexts,
         *,
-        translation: str | None = None,
+        answer: str | None = None,
+        words: bool | None = None,
+        word: str | None = None,
         pieces: bool = False,
         pair: str | None = None,
         match: str | None = None,
         label: str | None = None,
         steps: int | None = None,
+        max_tokens: int | None = None,
     ) -> "Attentions | Account | list[Attentions | Account]":
-        """What an answer rests on: the attention of a translation, the words of a label or, with
-        `match`, of the likeness of two texts.
+        """What an answer rests on: the attention of the pass, or with `words` what each word adds.
 
-        `translation` is explained instead of the model's own, `pieces` shows sub-words; `pair`,
-        `label` and `steps` are those of `regard explain` for encoders.
+        `words` is the view of a label and of a continuation unless it is False. `answer` is
+        explained instead of the model's own output, `word` one word of it; `pieces` shows sub-words
+        of attention. The others are those of `regard explain`.
         """
         from regard.explain.encoder import explain_label, explain_match  # imports torch
         from regard.explain.heads import attend  # imports torch
+        from regard.explain.outputs import explain_output  # imports torch
+
+        spec = self.spec
+        usual = "complete" in self.tasks or (spec.head == "classes" and not spec.image_size)
+        accounts = usual or match is not None if words is None else words
 
         def one(text: str) -> "Attentions | Account":
             if match is not None:
                 return explain_match(self, text, match, steps)[0]
-            if self.bundle.is_own_translator:
-                return attend(self, text, translation, pieces)
+            if not accounts:
+                return attend(self, text, answer, pieces, pair, max_tokens)
+            if spec.decoder_layers:
+                return explain_output(self, text, answer, word, steps, max_tokens)
             return explain_label(self, text, pair, label, steps)
 
         return shaped(texts, "explain", lambda listed: [one(text) for text in listed])
@@ -397,7 +407,7 @@ NEEDS = {
     "embed": ("embed",),
     "similar": ("embed",),
     "vector_size": ("embed",),
-    "explain": ("translate", "classify", "embed"),
+    "explain": ("translate", "generate", "complete", "classify", "tag", "fill", "embed"),
     "evaluate": ("translate", "generate", "classify", "tag", "fill", "complete"),
     "labels": ("classify", "tag", "see"),
 }

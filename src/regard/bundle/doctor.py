@@ -33,7 +33,7 @@ SIGNS = {
     r"(model\.)?(encoder|decoder)\.(version|embed_positions\._float_tensor)": (
         "a Transformer of fairseq"
     ),
-    r"(model\.)?(encoder|decoder)\.layernorm_embedding\.weight": "bart",
+    r"(model\.)?(encoder|decoder)\.layernorm_embedding\.weight": "mbart",
 }
 # task → a command that shows it
 COMMANDS = {

@@ -19,6 +19,7 @@ from safetensors.torch import save
 from regard import atomic
 from regard.checkpoint.converted import load_converted
 from regard.checkpoint.ctranslate2_info import refuse_ctranslate2
+from regard.checkpoint.families.bart import BART
 from regard.checkpoint.families.bert import BERT
 from regard.checkpoint.families.config import Config, listed, refuse_code
 from regard.checkpoint.families.config_keys import config_keys
@@ -41,7 +42,7 @@ from regard.model.transformer import Transformer
 from regard.untrusted import shown
 
 ENCODERS = (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, VIT)
-FAMILIES = {family.name: family for family in (*ENCODERS, GPT2, LLAMA, T5, MARIAN)}
+FAMILIES = {family.name: family for family in (*ENCODERS, GPT2, LLAMA, T5, MARIAN, BART)}
 # Any of these makes text out of ids.
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "tokenizer.model", "spiece.model", "source.spm",
               "merges.txt")  # fmt: skip

@@ -10,9 +10,18 @@ from regard.cli.inputs import say_written
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
+    from regard.bundle.bundle import Bundle
     from regard.draw.worksheet.worksheet import Worksheet
 
-PLACE = ("kind", "layer", "head", "word", "translation")  # what a walk looks at, in this order
+PLACE = (
+    "kind",
+    "layer",
+    "head",
+    "word",
+    "answer",
+    "pair",
+    "max_tokens",
+)  # what a walk looks at, in this order
 
 
 @declare.command(
@@ -20,8 +29,10 @@ PLACE = ("kind", "layer", "head", "word", "translation")  # what a walk looks at
   regard walk runs/demo "How are you?"
   regard walk runs/demo "How are you?" --kind cross --layer 2 --head 3 --word 2
   regard walk runs/demo "How are you?" --html walk.html --latex walk.tex
+  regard walk path/to/gpt2 "The cat sat on" --layer 2 --word cat
   regard walk --matrices sheet.toml""",
     query="--word",
+    translation="--answer",
 )
 @click.argument("run", metavar="[MODEL]", type=declare.PATH, required=False)
 @click.argument("text", required=False)
@@ -29,12 +40,19 @@ PLACE = ("kind", "layer", "head", "word", "translation")  # what a walk looks at
 @click.option(
     "--kind",
     type=click.Choice(["encoder", "decoder", "cross"]),
-    help="Which attention: the encoder's (default), the decoder's own, or cross-attention.",
+    help="Which attention of a model with both: the encoder's (default), the decoder's own, or "
+    "cross-attention.",
 )
 @declare.count("--layer", help="Which layer; default: 1.")
 @declare.count("--head", help="Which head; default: 1.")
 @click.option("--word", help="A word, or a position counted from 1; default: the first.")
-@click.option("--translation", help="Walk through this output instead of the model's own.")
+@click.option(
+    "--answer",
+    help="Walk through this output instead of the model's own; a continuation begins with its "
+    "space.",
+)
+@declare.count("--max-tokens", help="Decoder: most tokens of its own continuation; default: 8.")
+@click.option("--pair", help="Encoder: the second text, where the model compares two.")
 @click.option(
     "--decimals",
     type=click.IntRange(0, 12),
@@ -94,7 +112,7 @@ def _worksheet(
                 "MODEL and TEXT, or --matrices"
             )
         if place:
-            named = ", ".join(f"--{name}" for name in place)
+            named = ", ".join(f"--{name}".replace("_", "-") for name in place)
             raise click.UsageError(f"{named}: only for a MODEL, a sheet has one head and one layer")
         from regard.explain.by_hand.sheet import walk_sheet
 
@@ -102,35 +120,34 @@ def _worksheet(
     if run is None or text is None:
         missing = "MODEL and TEXT" if run is None else "TEXT"
         raise click.UsageError(
-            f"Missing {missing}: give the folder of a run and a sentence, or --matrices SHEET"
+            f"Missing {missing}: give a model and a sentence, or --matrices SHEET"
         )
-    _check_place(run, text, **place)
-    from regard.answer.loaded import TORCH, open_model
+    from regard.bundle.bundle import open_bundle
+
+    bundle = open_bundle(run)
+    _check_place(bundle, text, place)
+    from regard.answer.loaded import TORCH, LoadedModel
     from regard.explain.walk import walk  # here: torch takes seconds
 
-    return walk(open_model(run, device, TORCH), text, **place)
+    return walk(LoadedModel(bundle, device, TORCH), text, **place)
 
 
-def _check_place(
-    run: Path,
-    text: str,
-    kind: str = "encoder",
-    layer: int = 1,
-    head: int = 1,
-    word: str | None = None,
-    translation: str | None = None,
-) -> None:
-    """A layer, a head or a word that is not there, before torch is imported."""
-    from regard.bundle.bundle import open_run_bundle
+def _check_place(bundle: "Bundle", text: str, place: dict[str, Any]) -> None:
+    """A layer, a head or a word that is not there; of a run that translates before torch is
+    imported."""
     from regard.explain.place import KINDS, check_place, known_ids, tokens_of
 
-    bundle = open_run_bundle(run)
+    spec = bundle.spec
+    usual = "encoder" if spec.encoder_layers else "decoder"
+    kind = place.get("kind", usual)
+    check_place(spec, kind, place.get("layer", 1), place.get("head", 1))
+    if not bundle.is_own_translator:
+        return
     tokenizer = bundle.own_tokenizer
-    check_place(bundle.spec, kind, layer, head)
-    ids = known_ids(tokenizer, KINDS[kind][2], text, translation)
+    ids = known_ids(tokenizer, KINDS[kind][2], text, place.get("answer"))
     if ids is not None:
         ids = ids if kind == "encoder" else [tokenizer.special.bos, *ids]  # as it is fed in
-        tokens_of(tokenizer, ids).find(word)
+        tokens_of(tokenizer, ids).find(place.get("word"))
 
 
 def _write(

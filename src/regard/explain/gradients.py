@@ -52,13 +52,17 @@ def attribute(
     rows: Float[Tensor, "L D"],
     baseline: Float[Tensor, "L D"],
     steps: int | None = None,
+    together: int = TOGETHER,
 ) -> Attribution:
-    """IG of each token; with as many points as asked for, or as many as a small gap needs."""
+    """IG of each token; with as many points as asked for, or as many as a small gap needs.
+
+    At most `together` points are computed in one pass.
+    """
     with torch.no_grad():
         ends = answer(torch.stack((baseline, rows))).double().tolist()
     count = steps or FEWEST
     while True:
-        tokens = integrated(answer, rows, baseline, count)
+        tokens = integrated(answer, rows, baseline, count, together)
         attribution = Attribution(tokens, ends[1], ends[0], count)
         enough = max(SMALLEST, SMALL_GAP * abs(attribution.difference))
         if steps or abs(attribution.gap) <= enough or count >= MOST:
@@ -67,7 +71,11 @@ def attribute(
 
 
 def integrated(
-    answer: Answerer, rows: Float[Tensor, "L D"], baseline: Float[Tensor, "L D"], steps: int
+    answer: Answerer,
+    rows: Float[Tensor, "L D"],
+    baseline: Float[Tensor, "L D"],
+    steps: int,
+    together: int = TOGETHER,
 ) -> Float[np.ndarray, " L"]:
     """IG of each token by the rule with `steps` points."""
     points, weights = np.polynomial.legendre.leggauss(steps)
@@ -75,7 +83,7 @@ def integrated(
     shares = torch.as_tensor(weights / 2, dtype=rows.dtype, device=rows.device)
     change = rows - baseline
     mean = torch.zeros_like(rows)
-    size = max(1, TOGETHER // len(rows))
+    size = max(1, min(TOGETHER // len(rows), together))
     for some, share in zip(torch.split(alphas, size), torch.split(shares, size), strict=True):
         path = (baseline + some[:, None, None] * change).requires_grad_()
         with torch.enable_grad():

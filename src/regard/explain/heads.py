@@ -1,7 +1,8 @@
-"""What the model looked at: attention weights of any layer and head, for a sentence and its output.
+"""What the model looked at: attention weights of any layer and head, for a text and its output.
 
-The numbers are those of one traced pass over the sentence and the whole output (teacher forcing on
-the model's own translation), so they are the weights with which each output token was predicted.
+The numbers are those of one traced pass over the text and the whole output (explain/feed.py). Where
+an encoder stands before the decoder, rows of its attention are named by the token that each of them
+predicts; a decoder alone reads its text too, so there a row is the token that looks.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from regard.draw.figure.svg import write_svg
 from regard.draw.grid import make_grid
 from regard.draw.notebook.attention import LayeredMap, attention_html
 from regard.errors import MisuseError
-from regard.explain.place import Place, groups_of, layer_number
+from regard.explain.place import Place, groups_of, kinds_of, layer_number
 from regard.explain.traced_pass import trace_pass
 from regard.model.spec import Spec
 from regard.model.trace import Trace
@@ -70,18 +71,28 @@ class AttentionMap:
 
 @dataclass(frozen=True, repr=False)
 class Attentions:
-    """A sentence, its output, and every attention weight of the pass."""
+    """A text, its output ("" of an encoder), and every attention weight of the pass."""
 
     source: str
     output: str
+    title: str
     spec: Spec
     _trace: Trace
     _source_groups: list[tuple[str, list[int]]]
     _target_groups: list[tuple[str, list[int]]]  # of the predicted tokens
     _input_groups: list[tuple[str, list[int]]]  # of the tokens fed in: shifted right
 
-    def map(self, kind: str = "cross", layer: int | None = None) -> AttentionMap:
-        """The weights of one layer (counted from 1; None: the last) as words × words."""
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Which attentions there are: cross, encoder, decoder, or one of the last two."""
+        return kinds_of(self.spec)
+
+    def map(self, kind: str | None = None, layer: int | None = None) -> AttentionMap:
+        """The weights of one layer (counted from 1; None: the last) as words × words.
+
+        Without a kind they are of cross-attention, or of the one that the model has.
+        """
+        kind = kind or self.kinds[0]
         number = layer_number(self.spec, kind, layer)
         weights = self.traced("weights", kind, number)
         rows = self._source_groups if kind == "encoder" else self._target_groups
@@ -95,7 +106,7 @@ class Attentions:
         )
 
     def traced(
-        self, name: str, kind: str = "cross", layer: int | None = None
+        self, name: str, kind: str, layer: int | None = None
     ) -> Float[np.ndarray, "H rows columns"]:
         """What the pass recorded in one attention, from `q` to `weights`, token by token."""
         place = Place(kind, layer_number(self.spec, kind, layer), head=1, query=0)
@@ -103,17 +114,17 @@ class Attentions:
         return numbers
 
     def __repr__(self) -> str:
-        return f"<Attentions {self.source!r} → {self.output!r}>"
+        return f"<Attentions {self.title!r}>"
 
     def _repr_html_(self) -> str:
         """Every layer and head, with selectors."""
         shown = []
-        for kind, title in KIND_NAMES.items():
+        for kind in self.kinds:
             layers = self.spec.encoder_layers if kind == "encoder" else self.spec.decoder_layers
             maps = [self.map(kind, number) for number in range(1, layers + 1)]
             weights = [each.weights for each in maps]
-            shown.append(LayeredMap(title, maps[0].rows, maps[0].columns, weights))
-        return attention_html(shown, f"{self.source} → {self.output}")
+            shown.append(LayeredMap(KIND_NAMES[kind], maps[0].rows, maps[0].columns, weights))
+        return attention_html(shown, self.title)
 
 
 def merge(
@@ -128,21 +139,29 @@ def merge(
 
 
 def attend(
-    model: LoadedModel, text: str, output: str | None = None, pieces: bool = False
+    model: LoadedModel,
+    text: str,
+    output: str | None = None,
+    pieces: bool = False,
+    pair: str | None = None,
+    most: int | None = None,
 ) -> Attentions:
-    """Translate `text` (or take `output` as its translation) and trace the pass."""
-    done = trace_pass(model, text, output)
+    """Trace the pass over a text and its output: the model's own, or the one that is given."""
+    done = trace_pass(model, text, output, pair, most)
 
     def groups(ids: list[int]) -> list[tuple[str, list[int]]]:
         return groups_of(done.tokenizer, ids, pieces)
 
-    source, fed = done.sides["source"].ids, done.sides["target"].ids
+    source, fed = (
+        done.sides[side].ids if side in done.sides else [] for side in ("source", "target")
+    )
     return Attentions(
-        text,
+        done.text,
         done.output,
+        done.title,
         done.spec,
         done.trace,
         groups(source),
-        groups(done.predicted),
+        groups(done.predicted if source else fed),
         groups(fed),
     )

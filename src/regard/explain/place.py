@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from regard.bundle.bundle import AnyTokenizer
 from regard.errors import MisuseError
 from regard.model.spec import Spec
 from regard.text.tokenizer import Tokenizer
@@ -90,10 +91,20 @@ def _bare(word: str) -> str:
     return word[letters[0] : letters[-1] + 1].casefold() if letters else word
 
 
+def kinds_of(spec: Spec) -> tuple[str, ...]:
+    """The attentions that a model has; of several, cross-attention first."""
+    if spec.encoder_layers and spec.decoder_layers:
+        return ("cross", "encoder", "decoder")
+    return ("encoder",) if spec.encoder_layers else ("decoder",)
+
+
 def layer_number(spec: Spec, kind: str, layer: int | None) -> int:
     """A layer counted from 1, None being the last, checked against the model."""
     if kind not in KINDS:
         raise MisuseError(f"kind: got {kind!r}, expected one of {', '.join(KINDS)}")
+    if kind not in kinds_of(spec):
+        (only,) = kinds_of(spec)
+        raise MisuseError(f"kind: got {kind!r}, this model has {only} self-attention only")
     stack = KINDS[kind][0]
     last = spec.encoder_layers if stack == "encoder" else spec.decoder_layers
     number = last if layer is None else layer
@@ -127,12 +138,12 @@ def known_ids(
     return None if translation is None else tokenizer.encode(translation)
 
 
-def tokens_of(tokenizer: Tokenizer, ids: list[int]) -> Tokens:
+def tokens_of(tokenizer: AnyTokenizer, ids: list[int]) -> Tokens:
     """One side with its pieces and words."""
     return Tokens(ids, tokenizer.pieces(ids), tokenizer.word_groups(ids))
 
 
-def groups_of(tokenizer: Tokenizer, ids: list[int], pieces: bool) -> list[tuple[str, list[int]]]:
+def groups_of(tokenizer: AnyTokenizer, ids: list[int], pieces: bool) -> list[tuple[str, list[int]]]:
     """The rows or columns of a map: words, or each piece by itself."""
     if pieces:
         return [(piece, [i]) for i, piece in enumerate(tokenizer.pieces(ids))]

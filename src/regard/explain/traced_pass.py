@@ -1,8 +1,4 @@
-"""The pass that is looked at: a model and a text go in, a traced pass and a place in it come out.
-
-The whole output is fed in at once (teacher forcing on the model's own translation, or on one that
-is given), so the numbers are those with which each output token was predicted.
-"""
+"""The pass that is looked at: a model and a text in, a traced pass and a place in it out."""
 
 from dataclasses import dataclass
 
@@ -11,23 +7,29 @@ import torch
 from jaxtyping import Shaped
 
 from regard.answer.loaded import LoadedModel
-from regard.explain.place import KINDS, Place, Tokens, check_place, source_ids, tokens_of
+from regard.bundle.bundle import AnyTokenizer
+from regard.explain.feed import any_tokenizer, feed
+from regard.explain.place import KINDS, Place, Tokens, check_place, tokens_of
 from regard.model.spec import Spec
 from regard.model.trace import Trace
-from regard.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One traced pass over a sentence and its output."""
+    """One traced pass over a text and its output."""
 
     text: str
-    output: str
+    output: str  # "": the model makes no text
     spec: Spec
-    tokenizer: Tokenizer
-    sides: dict[str, Tokens]  # source, and target as it is fed in: <s> first
+    tokenizer: AnyTokenizer
+    sides: dict[str, Tokens]  # source and target as they are fed in, those that the model has
     predicted: list[int]  # the token that each target position should give
     trace: Trace
+
+    @property
+    def title(self) -> str:
+        """The text, and what became of it."""
+        return f"{self.text} → {self.output}" if self.sides.get("target") else self.text
 
     def numbers(self, name: str) -> Shaped[np.ndarray, "..."]:
         """What the pass recorded under `name`, without the batch."""
@@ -38,26 +40,22 @@ class Pass:
         return values
 
 
-@torch.inference_mode()
-def trace_pass(model: LoadedModel, text: str, translation: str | None = None) -> Pass:
-    """Translate `text` (or take `translation` for its output) and trace one pass over both."""
-    tokenizer = model.bundle.own_tokenizer
-    special = tokenizer.special
-    source = source_ids(tokenizer, text)
-    if translation is None:
-        best = model.translator.translations([text], split=False)[0][0]
-        target, translation = list(best.ids), best.text
-    else:
-        target = tokenizer.encode(translation)
-    fed = [special.bos, *target]
-    device = next(model.transformer.parameters()).device
-    trace = Trace()
-    model.transformer(
-        torch.tensor([source], device=device), torch.tensor([fed], device=device), trace=trace
-    )
-    sides = {"source": tokens_of(tokenizer, source), "target": tokens_of(tokenizer, fed)}
+def trace_pass(
+    model: LoadedModel,
+    text: str,
+    output: str | None = None,
+    pair: str | None = None,
+    most: int | None = None,
+) -> Pass:
+    """Trace one pass over a text and its output: the model's own, or the one that is given."""
+    fed = feed(model, text, output, pair, most)
+    tokenizer, trace = any_tokenizer(model), Trace()
+    with torch.inference_mode():
+        fed.through(model.transformer, trace)
+    rows = {"source": fed.source, "target": fed.target}
+    sides = {name: tokens_of(tokenizer, ids) for name, ids in rows.items() if ids}
     spec = model.transformer.spec
-    return Pass(text, translation, spec, tokenizer, sides, [*target, special.eos], trace)
+    return Pass(fed.text, fed.output, spec, tokenizer, sides, fed.predicted, trace)
 
 
 def choose(done: Pass, kind: str, layer: int, head: int, query: str | None) -> Place:

@@ -3,6 +3,7 @@
     equation   bank = 0.25 money + 0.70 bank + 0.05 grows      one row of the weights
     dots       words looked at down the side, words that look across the top
     filter     Q Kᵀ  →  Q Kᵀ / √d_k  →  softmax                one head, token by token
+               (T5: without √d_k, plus a number for each distance)
 
 A map goes in (heads.py), numbers with their words come out; draw/ makes the pictures.
 """
@@ -15,6 +16,7 @@ from jaxtyping import Float
 
 from regard.explain.heads import AttentionMap, Attentions
 from regard.explain.place import find_word, told_apart
+from regard.model.spec import Spec
 
 FOLDED_BELOW = 0.005  # a weight that two decimals would write as 0.00
 
@@ -77,6 +79,15 @@ class Filter:
     weights: Float[np.ndarray, "rows columns"]  # softmax of each row
     d_k: int
     head: int
+    step: str  # what lies between products and scores
+
+
+def score_step(spec: Spec, kind: str) -> str:
+    """How the scores of an attention are made from its dot products."""
+    biased = spec.positions == "relative" and kind != "cross"
+    steps = [f"÷ √d_k = √{spec.k}, d_k being the size of a head"] if spec.score_scale else []
+    steps += ["+ the number of each distance"] if biased else []
+    return f"{' '.join(steps) or 'as they are'}: the scores"
 
 
 def attention_filter(
@@ -104,4 +115,5 @@ def attention_filter(
         np.where(forbidden, math.nan, weights),
         d_k=attentions.traced("q", kind, layer).shape[-1],
         head=number,
+        step=score_step(attentions.spec, kind),
     )

@@ -72,6 +72,9 @@ def explicit_attention(
     allowed = mask.allowed(q.shape[2], k.shape[2], q.device)
     scores = attention_scores(q, k, trace, scale)
     if mask.bias is not None:
+        if trace:
+            trace.record("unbiased", scores)
+            trace.record("bias", mask.bias)
         scores = scores + mask.bias
     masked = masked_scores(scores, allowed)
     weights = attention_weights(masked, None)
@@ -148,8 +151,10 @@ class MultiHeadAttention(nn.Module):
         else:
             q = self._split(self.query(x))
             if rotation is not None:
+                if trace:
+                    trace.record("unturned_q", q)
                 q = rotated(q, rotation)
-            k, v = self._keys_and_values(x, memory, cache, rotation)
+            k, v = self._keys_and_values(x, memory, cache, rotation, trace)
         if self.groups != self.heads:  # each key/value head serves several query heads
             k = k.repeat_interleave(self.heads // self.groups, dim=1)
             v = v.repeat_interleave(self.heads // self.groups, dim=1)
@@ -170,13 +175,20 @@ class MultiHeadAttention(nn.Module):
         return projected
 
     def _keys_and_values(
-        self, x: Tensor, memory: Tensor | None, cache: KeyValues | None, rotation: Rotation | None
+        self,
+        x: Tensor,
+        memory: Tensor | None,
+        cache: KeyValues | None,
+        rotation: Rotation | None,
+        trace: Trace | None,
     ) -> tuple[Tensor, Tensor]:
         if memory is not None and cache is not None and cache.length:
             return cache.all()  # the memory does not change: projected once
         origin = x if memory is None else memory
         k, v = self._split(self.key(origin)), self._split(self.value(origin))
         if rotation is not None:
+            if trace:
+                trace.record("unturned_k", k)
             k = rotated(k, rotation)
         return (k, v) if cache is None else cache.append(k, v)
 

@@ -59,7 +59,10 @@ class Embedding(nn.Module):
         x = embedded = rows * self.scale
         if self.segments is not None:  # a model without them reads a pair as one text
             chosen = segments_for(rows, segments, len(self.segments))
-            x = x + F.embedding(chosen, self.segments)
+            segment = F.embedding(chosen, self.segments)
+            x = x + segment
+            if trace:
+                trace.record("segment", segment)
         if self.positions is not None:
             if positions is None:
                 position = self.positions(rows.shape[1], start)
@@ -72,7 +75,10 @@ class Embedding(nn.Module):
             trace.record("rows", rows)
             trace.record("embedding", embedded)
             trace.record("sum", x)
-        return dropout(self.norm(x), self.dropout, self.training)
+        normed = self.norm(x)
+        if trace and normed is not x:
+            trace.record("norm", normed)
+        return dropout(normed, self.dropout, self.training)
 
 
 def segments_for(

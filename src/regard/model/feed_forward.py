@@ -41,7 +41,11 @@ class FeedForward(nn.Module):
     ) -> Float[Tensor, "B L D"]:
         hidden = self.activation(self.inner(x))
         if self.gate is not None:
-            hidden = hidden * self.gate(x)
+            activated, gate = hidden, self.gate(x)
+            hidden = activated * gate
+            if trace:
+                trace.record("activated", activated)
+                trace.record("gate", gate)
         y: Tensor = self.outer(dropout(hidden, self.dropout, self.training))
         if trace:
             trace.record("hidden", hidden)

@@ -125,30 +125,41 @@ class Transformer(nn.Module):
         For scores and traces; training takes `encode` and `decode` (training/objectives.py).
         """
         memory = self.encode(source, source_real, trace)
-        logits = self.token_logits(self.decode(target, memory, source_real, trace=trace))
-        if trace:
-            trace.record("logits", logits)
-            trace.record("probabilities", logits.softmax(dim=-1))
-        return logits
+        return self.token_logits(self.decode(target, memory, source_real, trace=trace), trace)
 
-    def token_logits(self, x: Float[Tensor, "*L D"]) -> Float[Tensor, "*L V"]:
+    def token_logits(
+        self, x: Float[Tensor, "*L D"], trace: Trace | None = None
+    ) -> Float[Tensor, "*L V"]:
         """The logits over the vocabulary for the last vectors."""
         if self.output is None:
             raise MisuseError(f"this model has no output over words, its head is {self.spec.head}")
         logits: Tensor = self.output(x)
+        if trace:
+            trace.record("prepared", self.output.prepared(x))
+            _record_answer(trace, logits)
         return logits
 
-    def answer(self, x: Float[Tensor, "B L D"]) -> Float[Tensor, "B *L C"]:
+    def answer(
+        self, x: Float[Tensor, "B L D"], trace: Trace | None = None
+    ) -> Float[Tensor, "B *L C"]:
         """What the model's head makes of the encoder's vectors."""
         if self.spec.head == "tokens":
-            return self.token_logits(x)
+            return self.token_logits(x, trace)
         if self.classifier is None:
             raise MisuseError("this model has no head: it gives vectors, not logits")
         if self.spec.head == "classes":
             x = self.pooler(x) if self.pooler is not None else x[:, 0]
         logits: Tensor = self.classifier(x)
+        if trace:
+            trace.record("pooled", x)
+            _record_answer(trace, logits)
         return logits
 
     def new_cache(self) -> Cache:
         """An empty cache for decoding with this model."""
         return Cache(self.spec.decoder_layers)
+
+
+def _record_answer(trace: Trace, logits: Float[Tensor, "*L C"]) -> None:
+    trace.record("logits", logits)
+    trace.record("probabilities", logits.softmax(dim=-1))

@@ -120,6 +120,31 @@ class PublishedTokenizer:
         """One readable label per id: "▁" for a space, ‹e2› for half a character, "[CLS]"."""
         return [self._label(i) for i in _row(ids)]
 
+    def word_groups(self, ids: IdSequence) -> list[tuple[str, list[int]]]:
+        """Words and the places in `ids` that form them, each place in exactly one.
+
+        What goes on with a word, `later` says; so does a piece that begins in the middle of a
+        character. A special token stands alone.
+        """
+        row, special = _row(ids), frozenset(self.codec.special.values())
+        groups: list[list[int]] = []
+        for place, (i, piece) in enumerate(zip(row, self.pieces(row), strict=True)):
+            goes_on = self._token(i) and i not in special and (self.later[i] or piece[0] == "‹")
+            if goes_on and groups and row[groups[-1][-1]] not in special:
+                groups[-1].append(place)
+            else:
+                groups.append([place])
+        return [(self._word([row[place] for place in places]), places) for places in groups]
+
+    def _word(self, ids: list[int]) -> str:
+        """What pieces spell together; halves of characters make whole ones."""
+        first, *rest = self.pieces(ids)
+        word = first + "".join(piece.removeprefix("##") for piece in rest)
+        if rest and "‹" in word:
+            decoded = self.decode(ids).strip()
+            word = word if "\ufffd" in decoded else decoded
+        return word.removeprefix("▁") or word
+
     @cached_property
     def later(self) -> NDArray[np.bool_]:
         """Of each id, whether it goes on with the word before it."""

@@ -84,7 +84,7 @@ class Family:
         encoder, no head      embed                  sentence encoders too
         images, classifier    see                    ViT
         decoder               complete               GPT-2, Llama
-        encoder and decoder   generate or translate  T5 and FLAN-T5, Marian
+        encoder and decoder   generate or translate  T5, FLAN-T5 and BART, Marian
         """
         if spec.image_size:
             return ("see",) if spec.head == "classes" else ()
