@@ -1,5 +1,6 @@
 """No room for a checkpoint: training goes on, the old one stays whole, the end says it."""
 
+import errno
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -160,6 +161,18 @@ def test_no_room_names_the_file(trainings: Trainings, small_disk: Path, moment: 
     assert any(f"{small_disk / 'run' / file}" in line for line in named), done.output
     is_prepared = gate not in ("", "vocabulary", "prepare")
     assert (small_disk / "run").exists() == is_prepared  # else nothing of it is left
+
+
+def test_the_board_may_be_dropped_while_a_record_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TensorBoard's thread meets the full disk between two lines of ours."""
+    pytest.importorskip("tensorboard")
+    with Log(tmp_path / "log.jsonl", tmp_path / "tensorboard") as log:
+        full = OSError(errno.ENOSPC, "No space left on device")
+        monkeypatch.setattr(log, "_check_place", lambda: log._drop_board(full))
+        log.write("train", 1, loss=1.0)
+        assert "No space left" in log.board_failed and log.unwritten == ""
 
 
 def test_no_room_for_the_log_is_told(small_disk: Path, capfd: pytest.CaptureFixture[str]) -> None:

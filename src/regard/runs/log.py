@@ -59,12 +59,13 @@ class Log:
         self._sum.update(line)
         self._waiting += line
         self._write_waiting()
-        if self._board is not None:
+        board = self._board  # its own thread may drop it at any moment
+        if board is not None:
             try:
                 self._check_place()
                 for name, value in numbers.items():
                     if isinstance(value, float | int):
-                        self._board.add_scalar(f"{kind}/{name}", value, step)
+                        board.add_scalar(f"{kind}/{name}", value, step)
             except OSError as error:  # its thread met a full disk and is no more
                 self._drop_board(error)
         self._listener(record)
@@ -119,9 +120,10 @@ class Log:
     def __exit__(self, *error: object) -> None:
         self._write_waiting()
         self._file.close()
-        if self._board is not None:
+        board = self._board
+        if board is not None:
             try:
-                self._board.close()
+                board.close()
             except OSError as failed:
                 self._drop_board(failed)
         threading.excepthook = self._hook
