@@ -108,7 +108,7 @@ def class_lines(
     if inherited:  # what every task works with is of no use to a user but for these two
         loaded = definition("regard.answer.loaded", "LoadedModel")
         members = [n for n in loaded.body if named(n) in ("tasks", "spec")] + members
-        members += definition(TALK, "Converses").body
+        members += definition(TALK, "GoesOn").body
     attributes = [
         (f"`{named(n)}`", f"`{text_of_type(n.returns, module)}`", one_line(docstring(n)))
         for n in members

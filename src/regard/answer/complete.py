@@ -35,12 +35,12 @@ class Continuation:
     ids: tuple[int, ...] = field(repr=False)
 
 
-def sampling_with(options: Mapping[str, Any]) -> Sampling:
-    """The options of `complete`; one that there is not is named."""
+def sampling_with(options: Mapping[str, Any], task: str = "complete") -> Sampling:
+    """The options of `complete` and `chat`; one that there is not is named."""
     names = vars(Sampling())
     for name in options:
         if name not in names:
-            raise MisuseError(f"complete: unknown option {name!r}{nearest(name, names)}")
+            raise MisuseError(f"{task}: unknown option {name!r}{nearest(name, names)}")
     return Sampling(**options)
 
 
@@ -123,7 +123,7 @@ class Completer:
             yield self._searched([row])[0][0].text
             return
         text = GrowingText(self._tokenizer, row, self.sampling.stops)
-        for token in self._tokens(row):
+        for token in self.tokens(row):
             if token in ends:
                 break
             piece = text.add(token)
@@ -207,7 +207,7 @@ class Completer:
                 answers[i] = [_completion(text, h) for h in hypotheses]
         return [answers[i] for i in range(len(rows))]
 
-    def _tokens(self, row: Sequence[int], draw: int = 0) -> Iterator[int]:
+    def tokens(self, row: Sequence[int], draw: int = 0) -> Iterator[int]:
         """Token by token; where the window is full, it slides."""
         context, left = list(row), self.sampling.max_tokens
         decoding = self.decoding(row)
@@ -233,7 +233,7 @@ class Completer:
         if self.decoding(row).beam > 1:
             raise MisuseError("window: a beam search does not slide; give beam 1")
         text = GrowingText(self._tokenizer, row, self.sampling.stops)
-        for token in self._tokens(row, draw):
+        for token in self.tokens(row, draw):
             text.add(token)
             if text.stopped:
                 break

@@ -8,23 +8,21 @@ it is first asked for.
 # A text is an iterable of texts too, as mypy sees it; the overload for one text is the one meant.
 # mypy: disable-error-code="overload-overlap"
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from regard.answer.answers import Answers
-from regard.answer.complete import Completer, Continuation, sampling_with
 from regard.answer.score import Scored, score_texts
 from regard.answer.translate import Translation
 from regard.api.options import (
     EvaluateOptions,
-    SamplingOptions,
     SearchOptions,
     TranslateOptions,
     completes,
 )
 from regard.api.shapes import many, paired, shaped
-from regard.api.talk import Converses
+from regard.api.talk import GoesOn
 from regard.bundle.bundle import AnyTokenizer
 from regard.bundle.words_seen import WordsSeen
 
@@ -51,7 +49,7 @@ Advance = Callable[[int], None]
 ManyTexts = Iterable[str]
 
 
-class Model(Converses):
+class Model(GoesOn):
     """A model with the tasks that it offers: `tasks` lists them."""
 
     @property
@@ -146,38 +144,6 @@ class Model(Converses):
         """The words of a text that the model was never trained on, where its run keeps a list."""
         seen = WordsSeen.of_run(self.folder / "data")
         return [] if seen is None else seen.new_in(text)
-
-    @overload
-    def complete(self, prompts: str, **options: Unpack[SamplingOptions]) -> str: ...
-    @overload
-    def complete(self, prompts: ManyTexts, **options: Unpack[SamplingOptions]) -> list[str]: ...
-    @completes(SamplingOptions)
-    def complete(
-        self, prompts: str | ManyTexts, **options: Unpack[SamplingOptions]
-    ) -> str | list[str]:
-        """What follows a prompt, or each of several: the best, or the first that was drawn."""
-
-        def answer(listed: list[str]) -> list[str]:
-            return [one.best.text for one in self._continued(listed, dict(options))]
-
-        return shaped(prompts, "complete", answer)
-
-    @completes(SamplingOptions)
-    def completions(
-        self, prompts: str | ManyTexts, **options: Unpack[SamplingOptions]
-    ) -> Answers[Continuation] | list[Answers[Continuation]]:
-        """The `n` continuations of a prompt, or of each of several, with their scores."""
-        return shaped(prompts, "complete", lambda listed: self._continued(listed, dict(options)))
-
-    def _continued(self, texts: list[str], options: dict[str, Any]) -> list[Answers[Continuation]]:
-        self.demand("complete")
-        return [Answers(r) for r in Completer(self, sampling_with(options)).completions(texts)]
-
-    @completes(SamplingOptions)
-    def stream(self, prompt: str, **options: Unpack[SamplingOptions]) -> Iterator[str]:
-        """The completion piece by piece, each as soon as it is there."""
-        self.demand("complete")
-        return Completer(self, sampling_with(options)).stream(prompt)
 
     @overload
     def fill(self, texts: str, *, top: int = 5) -> "list[Answers[Candidate]]": ...

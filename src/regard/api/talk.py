@@ -1,22 +1,61 @@
-"""Conversations in Python: `model.chat([{"role": "user", "content": "Hi, how are you?"}])`.
+"""Going on with a text, and conversations: `model.complete("The cat sat")`, `model.chat(messages)`.
 
-One conversation or several, each a list of messages, is answered with one text or several.
+One prompt or conversation, a list of messages, is answered with one text; several with as many.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+# A text is an iterable of texts too, as mypy sees it; the overload for one text is the one meant.
+# mypy: disable-error-code="overload-overlap"
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Unpack, overload
 
+from regard.answer.answers import Answers
+from regard.answer.chat import chat_format, stream_answer
+from regard.answer.complete import Completer, Continuation, sampling_with
 from regard.answer.loaded import LoadedModel
 from regard.api.options import SamplingOptions, completes
-from regard.errors import MisuseError, nearest
+from regard.api.shapes import shaped
+from regard.errors import MisuseError
 from regard.text.turns import Message, read_messages
 
 Turns = Sequence[Mapping[str, str]]
 MOST = 256  # tokens of an answer, unless one says otherwise
 
 
-class Converses(LoadedModel):
-    """The part of `Model` that keeps turns."""
+class GoesOn(LoadedModel):
+    """The part of `Model` that decoders offer: a text goes on, a conversation is answered."""
+
+    @overload
+    def complete(self, prompts: str, **options: Unpack[SamplingOptions]) -> str: ...
+    @overload
+    def complete(self, prompts: Iterable[str], **options: Unpack[SamplingOptions]) -> list[str]: ...
+    @completes(SamplingOptions)
+    def complete(
+        self, prompts: str | Iterable[str], **options: Unpack[SamplingOptions]
+    ) -> str | list[str]:
+        """What follows a prompt, or each of several: the best, or the first that was drawn."""
+
+        def answer(listed: list[str]) -> list[str]:
+            return [one.best.text for one in self._continued(listed, dict(options))]
+
+        return shaped(prompts, "complete", answer)
+
+    @completes(SamplingOptions)
+    def completions(
+        self, prompts: str | Iterable[str], **options: Unpack[SamplingOptions]
+    ) -> Answers[Continuation] | list[Answers[Continuation]]:
+        """The `n` continuations of a prompt, or of each of several, with their scores."""
+        return shaped(prompts, "complete", lambda listed: self._continued(listed, dict(options)))
+
+    def _continued(self, texts: list[str], options: dict[str, Any]) -> list[Answers[Continuation]]:
+        self.demand("complete")
+        return [Answers(r) for r in Completer(self, sampling_with(options)).completions(texts)]
+
+    @completes(SamplingOptions)
+    def stream(self, prompt: str, **options: Unpack[SamplingOptions]) -> Iterator[str]:
+        """The completion piece by piece, each as soon as it is there."""
+        self.demand("complete")
+        return Completer(self, sampling_with(options)).stream(prompt)
 
     @overload
     def chat(
@@ -39,18 +78,11 @@ class Converses(LoadedModel):
         A message is {"role": "user", "content": "Hi!"}; other roles are system and assistant.
         `template` names the format of the turns where the tokenizer does not tell it.
         """
-        from regard.answer.chat import chat_format, stream_answer  # imports torch
-        from regard.decode.options import Sampling
-
-        names = vars(Sampling())
-        for name in options:
-            if name not in names:
-                raise MisuseError(f"chat: unknown option {name!r}{nearest(name, names)}")
-        chosen: dict[str, Any] = {"max_tokens": MOST, **options}
+        sampling = sampling_with({"max_tokens": MOST, **options}, "chat")
         conversations, one = listed(messages)
         chat = chat_format(self, template)
         texts = [
-            "".join(stream_answer(self, read_messages(each, "chat"), Sampling(**chosen), chat))
+            "".join(stream_answer(self, read_messages(each, "chat"), sampling, chat))
             for each in conversations
         ]
         return texts[0] if one else texts

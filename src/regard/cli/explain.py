@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli import declare
-from regard.cli.explain_attention import VIEWS, Look, explain_attention
+from regard.cli.explain_attention import VIEWS, View, explain_attention
 from regard.cli.explain_words import explain_words
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def command(
     of_words = {name: options[name] for name in OF_WORDS}
     _refuse(of_words if view in VIEWS else of_attention, view)
     if view in VIEWS:
-        look = Look(view, word=word, **of_attention)
+        look = View(view, word=word, **of_attention)
         explain_attention(bundle, look, text, device, as_json, answer, pair, max_tokens)
     else:
         output = {"output": answer, "word": word, "most": max_tokens}

@@ -24,7 +24,7 @@ VIEWS = {"heatmap": "cross", "dots": "cross", "equation": "encoder", "filter": "
 
 
 @dataclass(frozen=True)
-class Look:
+class View:
     """What is to be shown of a pass, and how."""
 
     view: str
@@ -55,7 +55,7 @@ class Look:
 
 def explain_attention(
     bundle: "Bundle",
-    look: Look,
+    look: View,
     text: str,
     device: str,
     as_json: bool,
@@ -88,7 +88,7 @@ def explain_attention(
     _write(look, attentions, chosen, head)
 
 
-def _checked_kind(bundle: "Bundle", look: Look, text: str, answer: str | None, pieces: bool) -> str:
+def _checked_kind(bundle: "Bundle", look: View, text: str, answer: str | None, pieces: bool) -> str:
     """The attention to show; a layer, a head or a word that is not there is refused here, of a run
     that translates before torch is imported."""
     from regard.explain.place import KINDS, check_place, find_word, groups_of, kinds_of, known_ids
@@ -224,7 +224,7 @@ def _rounded(values: "np.ndarray") -> list[list[float | None]]:
     return [[None if v != v else round(float(v), 6) for v in row] for row in values]
 
 
-def _write(look: Look, attentions: "Attentions", chosen: "AttentionMap", head: int | None) -> None:
+def _write(look: View, attentions: "Attentions", chosen: "AttentionMap", head: int | None) -> None:
     """Draw into files; the heads side by side are for SVG only."""
     from regard.draw.figure.png import write_png
     from regard.draw.figure.svg import write_svg

@@ -10,15 +10,15 @@ the numbers with which each token of it was predicted.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import torch
 
-from regard.answer.complete import decoding_after
+from regard.answer.complete import Completer, GrowingText
 from regard.answer.loaded import LoadedModel
-from regard.answer.prompt import fitting, one_text, row_of, text_of
+from regard.answer.prompt import fitting, one_text, row_of
 from regard.bundle.bundle import AnyTokenizer
-from regard.decode.sample import Sampling, continued
+from regard.decode.options import Sampling
 from regard.errors import MisuseError
 from regard.explain.place import source_ids
 from regard.model.trace import Trace
@@ -131,13 +131,8 @@ def _continued(model: LoadedModel, text: str, output: str | None, most: int) -> 
         raise MisuseError("got an empty text, expected a prompt")
     network = model.transformer
     if output is None:
-        sampling = Sampling(max_tokens=most, beam=1)
-        penalties = replace(decoding_after(len(prompt), settings, sampling), beam=1)
-        ids = [
-            *prompt,
-            *continued(network, prompt, settings.ends, sampling, settings.rules, penalties),
-        ]
-        before = len(prompt)
+        completer = Completer(model, Sampling(max_tokens=most, beam=1))
+        ids, before = [*prompt, *completer.tokens(prompt)], len(prompt)
     else:
         ids = list(tokenizer.encode(text + output).ids)
         before = _shared(prompt, ids)
@@ -147,8 +142,8 @@ def _continued(model: LoadedModel, text: str, output: str | None, most: int) -> 
     with torch.inference_mode():
         hidden = network.decode(row_of(network, ids))
         follows = int(network.token_logits(hidden[0, -1]).argmax())
-    said = text_of(tokenizer, ids)[len(text_of(tokenizer, ids[:before])) :]
-    return Fed(text, said, [], ids, [*ids[1:], follows], before)
+    continuation, _ = GrowingText(tokenizer, ids[:before], ()).of(ids[before:])
+    return Fed(text, continuation, [], ids, [*ids[1:], follows], before)
 
 
 def _shared(one: Sequence[int], other: Sequence[int]) -> int:
