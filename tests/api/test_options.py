@@ -40,6 +40,6 @@ def test_options_are_the_fields_of_what_they_stand_for() -> None:
     ],
 )
 def test_a_notebook_sees_each_option_by_its_name(method: str, options: Any) -> None:
-    names = set(inspect.signature(vars(Model)[method]).parameters)
+    names = set(inspect.signature(getattr(Model, method)).parameters)
     assert names >= set(hints(options))
     assert "options" not in names

@@ -63,7 +63,7 @@ def same(one: Any, other: Any) -> bool:
 
 @pytest.mark.parametrize("task", [task for task in KINDS if task != "see"])
 def test_one_text_or_many(task: str, model: Callable[[str], regard.Model]) -> None:
-    method, options = vars(regard.Model)[task], OPTIONS.get(task, {})
+    method, options = getattr(regard.Model, task), OPTIONS.get(task, {})
     first, second = MASKED if task == "fill" else (A, B)
     asked = model(task)
     one, other = method(asked, first, **options), method(asked, second, **options)

@@ -214,4 +214,4 @@ def test_what_an_objective_offers_is_a_command_and_a_method(row: Objective) -> N
     """The end of a training says which command to try."""
     assert row.offers
     for task in row.offers:
-        assert task in COMMANDS and callable(vars(regard.Model)[task])
+        assert task in COMMANDS and callable(getattr(regard.Model, task))
