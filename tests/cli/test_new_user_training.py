@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import folders
 import toy
 from regard.checkpoint.files import steps_saved
 from regard.cli.main import main
@@ -154,3 +155,24 @@ def test_ctrl_c_twice_ends_at_once_and_says_how_to_go_on(empty: Path) -> None:
         [*resumed, f"train.steps={steps + 1}"], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0 and f"after step {steps:,}." in done.stdout, done.stderr
+
+
+FEW = ("train.steps=4", "train.validate_every=4", "train.workers=1", "train.threads=1",
+       "train.precision=fp32", "train.token_budget=512")  # fmt: skip
+
+
+def test_plain_text_without_a_recipe(empty: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    """From scratch, and on a published folder with its own tokenizer."""
+    (empty / "novel.txt").write_text("the cat sat on the mat and one two\n" * 120)
+    folders.gpt2(empty / "published")
+    small = ("model.decoder_layers=1", "model.d_model=32", "model.heads=2", "model.ffn_size=64")
+    start = ("train.start_from=published", "data.max_tokens=24")
+    for name, more in (("scratch", small), ("tuned", start)):
+        ways = ("--objective", "complete", "--text", "novel.txt", "--run", name, *FEW, *more)
+        code, said = regard(capsys, monkeypatch, "train", *ways)
+        assert code == 0, said
+        assert f"in windows of {24 if name == 'tuned' else 128}" in said
+        code, said = regard(capsys, monkeypatch, "complete", name, "the cat", "--max-tokens", "3")
+        assert code == 0 and said.startswith("the cat")
+    code, said = regard(capsys, monkeypatch, "train", "--objective", "tag", "--text", "novel.txt")
+    assert code == 2 and "objective: got 'tag', expected complete for --text" in said

@@ -35,6 +35,11 @@ if TYPE_CHECKING:
 @declare.path("--text", help="Own plain text, a file or a folder: train a model that goes on.")
 @declare.columns("source", "target", "text", "pair", "label")
 @click.option(
+    "--objective",
+    metavar="NAME",
+    help="What own files are for, where they could be for several things: text-to-text.",
+)
+@click.option(
     "--minutes",
     type=click.FloatRange(min=0.01),
     help="Train so long: the learning rate comes down as the time runs out. With --resume: so "
@@ -61,6 +66,7 @@ def command(
     find_batch: bool,
     png: Path | None,
     svg: Path | None,
+    objective: str | None,
     **options: Any,
 ) -> None:
     """Train on a RECIPE (a name, see `regard recipe`, or a TOML file), or on your own files.
@@ -84,6 +90,7 @@ def command(
     if (png or svg) and not find_lr:
         raise click.UsageError("--png and --svg belong to --find-lr; `regard plot` draws runs")
     keys = _column_keys(declare.named_columns(options))
+    keys += [f"objective={json.dumps(objective)}"] if objective else []
     request = Request(
         recipe=Path(recipes[0]) if recipes else None,
         assignments=(*keys, *(argument for argument in arguments if "=" in argument)),

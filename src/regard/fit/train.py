@@ -280,7 +280,13 @@ def _from_texts(request: Request) -> tuple[Recipe, Survey]:
 def _from_text(request: Request) -> tuple[Recipe, Survey]:
     """No recipe but text to go on with."""
     assert request.text is not None
-    return decoder_for(request.text, request.minutes, _maker(request))
+    objective = override({}, request.assignments).get("objective", "complete")
+    if objective != "complete":
+        raise MisuseError(
+            f"objective: got {objective!r}, expected complete for --text; others are for --source "
+            "or --texts, or for a recipe (`regard recipe`)"
+        )
+    return decoder_for(request.text, request.minutes, request.assignments, _maker(request))
 
 
 def _from_files(request: Request) -> tuple[Recipe, Survey]:

@@ -11,11 +11,12 @@ held-out text best are kept. With train.start_from the model and its tokenizer a
 little of it may be forgotten: a small rate, one epoch.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from regard.config import override
 from regard.prepare.documents import Documents, survey_documents
 from regard.runs.sections import Recipe
 
@@ -48,17 +49,22 @@ SIZES = (
 
 
 def decoder_for(
-    path: Path, minutes: float | None, make: Callable[[dict[str, Any]], Recipe]
+    path: Path,
+    minutes: float | None,
+    assignments: Sequence[str],
+    make: Callable[[dict[str, Any]], Recipe],
 ) -> tuple[Recipe, Documents]:
-    """Count the text first, then choose by how much it is; `make` adds the overrides."""
+    """Count the text first, then choose by how much it is; `make` adds the assignments."""
     data = {"texts": str(path.resolve()), "max_characters": 10**8}
-    first = {"model": {"preset": SIZES[0].preset}}
+    train = override({}, assignments).get("train")
+    further = isinstance(train, dict) and bool(train.get("start_from"))
+    first = {} if further else {"model": {"preset": SIZES[0].preset}}
     uncounted = make({"objective": "complete", "data": {**data, "max_tokens": 8}, **first})
     documents = survey_documents(uncounted.data)
-    further = uncounted.train.start_from is not None
     tables = _tables(documents.characters, minutes, further)
     tables["data"] |= data
-    return make({"objective": "complete", **tables}), documents
+    recipe = make({"objective": "complete", **tables})
+    return recipe, replace(documents, data=recipe.data)
 
 
 def _tables(characters: int, minutes: float | None, further: bool) -> dict[str, Any]:
