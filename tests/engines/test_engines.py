@@ -28,6 +28,7 @@ from regard.engines import autotune, engines
 from regard.engines.agreement import compare_texts, compare_tokens
 from regard.engines.autotune import layouts_for
 from regard.engines.engines import PREPARING, EngineRequest, describe
+from regard.engines.translating import Translating
 from regard.errors import MisuseError, RegardError
 from regard.processor.machine import Machine, cores, this_machine
 from regard.runs.folder import RunFolder, write_json
@@ -128,7 +129,7 @@ def test_another_machine_measures_the_layout_only(
 ) -> None:
     """Whatever is faster there, the precision stays: today's answer is tomorrow's."""
     change(run, machine=Machine("another", 64), engine="ctranslate2", precision="int8")
-    monkeypatch.setattr(autotune, "compare", never)
+    monkeypatch.setattr(Translating, "compared", never)
     monkeypatch.setattr(autotune, "layouts_for", lambda count: [(1, 1)])
     monkeypatch.setattr(
         autotune, "_speed", lambda engine, *_: 9.0 if engine.name == "torch" else 1.0
@@ -366,7 +367,7 @@ def test_a_truncated_file_is_made_again(run: Path, left: int) -> None:
 
 def test_without_a_probe_torch_is_taken(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bundle = open_bundle(run)
-    monkeypatch.setattr(autotune, "_rows", lambda bundle: [])
+    monkeypatch.setattr(Translating, "rows", lambda work: [])
     made = autotune.autotune(bundle, lambda: read_transformer(bundle))
     assert made.engine == "torch" and "no sentence on which" in made.reason
     assert made.layouts["torch fp32"].workers == cores()
