@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 NAMES = ("auto", "torch", "ctranslate2")
 PRECISIONS = ("auto", "fp32", "bf16", "int8", "int16")  # int16 is for `embed` alone
 PREPARING = "Preparing the fast engine (once) …"
+MOST_BYTES = 4_000_000_000  # of weights that are converted without being asked
 
 
 @dataclass(frozen=True)
@@ -79,11 +80,13 @@ class Engines:
         say: Say = to_log,
     ) -> None:
         self.bundle, self.request, self.say = bundle, request or EngineRequest(), say
-        self._transformer, self._device = transformer, device
+        self._transformer, self._device, self._work = transformer, device, work_of(bundle)
         if self.request.precision == "int16":
             raise MisuseError("precision: int16 is for embed; translations have fp32, bf16, int8")
+        if self.request.shortlist and self._work.task != "translate":
+            raise MisuseError("shortlist: is for translations")
         self.notes: list[str] = []  # why an engine was taken; the log has them too
-        self._choice, self._work = bundle.choice, work_of(bundle)
+        self._choice = bundle.choice
         self._open: dict[str, Engine] = {}
 
     def take(self, decoding: DecodingOptions, prefixed: bool = False) -> Engine:
@@ -142,6 +145,12 @@ class Engines:
             return "ctranslate2 is used on a CPU only"
         if self.bundle.obstacle:
             return self.bundle.obstacle
+        size = sum(file.stat().st_size for file in self.bundle.weights)
+        if size > MOST_BYTES and self._choice is None and self.request.engine == "auto":
+            return (
+                f"{size / 1e9:.1f} GB of weights would be written again, twice; "
+                "--engine ctranslate2 does that"
+            )
         if self._choice is None and not os.access(self.bundle.path, os.W_OK):
             return f"{self.bundle.path} cannot be written to, so nothing can be kept there"
         deadly = ruled_out("ctranslate2")

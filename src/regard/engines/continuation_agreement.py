@@ -1,0 +1,118 @@
+"""Does ctranslate2 go on with texts as torch does? Compared on as many as there is time for.
+
+fp32   the same tokens as torch; where they part, it is a tie: log p of the two tokens within 1e-4
+int8   a perplexity within 1 % of torch's, on the prompts and what torch writes after them
+
+A continuation that has taken another turn once is another text, however good; so int8 is judged by
+how likely it finds a text, not by what it writes itself.
+"""
+
+import math
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from itertools import takewhile
+
+from regard.bundle.engine_choice import default_layout
+from regard.decode.engine import Engine, Row
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.options import DecodingOptions
+from regard.draw.terminal.progress import progress_bar
+from regard.engines.agreement import (
+    SAME,
+    SECONDS_FP32,
+    SECONDS_INT8,
+    TIE,
+    AgreementCheck,
+    Clock,
+    Make,
+    answers_in_time,
+    parts,
+    remembering,
+)
+from regard.errors import RegardError
+from regard.processor.survives import ruled_out
+
+WORSE = 1.01  # times the perplexity of torch
+
+
+def compare_continuations(
+    with_torch: Make,
+    with_library: Make,
+    rows: Sequence[Row],
+    decoding: DecodingOptions,
+    clock: Clock = time.perf_counter,
+) -> tuple[dict[str, AgreementCheck], str]:
+    """Each precision against torch, and why ctranslate2 is not to be used, if so."""
+    if not rows:
+        return {}, "there is no text on which ctranslate2 could be compared with torch"
+    with ExitStack() as opened:
+        try:
+            with progress_bar("converting to fp32", None):
+                library = opened.enter_context(closing(with_library(default_layout("fp32"))))
+            engine = opened.enter_context(closing(with_torch(default_layout())))
+            both = [remembering(engine, decoding), remembering(library, decoding)]
+            expected, got = answers_in_time("comparing fp32", both, rows, SECONDS_FP32, clock)
+            first = compare_tokens_but_ties(engine, rows, expected, got)
+        except RegardError as error:  # a model that the library cannot express
+            return {}, str(error)
+        checks = {"ctranslate2 fp32": replace(first, left=len(rows) - len(got))}
+        if not first.passed:  # then int8 cannot be trusted either
+            return checks, f"fp32: {first.reason}"
+        if ruled_out("int8"):
+            return checks, ""
+        with progress_bar("converting to int8", None):
+            small = opened.enter_context(closing(with_library(default_layout("int8"))))
+        texts = [[*row, *h.ids] for row, h in zip(rows, expected, strict=False)]
+        checks["ctranslate2 int8"] = compare_likelihoods(engine, small, texts, clock)
+    return checks, ""
+
+
+def compare_tokens_but_ties(
+    torch: Engine, rows: Sequence[Row], expected: Sequence[Hypothesis], got: Sequence[Hypothesis]
+) -> AgreementCheck:
+    """The same tokens; of two that differ first, torch must find both as likely."""
+    triples = list(zip(rows, expected, got, strict=False))
+    different = [triple for triple in triples if triple[1].ids != triple[2].ids]
+    ties = all(is_tie(torch, *triple) for triple in different)
+    same = len(triples) - len(different)
+    words = f"the same tokens as torch after {same} of {len(triples)} prompts"
+    words += ", the rest are ties" if ties and different else ""
+    passed = ties and same >= SAME * len(triples)
+    return AgreementCheck(passed, len(triples), same, words)
+
+
+def is_tie(torch: Engine, row: Row, expected: Hypothesis, got: Hypothesis) -> bool:
+    """Whether two outputs part where torch finds both tokens as likely; an end is no token here."""
+    shared = list(
+        takewhile(lambda pair: pair[0] == pair[1], zip(expected.ids, got.ids, strict=False))
+    )
+    place = len(shared)
+    if place == min(len(expected.ids), len(got.ids)):
+        return False
+    prompt = [*row, *expected.ids[:place]]
+    nexts = [[h.ids[place]] for h in (expected, got)]
+    one, other = torch.score([prompt, prompt], nexts)
+    return abs(one[0] - other[0]) <= TIE
+
+
+def compare_likelihoods(
+    torch: Engine, library: Engine, texts: Sequence[Row], clock: Clock
+) -> AgreementCheck:
+    """As likely as torch finds them, up to what a precision may cost."""
+    texts = [text for text in texts if len(text) > 1]
+    sums, tokens, done = [0.0, 0.0], 0, 0
+    with progress_bar("comparing int8", None) as bar:
+        for part in parts(len(texts), SECONDS_INT8, clock, bar.expect):
+            some = texts[part]
+            firsts, rests = [text[:1] for text in some], [text[1:] for text in some]
+            for side, engine in enumerate((torch, library)):
+                sums[side] += sum(map(sum, engine.score(firsts, rests)))
+            tokens, done = tokens + sum(map(len, rests)), done + len(some)
+            bar.advance(len(some))
+    if not tokens:
+        return AgreementCheck(False, 0, 0, "no text of two tokens to compare on")
+    expected, got = (math.exp(-total / tokens) for total in sums)
+    words = f"perplexity {got:.3f}, torch has {expected:.3f}"
+    return AgreementCheck(got <= WORSE * expected, done, 0, words, left=len(texts) - done)
