@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from regard.decode.options import DecodingOptions, Sampling
 from regard.engines import autotune, engines
 from regard.engines.continuation_agreement import compare_likelihoods, compare_tokens_but_ties
 from regard.engines.engines import PREPARING, EngineRequest
-from regard.errors import MisuseError
+from regard.errors import CheckpointError, MisuseError
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.needs("ctranslate2")]
 pytest.importorskip("ctranslate2")
@@ -178,17 +179,53 @@ def test_a_large_model_is_not_converted_unasked(
     assert "of weights would be written again, twice" in model.engines.notes[0]
 
 
+def test_a_position_beyond_the_table_of_the_library_is_torch_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sinusoids have no end; a text that is too long for the table must not be cut there."""
+    monkeypatch.setattr(autotune, "layouts_for", lambda count: [(count, 1)])
+    go(ask(tmp_path, *OWN, "model.positions=sinusoidal", "model.max_length=64", steps=4))
+    prompt, most = "the cat purrs\n" * 140, "ctranslate2 does not offer more than 2,048 positions"
+    model = open_model(tmp_path / "run", "cpu")
+    model.engines.take(GREEDY, length=2048)
+    assert not any(most in note for note in model.engines.notes)
+    (answer,) = Completer(model, Sampling(max_tokens=120)).completions([prompt])
+    assert len(prompt) + len(answer[0].ids) == 1960 + 120 or answer[0].finished
+    assert any(f"torch, because {most}" in note for note in model.engines.notes)
+    named = open_model(tmp_path / "run", "cpu", FP32)
+    with pytest.raises(MisuseError, match=most):
+        next(Completer(named, Sampling(max_tokens=120)).stream(prompt))
+
+
+def test_what_the_library_cannot_express_torch_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(autotune, "layouts_for", lambda count: [(count, 1)])
+    go(ask(tmp_path, *OWN, "model.positions=relative", steps=4))
+    model, why = open_model(tmp_path / "run", "cpu"), "no model with positions = relative"
+    assert model.engines.take(GREEDY).name == "torch"
+    assert why in model.engines.notes[0]
+    said: list[str] = []
+    with pytest.raises(CheckpointError, match=f"{why} behind a prompt; use the torch engine"):
+        texts(open_model(tmp_path / "run", "cpu", FP32, say=said.append))
+    assert not said
+
+
 def test_outputs_may_differ_where_torch_finds_both_tokens_as_likely() -> None:
-    model = decoder("gpt")
-    with torch.no_grad():
-        model.output.weight[11] = model.output.weight[12]
-    engine, rows = TorchEngine(model, FRAME), prompts(40)
+    model, rows = decoder("gpt"), prompts(40)
+    engine = TorchEngine(model, FRAME)
     best = [hypotheses[0] for hypotheses in engine.submit(rows, GREEDY)()]
-    twelve = [12 if i == 11 else 11 if i == 12 else i for i in range(71)]
+    engine.close()
+    times = Counter(i for h in best for i in set(h.ids))
+    liked = next(i for i, count in times.most_common() if count < len(rows) // 2)
+    twin = next(i for i in range(liked + 1, 71) if i not in times)
+    with torch.no_grad():
+        model.output.weight[twin] = model.output.weight[liked]
+    engine = TorchEngine(model, FRAME)
     others = []
-    for h in best:  # the first of the two is exchanged
-        place = next((n for n, i in enumerate(h.ids) if i in (11, 12)), None)
-        ids = h.ids if place is None else (*h.ids[:place], twelve[h.ids[place]])
+    for h in best:  # the first of the liked is exchanged
+        place = next((n for n, i in enumerate(h.ids) if i == liked), None)
+        ids = h.ids if place is None else (*h.ids[:place], twin)
         others.append(Hypothesis(ids, 0.0, 0.0, True))
     changed = sum(a.ids != b.ids for a, b in zip(best, others, strict=True))
     assert 0 < changed < len(rows)

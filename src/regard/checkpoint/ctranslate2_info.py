@@ -23,6 +23,8 @@ from regard.untrusted import read_json, read_small_file, shown, strict_json
 INFO, WEIGHTS, CONFIG = "regard.json", "model.bin", "config.json"
 PIECES, DECODER_PIECES, SHORTLIST = "shared_vocabulary.json", "vocabulary.json", "vmap.txt"
 FORMAT, KIND = 1, "ctranslate2"
+# Sinusoids have no end; a table has. So many rows hold any sentence, and cost 2 MB at d_model 256.
+ROWS = 2048
 MAX_INFO, MAX_PIECES = 64 * 1024, 256 * 1024 * 1024
 # Keys of config.json that the library does not work without: by file of the pieces.
 NEEDED = {

@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from regard.checkpoint.ctranslate2_info import PRECISIONS, Info, library, write_info
+from regard.checkpoint.ctranslate2_info import PRECISIONS, ROWS, Info, library, write_info
 from regard.errors import CheckpointError, MisuseError
 from regard.model.attention import MultiHeadAttention
 from regard.model.embedding import Embedding
@@ -31,8 +31,6 @@ from regard.model.spec import Spec
 from regard.model.stack import Stack
 from regard.model.transformer import Transformer
 
-# Sinusoids have no end; a table has. So many rows hold any sentence, and cost 2 MB at d_model 256.
-ROWS = 2048
 NEVER = -1e9
 UNKNOWN = "<unk>"
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_tanh": "GELUTanh", "silu": "SWISH"}
@@ -146,7 +144,10 @@ def check_spec(spec: Spec) -> None:
 
 def check_decoder(spec: Spec) -> None:
     """Refuse what the library cannot express of a decoder-only model."""
-    _refuse(spec, [] if spec.decoder_layers and not spec.encoder_layers else ["an encoder"])
+    refused = [] if spec.decoder_layers and not spec.encoder_layers else ["an encoder"]
+    if spec.positions == "relative":  # wrong there: right from a first token on
+        refused.append("positions = relative behind a prompt")
+    _refuse(spec, refused)
 
 
 def _refuse(spec: Spec, refused: list[str]) -> None:

@@ -9,6 +9,7 @@ from regard.bundle.bundle import Bundle
 from regard.bundle.codec import distinct
 from regard.bundle.engine_choice import SENTENCES
 from regard.bundle.generation_settings import GenerationSettings
+from regard.checkpoint.ctranslate2_info import ROWS
 from regard.data.store import Store
 from regard.decode.engine import NO_END, Engine, Frame, Layout, Row
 from regard.decode.engines.ctranslate2_decoder import CTranslate2Decoder, refused_continuation
@@ -55,7 +56,12 @@ class Continuing:
         settings, endless = self.bundle.settings, self.bundle.limit is None
         return CTranslate2Decoder(folder, settings.ends, settings.rules, layout, endless)
 
-    def refused(self, decoding: DecodingOptions, prefixed: bool) -> str | None:
+    def refused(self, decoding: DecodingOptions, prefixed: bool, length: int = 0) -> str | None:
+        if length > ROWS:  # else the spec need not be read
+            spec = self.bundle.spec
+            most = max(ROWS, spec.max_length)
+            if spec.positions in ("sinusoidal", "halves") and length > most:
+                return f"more than {most:,} positions of this model, whose sinusoids have no end"
         return refused_continuation(decoding, self.bundle.settings.rules, prefixed)
 
     def rows(self) -> list[list[int]]:

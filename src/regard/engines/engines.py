@@ -89,9 +89,9 @@ class Engines:
         self._choice = bundle.choice
         self._open: dict[str, Engine] = {}
 
-    def take(self, decoding: DecodingOptions, prefixed: bool = False) -> Engine:
-        """The engine for these options."""
-        engine = self._fast(decoding, prefixed)
+    def take(self, decoding: DecodingOptions, prefixed: bool = False, length: int = 0) -> Engine:
+        """The engine for these options, and for a prompt and what follows it of this length."""
+        engine = self._fast(decoding, prefixed, length)
         if engine is None:
             engine = self._torch()
         self._note(f"engine: {describe(engine)}")
@@ -111,12 +111,12 @@ class Engines:
             engine.close()
         self._open.clear()
 
-    def _fast(self, decoding: DecodingOptions, prefixed: bool) -> Engine | None:
+    def _fast(self, decoding: DecodingOptions, prefixed: bool, length: int) -> Engine | None:
         """The ctranslate2 engine, or None and a note that says why not."""
         if self.request.engine == "torch":
             return None
         named = self.request.engine == "ctranslate2"
-        obstacle = self._obstacle() or self._not_offered(decoding, prefixed)
+        obstacle = self._obstacle() or self._not_offered(decoding, prefixed, length)
         if obstacle and named:
             raise MisuseError(f"engine: {obstacle}")
         if not obstacle and "ctranslate2" not in self._open:
@@ -166,9 +166,9 @@ class Engines:
             return choose_device("auto").type == "cpu"
         return self._device == "cpu"
 
-    def _not_offered(self, decoding: DecodingOptions, prefixed: bool) -> str:
+    def _not_offered(self, decoding: DecodingOptions, prefixed: bool, length: int) -> str:
         """Which option ctranslate2 does not offer; nothing if it offers all."""
-        refusal = self._work.refused(decoding, prefixed)
+        refusal = self._work.refused(decoding, prefixed, length)
         return f"ctranslate2 does not offer {refusal}" if refusal else ""
 
     def _note(self, line: str) -> None:

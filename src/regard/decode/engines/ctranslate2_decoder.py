@@ -49,7 +49,7 @@ class CTranslate2Decoder:
         layout: Layout | None = None,
         endless: bool = False,
     ) -> None:
-        """`endless` positions are rotary or relative ones: no table holds them."""
+        """`endless` positions are rotary ones: no table holds them."""
         self.layout, self._folder = layout or Layout(), folder
         self._ends, self._rules = list(ends), rules
         check(folder)  # a damaged file may answer wrongly, or with NaN, without a word
