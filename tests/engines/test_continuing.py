@@ -19,12 +19,12 @@ from halting import go
 from regard.answer.complete import Completer
 from regard.answer.loaded import LoadedModel, open_model
 from regard.bundle.engine_choice import read_choice, write_choice
-from regard.decode.engine import NO_END, Layout
+from regard.decode.engine import Layout
 from regard.decode.engines.torch import TorchEngine
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.options import DecodingOptions, Sampling
 from regard.engines import autotune, engines
-from regard.engines.continuation_agreement import compare_likelihoods, compare_tokens_but_ties
+from regard.engines.continuation_agreement import compare_continuations, compare_tokens_but_ties
 from regard.engines.engines import PREPARING, EngineRequest
 from regard.errors import CheckpointError, MisuseError
 
@@ -73,7 +73,7 @@ def test_a_choice_is_made_proved_and_kept(
     assert (
         check["same"] == check["sentences"] >= 10 and "the same tokens as torch" in check["reason"]
     )
-    assert "perplexity" in kept["checks"]["ctranslate2 int8"]["reason"]
+    assert "the same tokens as torch" in kept["checks"]["ctranslate2 int8"]["reason"]
     fastest = max(kept["speeds"], key=lambda each: kept["speeds"][each])
     assert f"{kept['engine']} {kept['precision']}" == fastest
     bundle = open_model(tuned / name, "cpu").bundle
@@ -238,17 +238,24 @@ def test_outputs_may_differ_where_torch_finds_both_tokens_as_likely() -> None:
     engine.close()
 
 
-def test_likelihoods_within_one_percent() -> None:
-    model, noisy = decoder("gpt"), decoder("gpt")
-    engine, rows = TorchEngine(model, replace(FRAME, end=NO_END)), [[i] for i in range(3, 30)]
-    outputs = engine.submit(rows, replace(GREEDY, max_length=40))()  # what it finds likely
-    texts = [[*row, *hypotheses[0].ids] for row, hypotheses in zip(rows, outputs, strict=True)]
-    for noise, passed in ((1e-5, True), (0.3, False)):
-        with torch.no_grad():
-            for ours, theirs in zip(model.parameters(), noisy.parameters(), strict=True):
-                theirs.copy_(ours + noise * torch.randn(ours.shape))
-        other = TorchEngine(noisy, FRAME, layout=Layout())
-        check = compare_likelihoods(engine, other, texts, lambda: 0.0)
-        assert check.passed == passed and check.sentences == len(texts), check
-        other.close()
-    engine.close()
+@pytest.mark.needs("int8")
+@pytest.mark.parametrize("worse", ["none", "int8", "fp32"])
+def test_a_precision_is_trusted_where_it_writes_the_same(worse: str) -> None:
+    model, noisy, rows = decoder("gpt"), decoder("gpt"), prompts(20)
+    with torch.no_grad():
+        for parameter in noisy.parameters():
+            parameter += 0.3 * torch.randn(parameter.shape)
+
+    def library(layout: Layout) -> TorchEngine:
+        return TorchEngine(noisy if layout.precision == worse else model, FRAME)
+
+    checks, reason = compare_continuations(
+        lambda layout: TorchEngine(model, FRAME), library, rows, GREEDY, lambda: 0.0
+    )
+    passed = {name.split()[1]: check.passed for name, check in checks.items()}
+    if worse == "fp32":
+        assert passed == {"fp32": False}
+        assert reason == f"fp32: {checks['ctranslate2 fp32'].reason}"
+    else:
+        assert passed == {"fp32": True, "int8": worse == "none"} and not reason
+        assert {check.sentences for check in checks.values()} == {len(rows)}
