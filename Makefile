@@ -17,7 +17,7 @@ bin := $(VENV)/$(if $(windows),Scripts,bin)
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo demo-hi models phrasebook dialogue multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks dist docs reference refresh-docs bench-decode bench-train bench-embed bench-search bench-complete bench-wikitext2 bench-tasks bench-dialogue bench-attacks test test-long check format clean
+.PHONY: help demo demo-hi models phrasebook dialogue multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks dist docs reference refresh-docs bench-decode bench-train bench-embed bench-search bench-complete bench-complete-decode bench-wikitext2 bench-tasks bench-dialogue bench-attacks test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
@@ -35,6 +35,7 @@ help:
 	@echo "make reference  write docs/reference/recipe.md and python.md from the code"
 	@echo "make refresh-docs  run the commands of the pages again; RUNS=folder: also those that need runs; TRAIN=yes: makes them"
 	@echo "make bench-decode RUN=…  decoding speed beside CTranslate2 and transformers (needs Multi30k)"
+	@echo "make bench-complete-decode  speed of continuations beside transformers and CTranslate2"
 	@echo "make bench-train  training speed beside torch.nn.Transformer and transformers (needs Multi30k)"
 	@echo "make bench-embed  embedding speed beside sentence-transformers (needs STS-B and Multi30k)"
 	@echo "make bench-search  a million vectors on disk: milliseconds a query, recall"
@@ -148,6 +149,10 @@ refresh-docs: $(VENV)/.dev
 # RUN: a run that was trained on Multi30k; without it the sizes small and base, both with random weights.
 bench-decode: $(VENV)/.bench
 	$(bin)/python bench/decode.py $(if $(filter-out file,$(origin RUN)),--run $(RUN) --preset base) $(BENCH)
+
+# The size of GPT-2: make bench-complete-decode BENCH="--size gpt2"
+bench-complete-decode: $(VENV)/.bench
+	$(bin)/python bench/complete_decode.py $(BENCH)
 
 # All of tiny, small and base; of these only some: make bench-train BENCH="--preset small"
 bench-train: $(VENV)/.bench

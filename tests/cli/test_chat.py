@@ -71,8 +71,10 @@ def run(*words: object, text: str = "", code: int = 0) -> Result:
 
 
 def test_turns_are_kept(talker: Path) -> None:
-    result = run("chat", talker, "a dog 3", "which animal", "a bird 1", "which animal")
-    assert result.stdout == "it barks\nthe dog\nit sings\nthe bird\n"
+    turns = ("a dog 3", "which animal", "a bird 1", "which animal")
+    for engine in ("torch", "auto", "auto"):
+        result = run("chat", talker, *turns, "--engine", engine)
+        assert result.stdout == "it barks\nthe dog\nit sings\nthe bird\n"
     assert result.stderr == ""
 
 
@@ -228,7 +230,7 @@ class Terminal:
 @pytest.mark.skipif(sys.platform == "win32", reason="terminals are another thing there")
 def test_a_terminal_is_interrupted_and_goes_on(tmp_path: Path) -> None:
     folders.llama(tmp_path / "llama")
-    terminal = Terminal("chat", tmp_path / "llama", "--max-tokens", "1500")
+    terminal = Terminal("chat", tmp_path / "llama", "--max-tokens", "1500", "--engine", "torch")
     terminal.until("> ")
     assert "Format: plain. /help lists commands" in terminal.shown
     terminal.type("the cat sat on the mat\n")

@@ -96,7 +96,13 @@ def test_the_commands_of_the_page_run(run: RunFolder) -> None:
 def test_the_table_of_families_has_a_command_for_each(run: RunFolder) -> None:
     """With the name of the hub replaced by the small model of that family."""
     hub = {"Llama": "llama", "GPT-2": "gpt2", "ViT": "vit", "Marian": "marian", "BERT": "bert"}
-    hub |= {"T5 1.0": "t5", "T5 1.1": "flan-t5", "DistilBERT": "distilbert", "sentence": "bert"}
+    hub |= {
+        "T5 1.0": "t5",
+        "T5 1.1": "flan-t5",
+        "BART": "bart",
+        "DistilBERT": "distilbert",
+        "sentence": "bert",
+    }
     seen = set()
     for family, *_, command in table("docs/families.md", "`regard "):
         small = [hub[start] for start in hub if family.startswith(start)]
@@ -139,7 +145,7 @@ def test_settings_that_are_not_done_are_named_with_their_file(
     last = json.loads((tmp_path / "config.json").read_text())["vocab_size"] - 1
     outside = f"forced_bos_token_id = 9999 (outside of the vocabulary, 0 to {last})"
     warning = f"{file} asks for {outside}: not done by regard\n"
-    text = "a --engine torch" if task == "translate" else "a"
+    text = "a --engine torch"
     assert run(f"regard {task} {shlex.quote(str(tmp_path))} {text}").stderr == warning
     assert run(f"regard convert {shlex.quote(str(tmp_path))} {tmp_path / 'out'} --to hf").stderr
     assert run(f"regard {task} {tmp_path / 'out'} {text}").stderr == warning  # it came along

@@ -183,9 +183,10 @@ class Completer:
         """How this row is gone on with."""
         return decoding_after(len(row), self._settings, self.sampling)
 
-    def engine(self, decoding: DecodingOptions) -> Continuer:
-        """The one that offers these options."""
-        engine = self._model.engines.take(decoding)
+    def engine(self, decoding: DecodingOptions, rows: Sequence[Sequence[int]]) -> Continuer:
+        """The one that offers these options after these rows."""
+        longest = max(map(len, rows), default=0)
+        engine = self._model.engines.take(decoding, length=longest + decoding.limit(longest))
         assert isinstance(engine, Continuer), f"{engine.name} does not go on with texts"
         return engine
 
@@ -199,8 +200,8 @@ class Completer:
             stops = self.sampling.stops
             texts = [GrowingText(self._tokenizer, rows[i], stops) for i in numbers]
             is_over = (lambda n, ids, texts=texts: texts[n].of(ids)[1]) if stops else None
-            engine = self.engine(decoding)
-            outputs = engine.submit([rows[i] for i in numbers], decoding, is_over=is_over)()
+            some = [rows[i] for i in numbers]
+            outputs = self.engine(decoding, some).submit(some, decoding, is_over=is_over)()
             for i, text, hypotheses in zip(numbers, texts, outputs, strict=True):
                 if not hypotheses or any(math.isnan(h.score) for h in hypotheses):
                     raise no_number(i + 1)
@@ -219,7 +220,7 @@ class Completer:
             least = min(decoding.min_length, most - 1)
             decoding = replace(decoding, max_length=most, min_length=least)
             count = 0
-            for token in self.engine(decoding).stream(context, decoding, draw):
+            for token in self.engine(decoding, [context]).stream(context, decoding, draw):
                 yield token
                 context.append(token)
                 count += 1

@@ -25,10 +25,10 @@ def load(
     name of the hub like "owner/name".
 
     `engine` is auto, torch or ctranslate2, `precision` auto, fp32, bf16 or int8: they are for
-    translations (engines/engines.py); `embed` has auto, fp32, int16 and bf16. A published folder
-    may be allowed to hold its weights in .bin or .pt files, read as plain tensors, or NaN and
-    infinity among them. A key of its config.json that regard does not know is named on standard
-    error; `strict` refuses it.
+    translations and continuations (engines/engines.py); `embed` has auto, fp32, int16 and bf16. A
+    published folder may be allowed to hold its weights in .bin or .pt files, read as plain tensors,
+    or NaN and infinity among them. A key of its config.json that regard does not know is named on
+    standard error; `strict` refuses it.
     """
     request = EngineRequest(engine, precision, workers, threads, shortlist)
     if Path(path).is_file():

@@ -2,7 +2,7 @@
 
     model.bin                the weights, in the library's own format
     config.json              its special pieces
-    shared_vocabulary.json   the pieces, in the order of their ids
+    shared_vocabulary.json   the pieces, in the order of their ids; vocabulary.json of a decoder
     vmap.txt                 the shortlist, if there is one (data/shortlist.py)
     regard.json              this: where the weights come from, and what the folder can hold
     checksums.json           of all of these; written last
@@ -21,13 +21,19 @@ from regard.errors import CheckpointError, MisuseError
 from regard.untrusted import read_json, read_small_file, shown, strict_json
 
 INFO, WEIGHTS, CONFIG = "regard.json", "model.bin", "config.json"
-PIECES, SHORTLIST = "shared_vocabulary.json", "vmap.txt"
+PIECES, DECODER_PIECES, SHORTLIST = "shared_vocabulary.json", "vocabulary.json", "vmap.txt"
 FORMAT, KIND = 1, "ctranslate2"
+# Sinusoids have no end; a table has. So many rows hold any sentence, and cost 2 MB at d_model 256.
+ROWS = 2048
 MAX_INFO, MAX_PIECES = 64 * 1024, 256 * 1024 * 1024
-# Keys of config.json that the library does not translate without.
-NEEDED = (
-    "add_source_bos", "add_source_eos", "bos_token", "decoder_start_token", "eos_token", "unk_token"
-)  # fmt: skip
+# Keys of config.json that the library does not work without: by file of the pieces.
+NEEDED = {
+    PIECES: (
+        "add_source_bos", "add_source_eos", "bos_token", "decoder_start_token", "eos_token",
+        "unk_token",
+    ),
+    DECODER_PIECES: ("bos_token", "eos_token", "unk_token"),
+}  # fmt: skip
 # Ours → the library's name of a type of numbers.
 PRECISIONS = {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
 
@@ -59,7 +65,7 @@ def library() -> Any:
 
 def refuse_ctranslate2(folder: Path) -> None:
     """Say what such a folder is to those who would read it as a model of ours."""
-    if (folder / WEIGHTS).is_file() and (folder / PIECES).is_file():
+    if (folder / WEIGHTS).is_file() and pieces_file(folder).is_file():
         raise CheckpointError(
             f"{folder}: a folder of the ctranslate2 library, which that library opens; give regard "
             "the model that it was made from"
@@ -79,7 +85,7 @@ def is_fresh(folder: Path, weights: str, precision: str, never: Sequence[int] = 
         info = read_info(folder)
     except CheckpointError:
         return False
-    whole = (folder / WEIGHTS).is_file() and (folder / PIECES).is_file()
+    whole = (folder / WEIGHTS).is_file() and pieces_file(folder).is_file()
     expected = (weights, precision, sorted(never))
     return whole and (info.weights, info.precision, sorted(info.never)) == expected
 
@@ -87,7 +93,7 @@ def is_fresh(folder: Path, weights: str, precision: str, never: Sequence[int] = 
 def write_info(folder: Path, info: Info) -> None:
     """Write regard.json and the checksums, after all other files."""
     atomic.write_json(folder / INFO, {"format": FORMAT, "kind": KIND, **asdict(info)})
-    add_checksums(folder, [WEIGHTS, CONFIG, PIECES, INFO])
+    add_checksums(folder, [WEIGHTS, CONFIG, pieces_file(folder).name, INFO])
 
 
 def read_info(folder: Path) -> Info:
@@ -111,7 +117,7 @@ def read_info(folder: Path) -> Info:
 def check_config(folder: Path) -> None:
     """The library reads its config when it first translates, and then says no file's name."""
     config = read_json(folder / CONFIG, MAX_INFO)
-    if missing := [key for key in NEEDED if key not in config]:
+    if missing := [key for key in NEEDED[pieces_file(folder).name] if key not in config]:
         raise CheckpointError(f"{folder / CONFIG}: has no {missing[0]}; convert the model again")
     for key, value in config.items():
         number = key.endswith("_epsilon") and type(value) in (int, float)
@@ -126,11 +132,17 @@ def has_shortlist(folder: Path) -> bool:
     return (folder / SHORTLIST).is_file() and SHORTLIST in (read_checksums(folder) or ())
 
 
+def pieces_file(folder: Path) -> Path:
+    """That of a decoder, where there is one; else that of an encoder–decoder model."""
+    own = folder / DECODER_PIECES
+    return own if own.is_file() else folder / PIECES
+
+
 def read_pieces(folder: Path) -> list[str]:
     """The pieces in the order of their ids."""
-    path = folder / PIECES
+    path = pieces_file(folder)
     if not path.is_file():
-        raise CheckpointError(f"{folder}: {PIECES} is missing; convert the model again")
+        raise CheckpointError(f"{folder}: {path.name} is missing; convert the model again")
     value = strict_json(read_small_file(path, MAX_PIECES), str(path), MAX_PIECES)
     if not isinstance(value, list) or not all(isinstance(piece, str) for piece in value):
         raise CheckpointError(f"{path}: expected a list of texts; convert the model again")

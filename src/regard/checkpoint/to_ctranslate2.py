@@ -2,7 +2,8 @@
 
 Each weight goes to its place in that library's description of a Transformer. What differs:
 
-    W_Q, W_K, W_V      one matrix below the other; key/value heads are repeated, one for each head
+    W_Q, W_K, W_V      one matrix below the other; key/value heads of an encoder–decoder are
+                       repeated, one for each head
     positions          a table, sinusoids too: the library's own formula has other wavelengths
     pieces that are    a bias of -10⁹ on their logits
     never output
@@ -20,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from regard.checkpoint.ctranslate2_info import PRECISIONS, Info, library, write_info
+from regard.checkpoint.ctranslate2_info import PRECISIONS, ROWS, Info, library, write_info
 from regard.errors import CheckpointError, MisuseError
 from regard.model.attention import MultiHeadAttention
 from regard.model.embedding import Embedding
@@ -30,8 +31,6 @@ from regard.model.spec import Spec
 from regard.model.stack import Stack
 from regard.model.transformer import Transformer
 
-# Sinusoids have no end; a table has. So many rows hold any sentence, and cost 2 MB at d_model 256.
-ROWS = 2048
 NEVER = -1e9
 UNKNOWN = "<unk>"
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_tanh": "GELUTanh", "silu": "SWISH"}
@@ -64,56 +63,106 @@ def write_ctranslate2(
     `pieces` are the vocabulary in the order of its ids; an output starts from `start` and ends with
     `end`. `weights` is what the source calls its weights, for `is_fresh`.
     """
-    if precision not in PRECISIONS:
-        listed = ", ".join(PRECISIONS)
-        raise MisuseError(f"precision: got {precision!r}, expected one of {listed}")
     check_spec(model.spec)
-    _check_pieces(model.spec, pieces)
+    _check(model.spec, pieces, precision)
     theirs = library().specs.TransformerSpec(*_stacks(model.spec))
     _fill_stack(theirs.encoder, model.encoder, model.source_embedding, model.spec)
     _fill_stack(theirs.decoder, model.decoder, model.target_embedding, model.spec)
     theirs.encoder.embeddings[0].weight = _array(_of(model.source_embedding).weight)
     theirs.decoder.embeddings.weight = _array(_of(model.target_embedding).weight)
     _fill_output(theirs.decoder, model, never)
-    config = theirs.config
-    config.bos_token = config.decoder_start_token = pieces[start]
-    config.eos_token = pieces[end]
-    # Some piece must be the unknown one; no id of ours is ever unknown to the library.
-    config.unk_token = UNKNOWN if UNKNOWN in pieces else pieces[start]
-    config.layer_norm_epsilon = model.spec.norm_epsilon
+    theirs.config.decoder_start_token = pieces[start]
     theirs.register_source_vocabulary(list(pieces))
     theirs.register_target_vocabulary(list(pieces))
-    theirs.validate()
-    theirs.optimize(quantization=PRECISIONS[precision])
-    folder.mkdir(parents=True, exist_ok=True)
-    theirs.save(str(folder))
-    info = Info(
+    info = _info(model.spec, precision, start, end, never, weights)
+    _save(theirs, folder, pieces, info, model.spec.norm_epsilon)
+    return info
+
+
+def write_decoder(
+    model: Transformer,
+    folder: Path,
+    pieces: Sequence[str],
+    *,
+    end: int,
+    never: Sequence[int] = (),
+    precision: str = "fp32",
+    weights: str = "",
+) -> Info:
+    """The same for a model that goes on with a text: a decoder and nothing else."""
+    check_decoder(model.spec)
+    _check(model.spec, pieces, precision)
+    specs, spec = library().specs, model.spec
+    shape = _shape(spec) | {"with_encoder_attention": False}
+    if spec.groups != spec.heads:
+        shape["num_heads_kv"] = spec.groups
+    theirs = specs.TransformerDecoderModelSpec(
+        specs.TransformerDecoderSpec(spec.decoder_layers, **shape)
+    )
+    _fill_stack(theirs.decoder, model.decoder, model.target_embedding, spec)
+    theirs.decoder.embeddings.weight = _array(_of(model.target_embedding).weight)
+    _fill_output(theirs.decoder, model, never)
+    theirs.register_vocabulary(list(pieces))
+    info = _info(spec, precision, end, end, never, weights)
+    _save(theirs, folder, pieces, info, spec.norm_epsilon)
+    return info
+
+
+def _info(
+    spec: Spec, precision: str, start: int, end: int, never: Sequence[int], weights: str
+) -> Info:
+    return Info(
         weights=weights,
         precision=precision,
-        positions=_rows(model.spec),
+        positions=_rows(spec),
         start=start,
         end=end,
         never=list(never),
         regard=version("regard"),
         ctranslate2=library().__version__,
     )
+
+
+def _save(theirs: Any, folder: Path, pieces: Sequence[str], info: Info, epsilon: float) -> None:
+    config = theirs.config
+    config.bos_token, config.eos_token = pieces[info.start], pieces[info.end]
+    # Some piece must be the unknown one; no id of ours is ever unknown to the library.
+    config.unk_token = UNKNOWN if UNKNOWN in pieces else pieces[info.start]
+    config.layer_norm_epsilon = epsilon
+    theirs.validate()
+    theirs.optimize(quantization=PRECISIONS[info.precision])
+    folder.mkdir(parents=True, exist_ok=True)
+    theirs.save(str(folder))
     write_info(folder, info)
-    return info
 
 
 def check_spec(spec: Spec) -> None:
-    """Refuse what the library cannot express."""
+    """Refuse what the library cannot express of an encoder–decoder model."""
+    one_only = not spec.encoder_layers or not spec.decoder_layers
+    _refuse(spec, ["only one of encoder and decoder"] if one_only else [])
+
+
+def check_decoder(spec: Spec) -> None:
+    """Refuse what the library cannot express of a decoder-only model."""
+    refused = [] if spec.decoder_layers and not spec.encoder_layers else ["an encoder"]
+    if spec.positions == "relative":  # wrong there: right from a first token on
+        refused.append("positions = relative behind a prompt")
+    _refuse(spec, refused)
+
+
+def _refuse(spec: Spec, refused: list[str]) -> None:
     values = vars(spec)
-    refused = [f"{name} = {values[name]}" for name, ok in KNOWN.items() if values[name] not in ok]
-    if not spec.encoder_layers or not spec.decoder_layers:
-        refused.insert(0, "only one of encoder and decoder")
+    refused += [f"{name} = {values[name]}" for name, ok in KNOWN.items() if values[name] not in ok]
     if refused:
         raise CheckpointError(
             f"ctranslate2: the library has no model with {', '.join(refused)}; use the torch engine"
         )
 
 
-def _check_pieces(spec: Spec, pieces: Sequence[str]) -> None:
+def _check(spec: Spec, pieces: Sequence[str], precision: str) -> None:
+    if precision not in PRECISIONS:
+        listed = ", ".join(PRECISIONS)
+        raise MisuseError(f"precision: got {precision!r}, expected one of {listed}")
     different = len(set(pieces))
     if len(pieces) != spec.vocabulary or different != len(pieces):
         raise CheckpointError(
@@ -129,8 +178,16 @@ def _rows(spec: Spec) -> int:
 
 def _stacks(spec: Spec) -> tuple[Any, Any]:
     """Both stacks of the library's description, still without weights."""
+    specs, shape = library().specs, _shape(spec)
+    encoder = specs.TransformerEncoderSpec(spec.encoder_layers, **shape)
+    decoder = specs.TransformerDecoderSpec(spec.decoder_layers, **shape)
+    return encoder, decoder
+
+
+def _shape(spec: Spec) -> dict[str, Any]:
+    """What the library's description of a stack says of all its layers."""
     specs = library().specs
-    shape = dict(
+    shape: dict[str, Any] = dict(
         num_heads=spec.heads,
         pre_norm=spec.norm_order == "pre",
         activation=specs.Activation[ACTIVATIONS[spec.activation]],
@@ -142,9 +199,7 @@ def _stacks(spec: Spec) -> tuple[Any, Any]:
     )
     if spec.positions == "rotary":
         shape |= dict(rotary_dim=0, rotary_interleave=False, rotary_base=spec.rotary_base)
-    encoder = specs.TransformerEncoderSpec(spec.encoder_layers, **shape)
-    decoder = specs.TransformerDecoderSpec(spec.decoder_layers, **shape)
-    return encoder, decoder
+    return shape
 
 
 def _fill_stack(theirs: Any, stack: Stack | None, embedding: Embedding | None, spec: Spec) -> None:
@@ -194,7 +249,7 @@ def _fill_attention(
     """W_Q, W_K, W_V in `joined` matrices: all three, or queries apart from keys and values."""
     if not spec.score_scale:
         theirs.queries_scale = 1.0
-    times = spec.heads // spec.groups
+    times = spec.heads // spec.groups if spec.encoder_layers else 1
     maps = [attention.query, _repeated(attention.key, times, spec.k)]
     maps.append(_repeated(attention.value, times, spec.k))
     for place, count in enumerate(joined):

@@ -44,14 +44,13 @@ COMMANDS = {
 @declare.count("--top-k", help="Draw from this many tokens only.")
 @click.option("--top-p", type=float, help="Draw from the likeliest that reach this probability.")
 @click.option("--seed", type=click.IntRange(min=0), help="The same seed draws the same text.")
-@declare.device
+@declare.engines(shortlist=False, heading="Options")
 @declare.json("One JSON object a turn.")
 def command(
     model: Path,
     text: tuple[str, ...],
     system: str | None,
     template: str,
-    device: str,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -61,15 +60,20 @@ def command(
     that it has no room for are left out. While it answers, Ctrl-C interrupts; twice, it ends.
     """
     from regard.answer.chat import Conversation, chat_format
-    from regard.cli.inputs import arriving, opened
+    from regard.answer.loaded import open_model
+    from regard.cli.inputs import arriving
     from regard.decode.options import Sampling
     from regard.text.turns import read_messages
 
+    device, request = options.pop("device"), declare.engine_request(options)
     chosen = {name: value for name, value in options.items() if value is not None}
     sampling = Sampling(**{"max_tokens": MOST, **chosen})  # a wrong option is said at once
     begin = [{"role": "system", "content": system}] if system is not None else []
     messages = read_messages(begin, "--system") if begin else []
-    loaded = opened(model, "complete", device)
+    loaded = open_model(model, device, request, say=lambda line: click.echo(line, err=True))
+    loaded.demand("complete")
+    if loaded.bundle.settings.warning:
+        click.echo(loaded.bundle.settings.warning, err=True)
     chat = chat_format(loaded, template)
     typed = not text and sys.stdin.isatty()
     talk = Talk(Conversation(loaded, sampling, chat, messages), as_json, typed)

@@ -54,7 +54,7 @@ def show_prompt_check(completer: "Completer", prompts: list[str], as_json: bool)
     rows = [completer.row(text, number, many) for number, text in enumerate(prompts)]
     # Published settings may ask for a least length, which counts the prompt; the same for all here.
     decoding = completer.decoding(max(rows, key=len))
-    return _show(completer.engine(decoding), rows, prompts, decoding, as_json)
+    return _show(completer.engine(decoding, rows), rows, prompts, decoding, as_json)
 
 
 def _show(

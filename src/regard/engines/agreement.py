@@ -71,10 +71,11 @@ def compare(
         try:
             with progress_bar("converting to fp32", None):
                 library = opened.enter_context(closing(with_library(default_layout("fp32"))))
-            single = _remembering(library, decoding)
+            single = remembering(library, decoding)
             with closing(with_torch(default_layout())) as engine:
-                both = [_remembering(engine, decoding), single]
-                expected, got = _in_time("comparing fp32", both, first, SECONDS_FP32, clock)
+                both = [remembering(engine, decoding), single]
+                rows = [row for row, _ in first]
+                expected, got = answers_in_time("comparing fp32", both, rows, SECONDS_FP32, clock)
         except RegardError as error:  # a model that the library cannot express
             return {}, str(error)
         left = len(first) - len(got)
@@ -89,8 +90,9 @@ def compare(
         # ones say how many fit. Where time allowed only FEW, they must do.
         answered, new = first[: len(got)], [*first[len(got) :], *others]
         chosen = answered if left and len(answered) <= FEW else [*new, *answered]
-        both = [single, _remembering(small, decoding)]
-        expected, got = _in_time("comparing int8", both, chosen, SECONDS_INT8, clock)
+        both = [single, remembering(small, decoding)]
+        rows = [row for row, _ in chosen]
+        expected, got = answers_in_time("comparing int8", both, rows, SECONDS_INT8, clock)
     references = [reference for _, reference in chosen[: len(got)]]
     texts = compare_texts(codec, expected, got, references)
     checks["ctranslate2 int8"] = replace(texts, left=len(probe) - len(got))
@@ -120,7 +122,7 @@ def _divided(probe: ProbeRows) -> tuple[ProbeRows, ProbeRows]:
     return first, others
 
 
-def _remembering(engine: Engine, decoding: DecodingOptions) -> AnswerRows:
+def remembering(engine: Engine, decoding: DecodingOptions) -> AnswerRows:
     """The best outputs of an engine, each source searched once."""
     best: dict[tuple[int, ...], Hypothesis] = {}
 
@@ -133,11 +135,10 @@ def _remembering(engine: Engine, decoding: DecodingOptions) -> AnswerRows:
     return answer
 
 
-def _in_time(
-    label: str, engines: Sequence[AnswerRows], probe: ProbeRows, seconds: float, clock: Clock
+def answers_in_time(
+    label: str, engines: Sequence[AnswerRows], rows: Sequence[Row], seconds: float, clock: Clock
 ) -> list[list[Hypothesis]]:
     """What each answers to the same rows, to as many of the first ones as fit into `seconds`."""
-    rows = [row for row, _ in probe]
     outputs: list[list[Hypothesis]] = [[] for _ in engines]
     with progress_bar(label, None) as bar:
         for part in parts(len(rows), seconds, clock, bar.expect):

@@ -48,19 +48,18 @@ def converted_engine(
     folder, work = bundle.path / ENGINES / f"ctranslate2-{layout.precision}", work_of(bundle)
 
     def opened() -> Engine:
-        if not is_fresh(folder, weights, layout.precision, bundle.settings.rules.never):
-            _convert(work, transformer, folder, weights, layout.precision)
         if shortlist and not has_shortlist(folder):
             _learn_shortlist(bundle, folder)
         return work.opened(folder, layout, shortlist)
 
     try:
-        return opened()
+        if is_fresh(folder, weights, layout.precision, bundle.settings.rules.never):
+            return opened()
     except CheckpointError as error:
         what = str(error).partition(";")[0]
         say(f"{what}: the engine is made again from the weights.")
-        _convert(work, transformer, folder, weights, layout.precision)
-        return opened()
+    _convert(work, transformer, folder, weights, layout.precision)
+    return opened()
 
 
 def _convert(work: Work, transformer: Network, folder: Path, weights: str, precision: str) -> None:

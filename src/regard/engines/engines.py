@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 NAMES = ("auto", "torch", "ctranslate2")
 PRECISIONS = ("auto", "fp32", "bf16", "int8", "int16")  # int16 is for `embed` alone
 PREPARING = "Preparing the fast engine (once) …"
+MOST_BYTES = 4_000_000_000  # of weights that are converted without being asked
 
 
 @dataclass(frozen=True)
@@ -79,16 +80,18 @@ class Engines:
         say: Say = to_log,
     ) -> None:
         self.bundle, self.request, self.say = bundle, request or EngineRequest(), say
-        self._transformer, self._device = transformer, device
+        self._transformer, self._device, self._work = transformer, device, work_of(bundle)
         if self.request.precision == "int16":
             raise MisuseError("precision: int16 is for embed; translations have fp32, bf16, int8")
+        if self.request.shortlist and self._work.task != "translate":
+            raise MisuseError("shortlist: is for translations")
         self.notes: list[str] = []  # why an engine was taken; the log has them too
-        self._choice, self._work = bundle.choice, work_of(bundle)
+        self._choice = bundle.choice
         self._open: dict[str, Engine] = {}
 
-    def take(self, decoding: DecodingOptions, prefixed: bool = False) -> Engine:
-        """The engine for these options."""
-        engine = self._fast(decoding, prefixed)
+    def take(self, decoding: DecodingOptions, prefixed: bool = False, length: int = 0) -> Engine:
+        """The engine for these options, and for a prompt and what follows it of this length."""
+        engine = self._fast(decoding, prefixed, length)
         if engine is None:
             engine = self._torch()
         self._note(f"engine: {describe(engine)}")
@@ -108,12 +111,12 @@ class Engines:
             engine.close()
         self._open.clear()
 
-    def _fast(self, decoding: DecodingOptions, prefixed: bool) -> Engine | None:
+    def _fast(self, decoding: DecodingOptions, prefixed: bool, length: int) -> Engine | None:
         """The ctranslate2 engine, or None and a note that says why not."""
         if self.request.engine == "torch":
             return None
         named = self.request.engine == "ctranslate2"
-        obstacle = self._obstacle() or self._not_offered(decoding, prefixed)
+        obstacle = self._obstacle() or self._not_offered(decoding, prefixed, length)
         if obstacle and named:
             raise MisuseError(f"engine: {obstacle}")
         if not obstacle and "ctranslate2" not in self._open:
@@ -142,6 +145,12 @@ class Engines:
             return "ctranslate2 is used on a CPU only"
         if self.bundle.obstacle:
             return self.bundle.obstacle
+        size = sum(file.stat().st_size for file in self.bundle.weights)
+        if size > MOST_BYTES and self._choice is None and self.request.engine == "auto":
+            return (
+                f"{size / 1e9:.1f} GB of weights would be written again, twice; "
+                "--engine ctranslate2 does that"
+            )
         if self._choice is None and not os.access(self.bundle.path, os.W_OK):
             return f"{self.bundle.path} cannot be written to, so nothing can be kept there"
         deadly = ruled_out("ctranslate2")
@@ -157,9 +166,9 @@ class Engines:
             return choose_device("auto").type == "cpu"
         return self._device == "cpu"
 
-    def _not_offered(self, decoding: DecodingOptions, prefixed: bool) -> str:
+    def _not_offered(self, decoding: DecodingOptions, prefixed: bool, length: int) -> str:
         """Which option ctranslate2 does not offer; nothing if it offers all."""
-        refusal = self._work.refused(decoding, prefixed)
+        refusal = self._work.refused(decoding, prefixed, length)
         return f"ctranslate2 does not offer {refusal}" if refusal else ""
 
     def _note(self, line: str) -> None:

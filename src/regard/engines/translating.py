@@ -47,7 +47,7 @@ class Translating:
         frame, rules, limit = self.bundle.codec.frame, self.bundle.settings.rules, self.bundle.limit
         return CTranslate2Engine(folder, frame, rules, layout, limit, shortlist=shortlist)
 
-    def refused(self, decoding: DecodingOptions, prefixed: bool) -> str | None:
+    def refused(self, decoding: DecodingOptions, prefixed: bool, length: int = 0) -> str | None:
         return refused(decoding, self.bundle.settings.rules, prefixed)
 
     def rows(self) -> list[list[int]]:

@@ -37,8 +37,11 @@ class Work(Protocol):
     def opened(self, folder: Path, layout: Layout, shortlist: bool) -> Engine:
         """The engine on such a folder."""
 
-    def refused(self, decoding: DecodingOptions, prefixed: bool) -> str | None:
-        """What of a search the library does not have, or has with another meaning."""
+    def refused(self, decoding: DecodingOptions, prefixed: bool, length: int = 0) -> str | None:
+        """What of a search the library does not have, or has with another meaning.
+
+        `length` is that of the longest prompt with what may follow it.
+        """
 
     def rows(self) -> list[list[int]]:
         """What engines are compared and measured on."""

@@ -94,7 +94,7 @@ class CTranslate2Engine:
                 f"{folder}: has no {SHORTLIST}; `regard convert --to ctranslate2 --shortlist` "
                 "makes one from the corpus of a run"
             )
-        self._translator = _open(folder, self.layout)
+        self._translator = open_folder(folder, self.layout)
 
     def submit(
         self, sources: Sequence[Row], decoding: DecodingOptions, prefixes: Sequence[Row] = ()
@@ -300,8 +300,8 @@ def _shifted(h: Hypothesis, log_p: float, decoding: DecodingOptions) -> Hypothes
     return Hypothesis(h.ids, total, decoding.score(total, len(h.ids) + h.finished), h.finished)
 
 
-def _open(folder: Path, layout: Layout) -> Any:
-    """The library's translator, laid out as asked."""
+def open_folder(folder: Path, layout: Layout, generates: bool = False) -> Any:
+    """The library's translator, or its generator for decoders, laid out as asked."""
     kernels = KERNELS.get(layout.precision, "ctranslate2")
     insist_on(kernels, "precision", INSTEAD[kernels])
     forbid(kernels)
@@ -313,7 +313,7 @@ def _open(folder: Path, layout: Layout) -> Any:
             f"precision: got {layout.precision}; ctranslate2 offers {listed} on this machine"
         )
     try:
-        return ctranslate2.Translator(
+        return (ctranslate2.Generator if generates else ctranslate2.Translator)(
             str(folder),
             device="cpu",
             compute_type=PRECISIONS[layout.precision],

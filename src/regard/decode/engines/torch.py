@@ -8,8 +8,9 @@ good as processes here, and share the weights.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from threading import Lock
 
 import torch
@@ -42,6 +43,7 @@ class DecodingJob:
         self._prompted = any(sentence.prompted for sentence in sentences)
         self._lock = Lock()
         self.workers: list[Future[None]] = []
+        self.alone: Callable[[], None] | None = None  # the work, where nobody shares the machine
 
     def take(self, most: int) -> list[QueuedSentence]:
         with self._lock:
@@ -53,6 +55,9 @@ class DecodingJob:
             self._answers[sentence.number] += drawn
 
     def result(self) -> list[list[Hypothesis]]:
+        if self.alone is not None:
+            work, self.alone = self.alone, None
+            work()
         for worker in self.workers:
             worker.result()
         answers = [
@@ -108,7 +113,11 @@ class TorchEngine:
         if self._fused.encoder is None:
             longest = max(map(len, sources), default=1)
             batch = max(1, min(batch, PROMPT_BYTES // (longest * self._fused.bytes_kept)))
-        job.workers = [self._pool.submit(self._work, job, batch, is_over) for _ in range(workers)]
+        work = partial(self._work, job, batch, is_over)
+        if self._fused.encoder is None and len(sentences) == 1:  # with all threads, as a stream
+            job.alone = work
+        else:
+            job.workers = [self._pool.submit(work) for _ in range(workers)]
         return job.result
 
     def stream(self, prompt: Row, decoding: DecodingOptions, draw: int = 0) -> Iterator[int]:
