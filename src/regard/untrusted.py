@@ -15,19 +15,17 @@ import errno
 import json
 import math
 import os
-import reprlib
 import stat
 from collections.abc import Collection, Iterator
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from regard.errors import CheckpointError, RegardError
+from regard.errors import CheckpointError, RegardError, shown
 
 MAX_PARTS = 400_000  # commas and brackets of a JSON text: each may cost 150 bytes of memory
 MAX_DEPTH = 32
 MAX_DIGITS = 19  # as many as a 64-bit number has
-MAX_BITS = 256  # of a number that is shown
 KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a named pipe"),
@@ -35,14 +33,6 @@ KINDS = (
     (stat.S_ISBLK, "a device"),
     (stat.S_ISSOCK, "a socket"),
 )
-
-
-def shown(value: object, length: int = 80) -> str:
-    """What a file says, as a short text for a message."""
-    if isinstance(value, int) and value.bit_length() > MAX_BITS:  # Python refuses to write it down
-        return f"a whole number of {value.bit_length():,} bits"
-    text = repr(value) if isinstance(value, str | int | float) else reprlib.repr(value)
-    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def member(folder: Path, name: object) -> Path:
