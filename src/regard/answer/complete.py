@@ -40,7 +40,7 @@ def sampling_with(options: Mapping[str, Any], task: str = "complete") -> Samplin
     names = vars(Sampling())
     for name in options:
         if name not in names:
-            raise MisuseError(f"{task}: unknown option {name!r}{nearest(name, names)}")
+            raise MisuseError(task, f"unknown option {name!r}", advice=nearest(name, names))
     return Sampling(**options)
 
 
@@ -152,7 +152,7 @@ class Completer:
         """The ids of a prompt, which leave room to go on; an empty one starts from <s>."""
         which = "the prompt" if count == 1 else f"prompt {number + 1:,} of {count:,}"
         if not isinstance(prompt, str):
-            raise MisuseError(f"complete: got {type(prompt).__name__}, expected a text")
+            raise MisuseError("complete", got=type(prompt), expected="a text")
         ids = list(self._tokenizer.encode(prompt).ids)
         if not ids and self._settings.bos is not None:
             ids = [self._settings.bos]

@@ -68,13 +68,14 @@ def _ids(values: Any, size: int, name: str, device: torch.device) -> Int[Tensor,
     ids = ids[None] if ids.dim() == 1 else ids
     if ids.dim() != 2 or not ids.numel() or ids.is_floating_point():
         raise MisuseError(
-            f"logits: {name}: got shape {tuple(ids.shape)} of {ids.dtype}, expected rows of "
-            "whole numbers (batch, length)"
+            f"logits: {name}",
+            f"got shape {tuple(ids.shape)} of {ids.dtype}",
+            expected="rows of whole numbers (batch, length)",
         )
     low, high = int(ids.min()), int(ids.max())
     if low < 0 or high >= size:
         raise MisuseError(
-            f"logits: {name}: got numbers from {low} to {high}, expected 0 to {size - 1}"
+            f"logits: {name}", f"got numbers from {low} to {high}", expected=f"0 to {size - 1}"
         )
     return ids.long()
 
@@ -89,6 +90,8 @@ def _real(mask: Any, ids: Tensor) -> Bool[Tensor, "B L"] | None:
     real = real[None] if real.dim() == 1 else real
     if real.shape != ids.shape:
         raise MisuseError(
-            f"logits: mask: got shape {tuple(real.shape)}, expected that of ids {tuple(ids.shape)}"
+            "logits: mask",
+            f"got shape {tuple(real.shape)}",
+            expected=f"that of ids {tuple(ids.shape)}",
         )
     return real

@@ -62,8 +62,9 @@ def score_texts(
     sources, targets = _listed(sources), _listed(targets)
     if len(sources) != len(targets):
         raise MisuseError(
-            f"score: got {len(sources):,} sources and {len(targets):,} targets; expected one "
-            "target for each source"
+            "score",
+            f"got {len(sources):,} sources and {len(targets):,} targets",
+            expected="one target for each source",
         )
     scored: list[Scored] = []
     for first in range(0, len(sources), BATCH):

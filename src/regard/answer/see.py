@@ -72,6 +72,6 @@ def _open(file: Path, channels: int) -> "Image":
     except DataError:
         raise
     except FileNotFoundError:
-        raise DataError(f"{file}: no such file") from None
+        raise DataError(file, "no such file") from None
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(f"{file}: not an image that Pillow can read: {error}") from None
+        raise DataError(file, f"not an image that Pillow can read: {error}") from None

@@ -21,8 +21,7 @@ from regard.data.columns import ChosenColumns
 from regard.data.problem import Problem
 from regard.data.role import Role
 from regard.data.table import READ, Table, is_table
-from regard.errors import DataError, MisuseError
-from regard.untrusted import shown
+from regard.errors import DataError, MisuseError, shown
 
 Embed = Callable[[list[str]], np.ndarray]
 LONGEST_CELL = 1_000_000  # characters; as long as a text may be
@@ -58,8 +57,9 @@ def compare(embed: Embed, firsts: Sequence[str], seconds: Sequence[str]) -> Floa
     """The cosine of each first text with its second one; a text that stands twice is read once."""
     if len(firsts) != len(seconds):
         raise MisuseError(
-            f"similar: got {len(firsts)} first texts and {len(seconds)} second ones, expected "
-            "as many of one as of the other"
+            "similar",
+            f"got {len(firsts)} first texts and {len(seconds)} second ones",
+            expected="as many of one as of the other",
         )
     texts = list(dict.fromkeys([*firsts, *seconds]))
     place = {text: n for n, text in enumerate(texts)}
@@ -104,7 +104,9 @@ def by_score(
 def read_pairs(path: Path, columns: Mapping[str, str] = NOTHING) -> tuple[TextPairs, ChosenColumns]:
     """The pairs of a table, and which columns they are; `columns` as the user names them."""
     if not is_table(path):
-        raise MisuseError(f"pairs: got {path.name}, expected a name that ends in {', '.join(READ)}")
+        raise MisuseError(
+            "pairs", f"got {path.name}", expected=f"a name that ends in {', '.join(READ)}"
+        )
     roles = [
         Role("text", columns.get("text", "")),
         Role("pair", columns.get("pair", "")),
@@ -120,13 +122,13 @@ def read_pairs(path: Path, columns: Mapping[str, str] = NOTHING) -> tuple[TextPa
         for role, side in (("text", pairs.firsts), ("pair", pairs.seconds)):
             text = table.text(row, role)
             if isinstance(text, Problem):
-                raise DataError(f"{path}: row {number}: {text.value}; expected two texts")
+                raise DataError(f"{path}: row {number}", text.value, expected="two texts")
             side.append(text)
         if "label" in table.chosen.places:
             value = table.value(row, "label")
             pairs.scores.append(_score(path, number, "" if value is None else str(value)))
     if not pairs.firsts:
-        raise DataError(f"{path}: has no pairs; expected two texts a row, and perhaps a score")
+        raise DataError(path, "has no pairs", expected="two texts a row, and perhaps a score")
     return pairs, table.chosen
 
 
@@ -136,5 +138,5 @@ def _score(path: Path, number: int, cell: str) -> float:
     except ValueError:
         score = math.nan
     if not math.isfinite(score):
-        raise DataError(f"{path}: row {number}: the score is {shown(cell)}, expected a number")
+        raise DataError(f"{path}: row {number}", f"the score is {shown(cell)}", expected="a number")
     return score

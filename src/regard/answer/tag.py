@@ -30,7 +30,7 @@ def words_of(text: str | Sequence[str]) -> list[str]:
         return split_words(text)
     for word in text:
         if len(word.split()) != 1:
-            raise MisuseError(f"tag: got the word {word!r}, expected words without spaces")
+            raise MisuseError("tag", f"got the word {word!r}", expected="words without spaces")
     return list(text)
 
 

@@ -67,8 +67,10 @@ def rows_of(data: object, task: str) -> Iterator[TableRow]:
             yield _row(row, number, task)
     else:
         raise MisuseError(
-            f"{task}: got {type(data).__name__}, expected a table: a DataFrame, a Dataset, a list "
-            "of pairs or of dicts, or a dict of columns"
+            task,
+            got=type(data),
+            expected="a table: a DataFrame, a Dataset, a list of pairs or of dicts, or a dict of "
+            "columns",
         )
 
 
@@ -78,7 +80,7 @@ def _row(row: object, number: int, task: str) -> TableRow:
     if isinstance(row, tuple | list) and [type(text) for text in row] == [str, str]:
         return {"source": row[0], "target": row[1]}
     raise MisuseError(
-        f"{task}: row {number:,}: got {type(row).__name__}, expected a pair of texts or a dict"
+        f"{task}: row {number:,}", got=type(row), expected="a pair of texts or a dict"
     )
 
 
@@ -93,7 +95,7 @@ def write_rows(data: object, file: Path, task: str, columns: Mapping[str, str]) 
         names.update(dict.fromkeys(row))
         lines.append(json.dumps({str(k): _plain(v) for k, v in row.items()}, ensure_ascii=False))
     if not lines:
-        raise MisuseError(f"{task}: the table has no rows")
+        raise MisuseError(task, "the table has no rows")
     for role, name in columns.items():
         if name not in names:
             raise MisuseError(

@@ -171,7 +171,7 @@ def _origin(
     if data is None:
         return files
     if any(files.values()):
-        raise MisuseError("train: got data and files; expected one of them")
+        raise MisuseError("train", "got data and files", expected="one of them")
     if isinstance(data, str | Path):
         return {"recipe": Path(data)}
     if isinstance(data, Mapping) and _is_recipe(data):

@@ -150,7 +150,7 @@ class Bundle:
             return
         if task not in self.tasks:
             offered = ", ".join([*self.tasks, "logits"])
-            raise MisuseError(f"{task}: {self} does not offer it; it offers {offered}")
+            raise MisuseError(task, f"{self} does not offer it", advice=f"it offers {offered}")
 
     def __str__(self) -> str:
         model = "a run of regard"
@@ -190,7 +190,7 @@ class Bundle:
     def own_tokenizer(self) -> Tokenizer:
         """That of a run that translates."""
         if not isinstance(self.tokenizer, Tokenizer):
-            raise MisuseError(f"{self}: expected a run that translates, made by `regard train`")
+            raise MisuseError(self, expected="a run that translates, made by `regard train`")
         return self.tokenizer
 
     def _without_tokenizer(self, task: str) -> DataError:

@@ -17,8 +17,8 @@ from typing import Any
 
 from regard import atomic
 from regard.checksums import add_checksums, check, read_checksums
-from regard.errors import CheckpointError, MisuseError
-from regard.untrusted import read_json, read_small_file, shown, strict_json
+from regard.errors import CheckpointError, MisuseError, shown
+from regard.untrusted import read_json, read_small_file, strict_json
 
 INFO, WEIGHTS, CONFIG = "regard.json", "model.bin", "config.json"
 PIECES, SHORTLIST = "shared_vocabulary.json", "vmap.txt"
@@ -95,11 +95,11 @@ def read_info(folder: Path) -> Info:
     path = folder / INFO
     if not path.is_file():
         raise CheckpointError(
-            f"{folder}: has no {INFO}; expected a folder of `regard convert --to ctranslate2`"
+            folder, f"has no {INFO}", expected="a folder of `regard convert --to ctranslate2`"
         )
     value = read_json(path, MAX_INFO)
     if value.pop("format", None) != FORMAT or value.pop("kind", None) != KIND:
-        raise CheckpointError(f"{path}: not of this format; convert the model again")
+        raise CheckpointError(path, "not of this format", advice="convert the model again")
     types = dict.fromkeys(("positions", "start", "end"), int) | {"never": list}
     fits = set(value) == set(Info.__annotations__)
     fits = fits and all(type(part) is types.get(name, str) for name, part in value.items())
@@ -117,7 +117,7 @@ def check_config(folder: Path) -> None:
         number = key.endswith("_epsilon") and type(value) in (int, float)
         if not number and type(value) is not (str if key.endswith("_token") else bool):
             raise CheckpointError(
-                f"{folder / CONFIG}: {shown(key)} is {shown(value)}; convert the model again"
+                folder / CONFIG, f"{shown(key)} is {shown(value)}", advice="convert the model again"
             )
 
 
@@ -130,8 +130,8 @@ def read_pieces(folder: Path) -> list[str]:
     """The pieces in the order of their ids."""
     path = folder / PIECES
     if not path.is_file():
-        raise CheckpointError(f"{folder}: {PIECES} is missing; convert the model again")
+        raise CheckpointError(folder, f"{PIECES} is missing", advice="convert the model again")
     value = strict_json(read_small_file(path, MAX_PIECES), str(path), MAX_PIECES)
     if not isinstance(value, list) or not all(isinstance(piece, str) for piece in value):
-        raise CheckpointError(f"{path}: expected a list of texts; convert the model again")
+        raise CheckpointError(path, expected="a list of texts", advice="convert the model again")
     return value

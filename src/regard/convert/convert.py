@@ -154,7 +154,7 @@ def _write_published(source: Source, folder: Path, to: To) -> Transformer:
 def _copy_files(source: Source, folder: Path, tokenizer: Path | None) -> None:
     """The files around the weights; a link that leads out of the source's folder is refused."""
     if tokenizer is not None and not tokenizer.is_file():
-        raise MisuseError(f"{tokenizer}: no such file; expected the tokenizer of the model")
+        raise MisuseError(tokenizer, "no such file", expected="the tokenizer of the model")
     single = tokenizer or source.tokenizer
     if single is not None:
         refuse_llama2c_tokenizer(single)
@@ -171,7 +171,7 @@ def _check_tokenizer(file: Path, folder: Path, vocabulary: int) -> None:
     """Insist that the file, now in the folder, can be read and has no more tokens than weights."""
     tokenizer = load_tokenizer(folder)
     if tokenizer is None:
-        raise DataError(f"{file}: no tokenizer that regard reads; expected a SentencePiece model")
+        raise DataError(file, "no tokenizer that regard reads", expected="a SentencePiece model")
     if tokenizer.size > vocabulary:
         raise DataError(
             f"{file}: knows {tokenizer.size} tokens, the weights {vocabulary}; it belongs to "

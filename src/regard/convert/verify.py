@@ -68,10 +68,10 @@ def read_golden(file: Path) -> Golden:
         )
     for key in ("values", "greedy", "leads", "shape"):
         if not _numbers(golden.get(key)):
-            raise CheckpointError(f"{file}: {key}: expected a list of numbers")
+            raise CheckpointError(f"{file}: {key}", expected="a list of numbers")
     for key in (*NUMBERS, "largest"):
         if not _numbers([golden.get(key)]):
-            raise CheckpointError(f"{file}: {key}: expected a number")
+            raise CheckpointError(f"{file}: {key}", expected="a number")
     return golden
 
 

@@ -44,8 +44,9 @@ def plan_epoch(
     assert len(source_lengths) == len(target_lengths), (len(source_lengths), len(target_lengths))
     if token_budget < 1 or seed < 0 or epoch < 0:
         raise MisuseError(
-            f"batches: got token budget {token_budget}, seed {seed}, epoch {epoch}; expected a "
-            "budget of at least 1, and a seed and an epoch of at least 0."
+            "batches",
+            f"got token budget {token_budget}, seed {seed}, epoch {epoch}",
+            expected="a budget of at least 1, and a seed and an epoch of at least 0.",
         )
     if len(source_lengths) == 0:
         return []

@@ -120,8 +120,9 @@ class _Search:
         other = [name for name, n in self.taken.items() if n == place]
         if other:
             raise MisuseError(
-                f"{self.path}: {other[0]} and {role.name} are both column {place + 1}; "
-                f"{self._listed()}. Say which ones with {OPTIONS[role.name]}"
+                self.path,
+                f"{other[0]} and {role.name} are both column {place + 1}",
+                advice=f"{self._listed()}. Say which ones with {OPTIONS[role.name]}",
             )
         self.taken[role.name] = place
 
@@ -138,7 +139,9 @@ class _Search:
         if role.asked.isdigit():
             if not 1 <= int(role.asked) <= len(self.columns):
                 raise MisuseError(
-                    f"{self.path}: has no column {role.asked} (for {role.name}); {self._listed()}"
+                    self.path,
+                    f"has no column {role.asked} (for {role.name})",
+                    advice=self._listed(),
                 )
             return int(role.asked) - 1
         if role.asked == role.name and not self.names:
@@ -146,8 +149,9 @@ class _Search:
         did_you_mean = nearest(role.asked, self.names) if self.names else ""
         did_you_mean = "" if "known" in did_you_mean else did_you_mean
         raise MisuseError(
-            f"{self.path}: has no column {role.asked!r} (for {role.name}){did_you_mean}; "
-            f"{self._listed()}. Give a name or number with {OPTIONS[role.name]}"
+            self.path,
+            f"has no column {role.asked!r} (for {role.name}){did_you_mean}",
+            advice=f"{self._listed()}. Give a name or number with {OPTIONS[role.name]}",
         )
 
     def _by_known_names(self, roles: Sequence[Role]) -> None:

@@ -74,11 +74,11 @@ def read_pairs(
             "target, or name it .tsv (source TAB target), .csv or .jsonl."
         )
     if format_of(target) in READ:
-        raise MisuseError(f"{target}: expected a text file with one sentence per line.")
+        raise MisuseError(target, expected="a text file with one sentence per line.")
     if any(side.asked for side in sides):
         raise MisuseError(f"{source}: a text file has no columns; leave the column options out.")
     if os.path.samestat(find_file(source), find_file(target)):
-        raise MisuseError(f"{source}: source and target are the same file.")
+        raise MisuseError(source, "source and target are the same file.")
     return _clean(_rows_of_two((source, target), report, limits), report, limits)
 
 

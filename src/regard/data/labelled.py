@@ -73,8 +73,8 @@ def read_labelled(
         rows = _lines(read_lines(path, limits.max_characters))
     else:
         raise MisuseError(
-            f"{path}: expected a table of texts and labels, {', '.join(READ)} (or one of them "
-            "with .gz)"
+            path,
+            expected=f"a table of texts and labels, {', '.join(READ)} (or one of them with .gz)",
         )
     return _clean(rows, path, report, limits, keep)
 

@@ -35,7 +35,7 @@ def fetch(
 ) -> None:
     """The bytes at `address` into `part`, all of them, or a DataError."""
     if urlsplit(address).scheme not in ("http", "https"):
-        raise MisuseError(f"{address}: expected an address that begins with https:// or http://")
+        raise MisuseError(address, expected="an address that begins with https:// or http://")
     part.parent.mkdir(parents=True, exist_ok=True)
     trouble = ""
     for attempt in range(TRIES):
@@ -60,7 +60,7 @@ def fetch(
     if part.is_file():
         kept = f"{part.stat().st_size:,} bytes are kept"
         advice = f"{kept}, the same command goes on from there"
-    raise DataError(f"{address}: {trouble}; {advice}")
+    raise DataError(address, trouble, advice=advice)
 
 
 def _trouble(error: Exception, timeout: float) -> str:

@@ -52,7 +52,7 @@ def folder_of(name: str) -> Path:
     if folder is None:
         looked = " and ".join(str(place) for place in data_folders())
         how = f"`regard data {name}` fetches it" if dataset.base else _by_hand(name)
-        raise DataError(f"{name}: the data set is not here (looked in {looked}); {how}")
+        raise DataError(name, f"the data set is not here (looked in {looked})", advice=how)
     return folder
 
 
@@ -64,9 +64,9 @@ def scored_files(name: str) -> tuple[Path, ...]:
     """The files that a model is scored on: one table, or a source and its reference."""
     dataset = named(name)
     if dataset.phrasebook:
-        raise MisuseError(f"{name}: a run on the phrasebook is scored on it without --set")
+        raise MisuseError(name, "a run on the phrasebook is scored on it without --set")
     if not dataset.test:
-        raise MisuseError(f"{name}: no test set that `regard evaluate` can score ({dataset.what})")
+        raise MisuseError(name, f"no test set that `regard evaluate` can score ({dataset.what})")
     folder = folder_of(name)
     return tuple(folder / file for file in dataset.test)
 
@@ -115,7 +115,7 @@ def _with_set(data: dict[str, Any], where: str) -> dict[str, Any]:
         return {**data, "phrasebook": dataset.phrasebook}
     if not dataset.train:
         raise ConfigError(
-            f"{where}: [data]: set: {name} is nothing that a recipe trains on ({dataset.what})"
+            f"{where}: [data]: set", f"{name} is nothing that a recipe trains on ({dataset.what})"
         )
     folder = folder_of(name)
     keys = ("source", "target") if dataset.kind == "pairs" else ("texts",)

@@ -51,7 +51,7 @@ def unpacked(path: Path, is_packed: bool) -> bytes:
             with gzip.open(path) as packed:
                 return _limited(packed, path)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise DataError(f"{path}: expected a gzipped file, got one with {error}") from None
+            raise DataError(path, f"got one with {error}", expected="a gzipped file") from None
     with path.open("rb") as file:
         return _limited(file, path)
 
@@ -73,7 +73,7 @@ def _members(archive: Path, name: str) -> Iterator[bytes]:
             if member == name or (name.endswith("/") and _is_right_in(member, name))
         ]
         if not inside:
-            raise DataError(f"{archive}: no {name} in it; its origin has another layout now")
+            raise DataError(archive, f"no {name} in it", advice="its origin has another layout now")
         for member in inside:
             with opened.open(member) as file:
                 yield _limited(file, archive)

@@ -55,11 +55,11 @@ class EngineRequest:
         for name, choices in (("engine", NAMES), ("precision", PRECISIONS)):
             if vars(self)[name] not in choices:
                 listed = ", ".join(choices)
-                raise MisuseError(f"{name}: got {vars(self)[name]!r}, expected one of {listed}")
+                raise MisuseError(name, got=vars(self)[name], expected=f"one of {listed}")
         for name in ("workers", "threads"):
             value = vars(self)[name]
             if value is not None and not 1 <= value <= 1024:
-                raise MisuseError(f"{name}: got {value}, expected 1 to 1024")
+                raise MisuseError(name, got=value, expected="1 to 1024")
         if self.engine == "torch" and (self.precision == "int8" or self.shortlist):
             what = "a shortlist" if self.shortlist else "precision int8"
             raise MisuseError(f"engine: torch does not offer {what}; use --engine ctranslate2")

@@ -94,7 +94,7 @@ def score_continuations(
         rows = encoded_parts(tokenizer, counted(parts_of(data)), advance)
         store = write_store(Path(place) / "ids", kinds, rows)
         if len(store) == 0 or len(store["text"].values) < 2:
-            raise DataError(f"{data.texts}: holds no text to score")
+            raise DataError(data.texts, "holds no text to score")
         loss, tokens = mean_loss(model.transformer, Windows(store, length).held_out(ROWS))
     nats = loss * tokens
     return ContinuationScores(

@@ -137,7 +137,7 @@ def _continued(model: LoadedModel, text: str, output: str | None, most: int) -> 
         ids = list(tokenizer.encode(text + output).ids)
         before = _shared(prompt, ids)
         if before in (0, len(ids)):
-            raise MisuseError(f"answer: got {output!r}, which adds no token to the prompt")
+            raise MisuseError("answer", "which adds no token to the prompt", got=output)
     fitting(Encoded(tuple(ids), ()), network, "explain", "the prompt with its continuation")
     with torch.inference_mode():
         hidden = network.decode(row_of(network, ids))

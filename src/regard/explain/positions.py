@@ -34,26 +34,36 @@ def position_figures(length: int, dim: int, base: float | int = 10_000) -> Posit
 def _check(length: int, dim: int, base: float | int) -> None:
     if not 1 <= length <= LONGEST:
         raise MisuseError(
-            f"length: got {length}, expected 1 to {LONGEST} positions; more cannot be told apart "
-            "in a picture"
+            "length",
+            got=length,
+            expected=f"1 to {LONGEST} positions",
+            advice="more cannot be told apart in a picture",
         )
     if not 2 <= dim <= WIDEST:
         raise MisuseError(
-            f"dim: got {dim}, expected an even number from 2 to {WIDEST}; a model of the paper's "
-            "size has 512"
+            "dim",
+            got=dim,
+            expected=f"an even number from 2 to {WIDEST}",
+            advice="a model of the paper's size has 512",
         )
     if dim % 2:
         raise MisuseError(
-            f"dim: got {dim}, expected an even number, since each frequency has a sine and a "
-            f"cosine; take {dim - 1} or {dim + 1}"
+            "dim",
+            got=dim,
+            expected="an even number, since each frequency has a sine and a cosine",
+            advice=f"take {dim - 1} or {dim + 1}",
         )
     if length * dim > MOST_NUMBERS:
         raise MisuseError(
-            f"length × dim: got {length} × {dim} numbers, expected at most {MOST_NUMBERS:,}; make "
-            "one of the two smaller"
+            "length × dim",
+            f"got {length} × {dim} numbers",
+            expected=f"at most {MOST_NUMBERS:,}",
+            advice="make one of the two smaller",
         )
     if not (math.isfinite(base) and base > 1):
         raise MisuseError(
-            f"base: got {base:g}, expected a number above 1; the paper takes 10000, and with 1 all "
-            "waves would be the same"
+            "base",
+            got=base,
+            expected="a number above 1",
+            advice="the paper takes 10000, and with 1 all waves would be the same",
         )

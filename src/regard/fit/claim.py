@@ -149,7 +149,7 @@ def _make(folder: Path) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
         raise MisuseError(
-            f"{folder}: already there, and no folder; delete it, or choose another with --run"
+            folder, "already there, and no folder", advice="delete it, or choose another with --run"
         ) from None
     return missing
 

@@ -64,13 +64,17 @@ def check_goes_on(
     changed = {assignment.partition("=")[0].strip() for assignment in assignments}
     if "train.steps" in changed and train.steps is not None and train.steps < done.step:
         raise MisuseError(
-            f"train.steps: got {train.steps:,}, but {folder} has made {done.step:,} steps; "
-            f"expected more than these, for example train.steps={2 * done.step}; or leave it out, "
-            "and the run goes on to the end that it had"
+            "train.steps",
+            f"but {folder} has made {done.step:,} steps",
+            got=train.steps,
+            expected=f"more than these, for example train.steps={2 * done.step}",
+            advice="or leave it out, and the run goes on to the end that it had",
         )
     if "train.minutes" in changed and train.minutes and 60 * train.minutes < done.seconds:
         raise MisuseError(
-            f"train.minutes: got {train.minutes:g}, but {folder} has trained for "
-            f"{done.seconds / 60:.3g} minutes; expected more, all together; `--minutes "
-            f"{train.minutes:g}` adds so many"
+            "train.minutes",
+            f"but {folder} has trained for {done.seconds / 60:.3g} minutes",
+            got=train.minutes,
+            expected="more, all together",
+            advice=f"`--minutes {train.minutes:g}` adds so many",
         )

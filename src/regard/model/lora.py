@@ -155,8 +155,10 @@ def adapted(
     name, side = min(((n, min(w.shape)) for n, w in chosen.items()), key=lambda one: one[1])
     if rank >= side:
         raise ConfigError(
-            f"lora.rank: got {rank}, expected less than {side}, the smaller side of {name}; a rank "
-            "as large as that saves nothing"
+            "lora.rank",
+            got=rank,
+            expected=f"less than {side}, the smaller side of {name}",
+            advice="a rank as large as that saves nothing",
         )
     return chosen
 

@@ -8,9 +8,8 @@ label smoothing ε) differ only in training, and ε is a key of the recipe, not 
 from typing import Any
 
 from regard.config import build
-from regard.errors import ConfigError, nearest
+from regard.errors import ConfigError, nearest, shown
 from regard.model.spec import Spec
-from regard.untrusted import shown
 
 _GPT = {
     "encoder_layers": 0,

@@ -115,13 +115,13 @@ def _characters(path: Path) -> Iterator[str]:
                 yield decode.decode(block)
             yield decode.decode(b"", final=True)
     except FileNotFoundError:
-        raise DataError(f"{path}: there is no such file; check the path.") from None
+        raise DataError(path, "there is no such file", advice="check the path.") from None
     except UnicodeDecodeError as error:
         raise DataError(
             f"{path}: is not UTF-8 text ({error.reason}); convert it: iconv -f latin1 -t utf-8"
         ) from None
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from None
+        raise DataError(path, f"cannot be read: {error}") from None
 
 
 def _parts(texts: Iterable[str]) -> Iterator[DocumentPart]:

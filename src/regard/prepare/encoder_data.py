@@ -114,7 +114,7 @@ def _tokenizer_for(
     tokenizer = load_tokenizer(run.folder)
     if tokenizer is None:
         assert start is not None
-        raise CheckpointError(f"{start.folder}: has no tokenizer files, so text cannot become ids")
+        raise CheckpointError(start.folder, "has no tokenizer files, so text cannot become ids")
     return tokenizer
 
 

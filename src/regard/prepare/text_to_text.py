@@ -174,7 +174,7 @@ def _prepare_model(run: RunFolder, recipe: Recipe, texts: Iterable[str]) -> tupl
     tokenizer = load_tokenizer(run.folder)
     if tokenizer is None:
         assert start is not None
-        raise CheckpointError(f"{start.folder}: has no tokenizer files, so text cannot become ids")
+        raise CheckpointError(start.folder, "has no tokenizer files, so text cannot become ids")
     spec = _spec(recipe, tokenizer, start)
     family = start.family.name if start else "t5" if spec.positions == "relative" else "regard"
     limit = recipe.data.max_tokens

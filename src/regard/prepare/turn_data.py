@@ -55,7 +55,7 @@ def _encoded(
                 messages = shorter
                 ids, is_answer = chat.example(messages)
         except DataError as error:
-            raise DataError(f"{path}: line {dialogue.line}: {error}") from None
+            raise error.within(f"{path}: line {dialogue.line}") from None
         if len(ids) > length:
             raise DataError(
                 f"{path}: line {dialogue.line}: the last question and its answer have {len(ids)} "

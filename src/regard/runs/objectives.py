@@ -20,7 +20,6 @@ from regard.runs.sections import (
     TextToTextSection,
     spec_of,
 )
-from regard.untrusted import shown
 
 SOME_VOCABULARY = 4000  # to check a spec with, now, not after an hour of tokenizing
 
@@ -31,7 +30,7 @@ def check_pairs(recipe: Recipe, where: str) -> None:
         raise ConfigError(f"{where}: [data]: texts are for objectives of an encoder, not translate")
     spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
     if not spec.encoder_layers or not spec.decoder_layers:
-        raise ConfigError(f"{where}: [model]: translation needs an encoder and a decoder")
+        raise ConfigError(f"{where}: [model]", "translation needs an encoder and a decoder")
     if spec.position_limit is not None and spec.position_limit <= recipe.data.max_tokens:
         raise ConfigError(
             f"{where}: [model]: max_length {spec.position_limit} learned positions cannot hold "
@@ -44,13 +43,13 @@ def check_texts(recipe: Recipe, where: str) -> None:
     phrasebook = OBJECTIVES[recipe.objective].phrasebook
     if not recipe.data.texts and not (phrasebook and recipe.data.phrasebook):
         needed = "a file, or the phrasebook's English side" if phrasebook else "a file"
-        raise ConfigError(f"{where}: [data]: {recipe.objective} needs texts, {needed}")
+        raise ConfigError(f"{where}: [data]", f"{recipe.objective} needs texts, {needed}")
     start = recipe.train.start_from
     if start is not None and "preset" in recipe.model:
         raise ConfigError(f"{where}: [model]: the model is that of {start}; leave preset out")
     if recipe.train.embeddings is not None or recipe.tokenizer.dropout or recipe.data.more:
         raise ConfigError(
-            f"{where}: train.embeddings, tokenizer.dropout and data.more are for translate alone"
+            where, "train.embeddings, tokenizer.dropout and data.more are for translate alone"
         )
     for name in ("head", "classes", "decoder_layers", "image_size"):
         if name in recipe.model:
@@ -67,13 +66,13 @@ def check_texts(recipe: Recipe, where: str) -> None:
 def check_documents(recipe: Recipe, where: str) -> None:
     """A recipe for a decoder."""
     if not recipe.data.texts:
-        raise ConfigError(f"{where}: [data]: {recipe.objective} needs texts: a file")
+        raise ConfigError(f"{where}: [data]", f"{recipe.objective} needs texts: a file")
     start = recipe.train.start_from
     if start is not None and "preset" in recipe.model:
         raise ConfigError(f"{where}: [model]: the model is that of {start}; leave preset out")
     if recipe.train.embeddings is not None or recipe.tokenizer.dropout or recipe.data.more:
         raise ConfigError(
-            f"{where}: train.embeddings, tokenizer.dropout and data.more are for translate alone"
+            where, "train.embeddings, tokenizer.dropout and data.more are for translate alone"
         )
     if start is None:
         spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
@@ -98,7 +97,7 @@ def check_text_to_text(recipe: Recipe, where: str) -> None:
             "text-to-text.corrupt to true, and the texts are learned from by their own holes"
         )
     if corrupt and (data.source or data.tasks):
-        raise ConfigError(f"{where}: [text-to-text]: corrupt learns from texts, not from pairs")
+        raise ConfigError(f"{where}: [text-to-text]", "corrupt learns from texts, not from pairs")
     if start is not None and "preset" in recipe.model:
         raise ConfigError(f"{where}: [model]: the model is that of {start}; leave preset out")
     if recipe.train.embeddings is not None or recipe.tokenizer.dropout or data.more:
@@ -161,7 +160,7 @@ class Objective:
                 values = vars(recipe)[section]
                 is_usual = vars(values)[key] == vars(type(values))[key]  # a field's default
                 if is_usual is needed:
-                    raise ConfigError(f"{where}: [{section}]: {key}: {why}")
+                    raise ConfigError(f"{where}: [{section}]: {key}", why)
         self.check(recipe, where)
 
     def score_in(
@@ -289,8 +288,10 @@ def objective_of(run: RunFolder) -> Objective:
     name = str(tables.get("objective", "translate"))
     if name not in OBJECTIVES:
         raise CheckpointError(
-            f"{run.recipe}: objective: got {shown(name)}, expected one of {', '.join(OBJECTIVES)}; "
-            "a later version of regard may know it"
+            f"{run.recipe}: objective",
+            got=name,
+            expected=f"one of {', '.join(OBJECTIVES)}",
+            advice="a later version of regard may know it",
         )
     return OBJECTIVES[name]
 

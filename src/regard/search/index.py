@@ -120,8 +120,9 @@ def _budget(encoder: Encoder, tokens: int | None) -> int:
     least = encoder.frame + 1
     if tokens is not None and not least <= tokens <= limit:
         raise MisuseError(
-            f"tokens: got {tokens}, expected {least} to {limit}: {encoder.name} reads no more of "
-            "a text"
+            "tokens",
+            got=tokens,
+            expected=f"{least} to {limit}: {encoder.name} reads no more of a text",
         )
     return tokens or min(limit, MOST_TOKENS)
 
@@ -147,7 +148,7 @@ def _update(
     if (
         surveyed.unread and not Path(facts.folder).is_dir()
     ):  # or all of them were, with their folder
-        raise DataError(f"{facts.folder}: cannot be read: no such folder any more")
+        raise DataError(facts.folder, "cannot be read: no such folder any more")
     done = _counted(parts, indexed, surveyed, table is None and old is not None)
     if not done.passages:
         raise _nothing(facts, surveyed)
@@ -230,7 +231,7 @@ def _nothing(facts: Manifest, surveyed: PassageSurvey) -> DataError:
         name, reason = next(iter(surveyed.unread.items()))
         what += f" that can be read ({name}: {reason})"
     return DataError(
-        f"{facts.folder}: {what}; expected files that end in {', '.join(facts.suffixes)}{there}"
+        facts.folder, what, expected=f"files that end in {', '.join(facts.suffixes)}{there}"
     )
 
 

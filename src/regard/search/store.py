@@ -27,8 +27,8 @@ from typing import Any, get_origin
 from regard import atomic, lock
 from regard.atomic import is_left_of
 from regard.checksums import is_whole, sealed, sha256, states_its_own, unsealed
-from regard.errors import CheckpointError, DamageError, MisuseError
-from regard.untrusted import opened, read_json, shown
+from regard.errors import CheckpointError, DamageError, MisuseError, shown
+from regard.untrusted import opened, read_json
 
 KIND = "regard index"
 FORMAT = f"{KIND} 1"
@@ -69,22 +69,26 @@ def read_manifest(index: Path) -> Manifest:
     path = index / MANIFEST
     if not path.exists():
         if not index.exists():
-            raise MisuseError(f"{index}: no such index; make it with `regard index FOLDER`")
+            raise MisuseError(index, "no such index", advice="make it with `regard index FOLDER`")
         what = "empty" if index.is_dir() and not any(index.iterdir()) else f"without {MANIFEST}"
         what = what if index.is_dir() else "a file"
         raise MisuseError(
-            f"{index}: {what}, expected an index; make one with `regard index FOLDER`"
+            index, what, expected="an index", advice="make one with `regard index FOLDER`"
         )
     values = read_json(path, MAX_MANIFEST)
     if not str(values.get("format")).startswith(KIND):
         raise CheckpointError(
-            f"{path}: not of an index, or damaged: got the format {shown(values.get('format'))}, "
-            f"expected {FORMAT!r}; choose another folder, or copy the index again"
+            path,
+            f"not of an index, or damaged: got the format {shown(values.get('format'))}",
+            expected=repr(FORMAT),
+            advice="choose another folder, or copy the index again",
         )
     if values["format"] != FORMAT:
         raise CheckpointError(
-            f"{path}: got {shown(values['format'])}, expected {FORMAT!r}; "
-            "it was made by another version of regard: make it again with --rebuild"
+            path,
+            got=values["format"],
+            expected=repr(FORMAT),
+            advice="it was made by another version of regard: make it again with --rebuild",
         )
     plain = unsealed(values, path) if states_its_own(values) else {}
     # The first indexes did not write their names down: these are the ones that they had.
@@ -185,7 +189,7 @@ class StoredIndex:
 def writing(index: Path, rebuild: bool = False) -> Iterator[StoredIndex]:
     """Be the only one who changes an index, in a folder that is one or becomes one."""
     if index.exists() and not index.is_dir():
-        raise MisuseError(f"{index}: is a file, expected the folder of an index, or a new one")
+        raise MisuseError(index, "is a file", expected="the folder of an index, or a new one")
     _look(index, rebuild)  # before a lock is put there
     is_new = not index.exists()
     index.mkdir(parents=True, exist_ok=True)
@@ -193,7 +197,7 @@ def writing(index: Path, rebuild: bool = False) -> Iterator[StoredIndex]:
         try:
             stack.enter_context(lock.held(index / LOCK))
         except lock.Taken:
-            raise MisuseError(f"{index}: another process is writing this index") from None
+            raise MisuseError(index, "another process is writing this index") from None
         stored = _look(index, rebuild)
         atomic.sweep(index, [MANIFEST, *stored.written])
         try:

@@ -115,9 +115,9 @@ def _read_codes(path: Path, count: int, width: int) -> Any:
     try:
         codes = library.read_index(str(path))
     except RuntimeError as error:
-        raise CheckpointError(f"{path}: faiss cannot read it: {str(error)[-200:]}") from None
+        raise CheckpointError(path, f"faiss cannot read it: {str(error)[-200:]}") from None
     if (codes.ntotal, codes.d) != (count, width):
         raise CheckpointError(
-            f"{path}: holds {codes.ntotal} codes of {codes.d} numbers, expected {count} of {width}"
+            path, f"holds {codes.ntotal} codes of {codes.d} numbers", expected=f"{count} of {width}"
         )
     return codes

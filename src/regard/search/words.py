@@ -103,7 +103,7 @@ class Words:
                     f"{str(error)[:200]}; make the index again with `regard index … --rebuild`"
                 ) from None
             if not fits:
-                raise CheckpointError(f"{folder / FOLDER}: is not of these passages")
+                raise CheckpointError(folder / FOLDER, "is not of these passages")
 
     def nearest(self, query: str, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Rows and scores of the k best passages that hold a word of the query, best first."""

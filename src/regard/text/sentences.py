@@ -29,7 +29,7 @@ def split_sentences(text: str, language: str = "en") -> list[str]:
     language = language.lower()
     if not re.fullmatch("[a-z]{2,3}", language):
         raise MisuseError(
-            f"language: got {language!r}, expected a code of two or three letters, for example de"
+            "language", got=language, expected="a code of two or three letters, for example de"
         )
     parts = [""]
     for piece in _cut(text, language):

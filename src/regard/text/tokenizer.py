@@ -90,7 +90,7 @@ class Tokenizer:
         try:
             atomic.write_text(path, self.written())
         except OSError as error:
-            raise DataError(f"{path}: cannot write the tokenizer: {error.strerror}") from error
+            raise DataError(path, f"cannot write the tokenizer: {error.strerror}") from error
 
     def written(self) -> str:
         """What `save` writes."""
@@ -240,10 +240,8 @@ def _read_roles(backend: Backend, path: Path) -> Special:
 
 
 def _unusable(path: Path, problem: str) -> DataError:
-    return DataError(
-        f"{path}: {problem}; expected a tokenizer.json that regard saved. "
-        "Restore the file, or train the tokenizer again."
-    )
+    advice = "Restore the file, or train the tokenizer again."
+    return DataError(path, problem, expected=f"a tokenizer.json that regard saved. {advice}")
 
 
 def _lone_surrogate(text: object) -> int | None:

@@ -310,7 +310,7 @@ def _open(folder: Path, layout: Layout) -> Any:
     if PRECISIONS.get(layout.precision) not in offered:
         listed = ", ".join(ours for ours, theirs in PRECISIONS.items() if theirs in offered)
         raise MisuseError(
-            f"precision: got {layout.precision}; ctranslate2 offers {listed} on this machine"
+            "precision", got=layout.precision, advice=f"ctranslate2 offers {listed} on this machine"
         )
     try:
         return ctranslate2.Translator(

@@ -79,8 +79,9 @@ class TorchEngine:
         self.layout = layout or Layout(threads=torch.get_num_threads())
         if self.layout.precision not in PRECISIONS:
             raise MisuseError(
-                f"precision: got {self.layout.precision}; the torch engine offers "
-                f"{' and '.join(PRECISIONS)}"
+                "precision",
+                got=self.layout.precision,
+                advice=f"the torch engine offers {' and '.join(PRECISIONS)}",
             )
         if self.layout.precision == "bf16" and next(model.parameters()).device.type == "cpu":
             insist_on("bf16", "precision", "fp32")

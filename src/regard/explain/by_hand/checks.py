@@ -122,7 +122,7 @@ def check_mask(matrix: Tensor, queries: int, keys: int) -> None:
             "0 or 1 for each score"
         )
     if not bool(((matrix == 0) | (matrix == 1)).all()):
-        raise ConfigError("mask: expected only 1 (may look) and 0 (may not)")
+        raise ConfigError("mask", expected="only 1 (may look) and 0 (may not)")
     for row, seen in enumerate(matrix.sum(dim=1).tolist(), start=1):
         if not seen:
             raise ConfigError(
