@@ -66,11 +66,9 @@ def unsealed(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
         holds = stated is None or path.name in stated
     if not holds:
         beside = f", and {path.parent / NAME}" if (path.parent / NAME).exists() else ""
-        raise DamageError(
-            path,
-            "differs from its checksum: it was damaged or changed",
-            advice=f'{COPY}; if you changed it on purpose, delete its line "{OWN}"{beside}',
-        )
+        problem = "differs from its checksum: it was damaged or changed"
+        advice = f'{COPY}; if you changed it on purpose, delete its line "{OWN}"{beside}'
+        raise DamageError(path, problem, advice=advice)
     return {key: value for key, value in values.items() if key != OWN}
 
 
@@ -104,15 +102,10 @@ def read_checksums(folder: Path) -> dict[str, str] | None:
         raise
     sums = values.get("sha256")
     if not states_its_own(values) or not isinstance(sums, dict):
-        raise DamageError(
-            path,
-            "differs from its own checksum: it was damaged or changed",
-            advice=f"{COPY}, or delete it to go on without checksums",
-        )
+        problem = "differs from its own checksum: it was damaged or changed"
+        raise DamageError(path, problem, advice=f"{COPY}, or delete it to go on without checksums")
     if values.get("format") != FORMAT:
-        raise CheckpointError(
-            path, f"of format {shown(values.get('format'))}", expected=f"{FORMAT}"
-        )
+        raise CheckpointError(path, f"of format {shown(values.get('format'))}", expected=FORMAT)
     return {str(name): str(digest) for name, digest in sums.items()}
 
 
@@ -136,11 +129,9 @@ def _check_one(folder: Path, name: str, digest: str) -> None:
     if not path.exists():
         raise DamageError(path, f"is missing, though {NAME} states its checksum", advice=COPY)
     if not is_whole(path, digest):
-        raise DamageError(
-            path,
-            "differs from its checksum: it was damaged or changed",
-            advice=f"{COPY}; if you changed it on purpose, delete {folder / NAME}",
-        )
+        problem = "differs from its checksum: it was damaged or changed"
+        advice = f"{COPY}; if you changed it on purpose, delete {folder / NAME}"
+        raise DamageError(path, problem, advice=advice)
 
 
 def is_whole(path: Path, digest: str) -> bool:

@@ -61,7 +61,7 @@ class RegardError(Exception):
     ) -> None:
         words = "" if got is ... else got.__name__ if isinstance(got, type) else shown(got)
         facts = ", ".join(filter(None, (words and f"got {words}", problem)))
-        comma = "; " if words and problem else ", "
+        comma = "; " if (words and problem) or ", " in problem else ", "
         what = comma.join(filter(None, (facts, expected and f"expected {expected}")))
         is_plain = isinstance(got, str | float) or (isinstance(got, int) and "bits" not in words)
         self.got = got if is_plain else words or None

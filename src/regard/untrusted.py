@@ -48,11 +48,8 @@ def member(folder: Path, name: object) -> Path:
     except (OSError, RuntimeError):  # RuntimeError: links in a circle
         raise CheckpointError(path, "no such file") from None
     if not target.is_relative_to(home) and target.parent not in _blobs(home):
-        raise CheckpointError(
-            path,
-            f"a link that leads out of the folder, to {shown(str(target))}",
-            advice="copy the file itself into the folder",
-        )
+        problem = f"a link that leads out of the folder, to {shown(str(target))}"
+        raise CheckpointError(path, problem, advice="copy the file itself into the folder")
     return path
 
 

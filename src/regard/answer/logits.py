@@ -62,21 +62,17 @@ def _ids(values: Any, size: int, name: str, device: torch.device) -> Int[Tensor,
     try:
         ids = torch.as_tensor(values, device=device)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise MisuseError(
-            f"logits: {name}: expected rows of whole numbers, all of one length: {error}"
-        ) from None
+        expected = f"rows of whole numbers, all of one length: {error}"
+        raise MisuseError(f"logits: {name}", expected=expected) from None
     ids = ids[None] if ids.dim() == 1 else ids
     if ids.dim() != 2 or not ids.numel() or ids.is_floating_point():
-        raise MisuseError(
-            f"logits: {name}",
-            f"got shape {tuple(ids.shape)} of {ids.dtype}",
-            expected="rows of whole numbers (batch, length)",
-        )
+        problem = f"got shape {tuple(ids.shape)} of {ids.dtype}"
+        expected = "rows of whole numbers (batch, length)"
+        raise MisuseError(f"logits: {name}", problem, expected=expected)
     low, high = int(ids.min()), int(ids.max())
     if low < 0 or high >= size:
-        raise MisuseError(
-            f"logits: {name}", f"got numbers from {low} to {high}", expected=f"0 to {size - 1}"
-        )
+        problem = f"got numbers from {low} to {high}"
+        raise MisuseError(f"logits: {name}", problem, expected=f"0 to {size - 1}")
     return ids.long()
 
 
@@ -89,9 +85,6 @@ def _real(mask: Any, ids: Tensor) -> Bool[Tensor, "B L"] | None:
         raise MisuseError(f"logits: mask: expected rows of 0 and 1: {error}") from None
     real = real[None] if real.dim() == 1 else real
     if real.shape != ids.shape:
-        raise MisuseError(
-            "logits: mask",
-            f"got shape {tuple(real.shape)}",
-            expected=f"that of ids {tuple(ids.shape)}",
-        )
+        expected = f"that of ids {tuple(ids.shape)}"
+        raise MisuseError("logits: mask", f"got shape {tuple(real.shape)}", expected=expected)
     return real

@@ -63,10 +63,9 @@ def _open(file: Path, channels: int) -> "Image":
     try:
         with Image.open(file) as image:
             if image.width * image.height > MAX_PIXELS:
-                raise DataError(
-                    f"{file}: {image.width} × {image.height} pixels; expected at most "
-                    f"{MAX_PIXELS:,} in all; make it smaller"
-                )
+                problem = f"{image.width} × {image.height} pixels"
+                expected = f"at most {MAX_PIXELS:,} in all"
+                raise DataError(file, problem, expected=expected, advice="make it smaller")
             upright = ImageOps.exif_transpose(image)  # a camera may write it lying on its side
             return upright.convert(CHANNELS[channels])
     except DataError:

@@ -56,11 +56,8 @@ def cosines(a: Float[np.ndarray, "n D"], b: Float[np.ndarray, "n D"]) -> Float[n
 def compare(embed: Embed, firsts: Sequence[str], seconds: Sequence[str]) -> Float[np.ndarray, " n"]:
     """The cosine of each first text with its second one; a text that stands twice is read once."""
     if len(firsts) != len(seconds):
-        raise MisuseError(
-            "similar",
-            f"got {len(firsts)} first texts and {len(seconds)} second ones",
-            expected="as many of one as of the other",
-        )
+        problem = f"got {len(firsts)} first texts and {len(seconds)} second ones"
+        raise MisuseError("similar", problem, expected="as many of one as of the other")
     texts = list(dict.fromkeys([*firsts, *seconds]))
     place = {text: n for n, text in enumerate(texts)}
     vectors = embed(texts)
@@ -73,14 +70,11 @@ def agreement(cosine: Float[np.ndarray, " n"], scores: Sequence[float]) -> Agree
     try:
         from scipy import stats
     except ImportError:
-        raise MisuseError(
-            "similar: correlations need scipy; install it with: pip install 'regard[metrics]'"
-        ) from None
+        advice = "install it with: pip install 'regard[metrics]'"
+        raise MisuseError("similar", "correlations need scipy", advice=advice) from None
     if len(cosine) < 2 or np.ptp(cosine) == 0 or np.ptp(np.asarray(scores)) == 0:
-        raise DataError(
-            f"similar: no correlation of {len(cosine)} pairs whose scores or cosines are all "
-            "equal; expected two or more that differ"
-        )
+        problem = f"no correlation of {len(cosine)} pairs whose scores or cosines are all equal"
+        raise DataError("similar", problem, expected="two or more that differ")
     return Agreement(
         float(stats.spearmanr(cosine, scores).statistic),
         float(stats.pearsonr(cosine, scores).statistic),
@@ -104,9 +98,8 @@ def by_score(
 def read_pairs(path: Path, columns: Mapping[str, str] = NOTHING) -> tuple[TextPairs, ChosenColumns]:
     """The pairs of a table, and which columns they are; `columns` as the user names them."""
     if not is_table(path):
-        raise MisuseError(
-            "pairs", f"got {path.name}", expected=f"a name that ends in {', '.join(READ)}"
-        )
+        expected = f"a name that ends in {', '.join(READ)}"
+        raise MisuseError("pairs", f"got {path.name}", expected=expected)
     roles = [
         Role("text", columns.get("text", "")),
         Role("pair", columns.get("pair", "")),

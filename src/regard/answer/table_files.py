@@ -61,9 +61,8 @@ def column_texts(
         cells = [row if isinstance(row, Problem) else table.text(row, role) for role in roles]
         for cell in cells:
             if isinstance(cell, Problem):
-                raise DataError(
-                    f"{path}: row {number}", cell.value, advice="correct it, or leave it out"
-                )
+                advice = "correct it, or leave it out"
+                raise DataError(f"{path}: row {number}", cell.value, advice=advice)
         rows.append([str(cell) for cell in cells])
     report.total = report.kept = len(rows)
     return rows

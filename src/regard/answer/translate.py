@@ -126,11 +126,8 @@ class Translator:
         if isinstance(reading.prefix, str):
             return [reading.prefix] * len(texts)
         if len(reading.prefix) != len(texts):
-            raise MisuseError(
-                "prefix",
-                f"got {len(reading.prefix)} for {counted(len(texts), 'text')}",
-                advice="give one for all of them, or one for each",
-            )
+            problem = f"got {len(reading.prefix)} for {counted(len(texts), 'text')}"
+            raise MisuseError("prefix", problem, advice="give one for all of them, or one for each")
         return list(reading.prefix)
 
     def _answers_to(

@@ -142,8 +142,6 @@ def _pyarrow() -> tuple[Any, Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise MisuseError(
-            "output: .parquet needs pyarrow; install it with: pip install 'regard[parquet]', or "
-            "take .npy or .jsonl"
-        ) from None
+        advice = "install it with: pip install 'regard[parquet]', or take .npy or .jsonl"
+        raise MisuseError("output", ".parquet needs pyarrow", advice=advice) from None
     return pyarrow, pyarrow.parquet

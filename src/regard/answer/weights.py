@@ -53,9 +53,8 @@ def _final(run: RunFolder, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
             if steps_saved(run.checkpoints)
             else ""
         )
-        raise CheckpointError(
-            run.weights, "differs from its checksum", advice=f"{again}copy the run again"
-        )
+        advice = f"{again}copy the run again"
+        raise CheckpointError(run.weights, "differs from its checksum", advice=advice)
     return read_tensors(run.weights, expected)
 
 

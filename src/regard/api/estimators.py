@@ -55,9 +55,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise MisuseError("fit", f"got {len(texts):,} texts and {len(labels):,} labels")
         self.classes_ = np.unique(labels)
         if len(self.classes_) < 2:
-            raise MisuseError(
-                "fit", f"got {len(self.classes_)} class in the labels", expected="2 or more"
-            )
+            problem = f"got {len(self.classes_)} class in the labels"
+            raise MisuseError("fit", problem, expected="2 or more")
         if self.run is None:
             self._place = TemporaryDirectory(prefix="regard-")  # removed with the estimator
         folder = Path(self._place.name) / "run" if self.run is None else Path(self.run)

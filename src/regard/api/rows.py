@@ -79,9 +79,8 @@ def _row(row: object, number: int, task: str) -> TableRow:
         return dict(row)
     if isinstance(row, tuple | list) and [type(text) for text in row] == [str, str]:
         return {"source": row[0], "target": row[1]}
-    raise MisuseError(
-        f"{task}: row {number:,}", got=type(row), expected="a pair of texts or a dict"
-    )
+    expected = "a pair of texts or a dict"
+    raise MisuseError(f"{task}: row {number:,}", got=type(row), expected=expected)
 
 
 def write_rows(data: object, file: Path, task: str, columns: Mapping[str, str]) -> list[str]:
@@ -98,9 +97,8 @@ def write_rows(data: object, file: Path, task: str, columns: Mapping[str, str]) 
         raise MisuseError(task, "the table has no rows")
     for role, name in columns.items():
         if name not in names:
-            raise MisuseError(
-                f"{task}: columns: {role}: the table has no column {name!r}{nearest(name, names)}"
-            )
+            problem = f"the table has no column {name!r}"
+            raise MisuseError(f"{task}: columns: {role}", problem, advice=nearest(name, names))
     atomic.write_text(file, "".join(f"{line}\n" for line in lines))
     return list(names)
 

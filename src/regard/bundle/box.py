@@ -72,9 +72,8 @@ class Boxed:
             self._unpack(files, place)
         except CheckpointError as error:
             what = str(error).partition(";")[0]
-            raise CheckpointError(
-                self.folder, f"damaged ({what})", advice="install regard again"
-            ) from None
+            advice = "install regard again"
+            raise CheckpointError(self.folder, f"damaged ({what})", advice=advice) from None
         return place
 
     def _unpack(self, files: Mapping[str, bytes], place: Path) -> None:

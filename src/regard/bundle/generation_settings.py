@@ -178,11 +178,10 @@ def _words(value: Any, where: Path) -> list[Any]:
     """Words of one token; longer ones would need a look back at every step."""
     words = [] if value is None else value
     if not isinstance(words, list) or not all(isinstance(w, list) and len(w) == 1 for w in words):
+        expected = "a list of lists of one id"
+        advice = "words of several tokens are not supported"
         raise CheckpointError(
-            f"{where}: bad_words_ids",
-            got=value,
-            expected="a list of lists of one id",
-            advice="words of several tokens are not supported",
+            f"{where}: bad_words_ids", got=value, expected=expected, advice=advice
         )
     return [word[0] for word in words]
 

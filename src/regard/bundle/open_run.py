@@ -67,10 +67,9 @@ def _check_small_files(run: RunFolder) -> None:
 def _unprepared(run: RunFolder) -> RegardError:
     """A run that has not had its first step: what it waits for, or how to begin it again."""
     if run.is_held():
-        return MisuseError(
-            f"{run.folder}: another process prepares the data of this run; there is nothing to use "
-            "or to go on with before its first step"
-        )
+        problem = "another process prepares the data of this run"
+        advice = "there is nothing to use or to go on with before its first step"
+        return MisuseError(run.folder, problem, advice=advice)
     return CheckpointError(
         f"{run.folder}: a training that was killed while it prepared its data, before its first "
         f"step; nothing else is lost. `regard train {run.begun_with()} --run {typed(run.folder)}` "

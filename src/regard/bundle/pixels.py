@@ -69,7 +69,6 @@ def _sides(value: Any, where: str) -> Config:
 def _numbers(value: Any, spec: Spec, path: Path) -> tuple[float, ...]:
     numbers = value if isinstance(value, list) else [value] * spec.channels
     if len(numbers) != spec.channels or not all(type(n) in (int, float) for n in numbers):
-        raise CheckpointError(
-            f"{path}: image_mean and image_std", got=value, expected=f"{spec.channels} numbers each"
-        )
+        expected = f"{spec.channels} numbers each"
+        raise CheckpointError(f"{path}: image_mean and image_std", got=value, expected=expected)
     return tuple(map(float, numbers))

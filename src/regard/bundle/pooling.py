@@ -54,9 +54,8 @@ def read_pooling(folder: Path) -> Pooling:
         if step == "Pooling":
             modes = _modes(folder, place)
         elif step == "Transformer" and place:
-            raise CheckpointError(
-                f"{path}: the weights lie in {shown(place)}; load that folder, or move its files"
-            )
+            advice = "load that folder, or move its files"
+            raise CheckpointError(path, f"the weights lie in {shown(place)}", advice=advice)
     if [step for step, _ in steps][:2] != ["Transformer", "Pooling"] or len(steps) > 3:
         names = ", ".join(step for step, _ in steps)
         raise CheckpointError(path, f"got the steps {names}", expected=", ".join(STEPS))
@@ -84,9 +83,8 @@ def _steps(path: Path, values: Any) -> Iterator[tuple[str, str]]:
     for value in values:
         name = str(value.get("type", "")).rsplit(".", 1)[-1]
         if name not in STEPS:
-            raise CheckpointError(
-                path, f"the step {shown(name)} is none of {', '.join(STEPS)}, which regard has"
-            )
+            problem = f"the step {shown(name)} is none of {', '.join(STEPS)}, which regard has"
+            raise CheckpointError(path, problem)
         yield name, str(value.get("path") or "")
 
 
@@ -97,9 +95,8 @@ def _modes(folder: Path, place: str) -> tuple[str, ...]:
     modes = tuple(stated) if isinstance(stated, list) else (stated,)
     for mode in modes:
         if mode not in MODES:
-            raise CheckpointError(
-                folder / place, f"pooling {shown(mode)} is none of {', '.join(MODES)}"
-            )
+            problem = f"pooling {shown(mode)} is none of {', '.join(MODES)}"
+            raise CheckpointError(folder / place, problem)
     return modes
 
 

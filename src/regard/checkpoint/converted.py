@@ -69,10 +69,8 @@ def check_converted(folder: Path) -> tuple[Spec, object]:
     check(folder)
     info = read_json(member(folder, INFO), MAX_JSON)
     if info.get("format") != FORMAT:
-        raise CheckpointError(
-            f"{folder / INFO}: format {shown(info.get('format'))}, this regard reads {FORMAT}; "
-            "convert the model again"
-        )
+        problem = f"format {shown(info.get('format'))}, this regard reads {FORMAT}"
+        raise CheckpointError(folder / INFO, problem, advice="convert the model again")
     path = member(folder, WEIGHTS)
     header = read_header(path)
     try:

@@ -51,19 +51,16 @@ def library() -> Any:
     try:
         import ctranslate2
     except ImportError:
-        raise MisuseError(
-            "engine: ctranslate2 is not installed; pip install 'regard[fast]'"
-        ) from None
+        advice = "pip install 'regard[fast]'"
+        raise MisuseError("engine", "ctranslate2 is not installed", advice=advice) from None
     return ctranslate2
 
 
 def refuse_ctranslate2(folder: Path) -> None:
     """Say what such a folder is to those who would read it as a model of ours."""
     if (folder / WEIGHTS).is_file() and (folder / PIECES).is_file():
-        raise CheckpointError(
-            f"{folder}: a folder of the ctranslate2 library, which that library opens; give regard "
-            "the model that it was made from"
-        )
+        problem = "a folder of the ctranslate2 library, which that library opens"
+        raise CheckpointError(folder, problem, advice="give regard the model that it was made from")
 
 
 def is_fresh(folder: Path, weights: str, precision: str, never: Sequence[int] = ()) -> bool:
@@ -94,9 +91,8 @@ def read_info(folder: Path) -> Info:
     """What `write_info` wrote; anything else is a CheckpointError."""
     path = folder / INFO
     if not path.is_file():
-        raise CheckpointError(
-            folder, f"has no {INFO}", expected="a folder of `regard convert --to ctranslate2`"
-        )
+        expected = "a folder of `regard convert --to ctranslate2`"
+        raise CheckpointError(folder, f"has no {INFO}", expected=expected)
     value = read_json(path, MAX_INFO)
     if value.pop("format", None) != FORMAT or value.pop("kind", None) != KIND:
         raise CheckpointError(path, "not of this format", advice="convert the model again")
@@ -116,9 +112,8 @@ def check_config(folder: Path) -> None:
     for key, value in config.items():
         number = key.endswith("_epsilon") and type(value) in (int, float)
         if not number and type(value) is not (str if key.endswith("_token") else bool):
-            raise CheckpointError(
-                folder / CONFIG, f"{shown(key)} is {shown(value)}", advice="convert the model again"
-            )
+            advice = "convert the model again"
+            raise CheckpointError(folder / CONFIG, f"{shown(key)} is {shown(value)}", advice=advice)
 
 
 def has_shortlist(folder: Path) -> bool:

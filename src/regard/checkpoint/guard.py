@@ -63,9 +63,8 @@ def check_finite(path: Path, name: str, tensor: Tensor, hint: str = "") -> None:
     if not tensor.is_floating_point() or not tensor.numel():
         return
     if not all(torch.isfinite(extreme) for extreme in torch.aminmax(tensor)):
-        raise CheckpointError(
-            path, f"{shown(name)} holds NaN or infinity", advice=f"choose another checkpoint{hint}"
-        )
+        advice = f"choose another checkpoint{hint}"
+        raise CheckpointError(path, f"{shown(name)} holds NaN or infinity", advice=advice)
 
 
 def read_tensors(path: Path, expected: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
@@ -86,9 +85,8 @@ def check_size(where: Path, spec: Spec, stored: int) -> None:
     """
     needed = parameter_count(spec)
     if needed > 2 * stored:
-        raise CheckpointError(
-            where, f"the config asks for {needed:,} weights, the files hold {stored:,}"
-        )
+        problem = f"the config asks for {needed:,} weights, the files hold {stored:,}"
+        raise CheckpointError(where, problem)
     if 4 * needed > memory():
         raise CheckpointError(
             f"{where}: {needed:,} weights take {4 * needed / 2**30:,.1f} GB in single precision, "
@@ -133,6 +131,5 @@ def compare(path: Path, header: Header, expected: Mapping[str, Tensor]) -> None:
                 f"{name} has shape {list(stored.shape)}, the spec expects {list(tensor.shape)}",
             )
         if DTYPES[stored.dtype] != tensor.dtype:
-            raise CheckpointError(
-                path, f"{name} is {DTYPES[stored.dtype]}, the spec expects {tensor.dtype}"
-            )
+            problem = f"{name} is {DTYPES[stored.dtype]}, the spec expects {tensor.dtype}"
+            raise CheckpointError(path, problem)

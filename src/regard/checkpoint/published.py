@@ -75,10 +75,9 @@ def _unnamed_family(config: Config, names: Collection[str]) -> Family:
         like = [family for family in like if config.agrees(family.told_by)] or like
     if len({family.rows for family in like}) != 1:
         families = ", ".join(family.name for family in like or FAMILIES.values())
-        raise CheckpointError(
-            f"{config.where}: key 'model_type' is missing, and the names of the tensors do not "
-            f"tell the family; add the key if it is one of {families}"
-        )
+        problem = "key 'model_type' is missing, and the names of the tensors do not tell the family"
+        advice = f"add the key if it is one of {families}"
+        raise CheckpointError(config.where, problem, advice=advice)
     return like[0]
 
 
@@ -212,9 +211,8 @@ def _compare(folder: Path, checked: CheckedFolder, stored: Mapping[str, Stored])
     for row in rows:
         held, wanted = stored[checked.names[row.theirs]], tuple(row.to_theirs(expected).shape)
         if held.shape != wanted:
-            raise CheckpointError(
-                folder, f"{row.theirs} has shape {held.shape}, the config asks for {wanted}"
-            )
+            problem = f"{row.theirs} has shape {held.shape}, the config asks for {wanted}"
+            raise CheckpointError(folder, problem)
         dtype = DTYPES[held.dtype]
         if not dtype.is_floating_point:
             raise CheckpointError(folder, f"{row.theirs} is {dtype}", expected="real numbers")
@@ -222,9 +220,8 @@ def _compare(folder: Path, checked: CheckedFolder, stored: Mapping[str, Stored])
     left = [name for name in checked.unused if not (dropped and re.fullmatch(dropped, name))]
     if left:
         first = ", ".join(shown(name) for name in sorted(left)[:3])
-        raise CheckpointError(
-            folder, f"{len(left):,} of its tensors belong to no part of this model: {first}"
-        )
+        problem = f"{len(left):,} of its tensors belong to no part of this model: {first}"
+        raise CheckpointError(folder, problem)
 
 
 def _check_dropped(folder: Path, checked: CheckedFolder) -> None:
@@ -233,15 +230,13 @@ def _check_dropped(folder: Path, checked: CheckedFolder) -> None:
     for copy, origin in family.copies.items():
         both = copy in checked.unused and origin in names
         if both and not _are_equal(weights, names[copy], names[origin]):
-            raise CheckpointError(
-                f"{folder}: {copy} differs from {origin}; regard runs models where both are one"
-            )
+            advice = "regard runs models where both are one"
+            raise CheckpointError(folder, f"{copy} differs from {origin}", advice=advice)
     for name in checked.unused & family.formulas.keys():
         ((_, _, table),) = weights.read([names[name]])
         if not family.formulas[name](table.float(), checked.spec):
-            raise CheckpointError(
-                folder, f"{name} does not hold what the formula gives", advice="regard computes it"
-            )
+            problem = f"{name} does not hold what the formula gives"
+            raise CheckpointError(folder, problem, advice="regard computes it")
 
 
 def _are_equal(weights: Weights, one: str, other: str) -> bool:

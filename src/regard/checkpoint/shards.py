@@ -58,10 +58,9 @@ def find_weights(folder: Path, allow_pickle: bool = False) -> Weights:
                 )
             return Weights(_headers(folder, name, single in PICKLED), single in PICKLED)
     looked = [name for single in SAFE for name in (single, single + INDEX)]
-    raise CheckpointError(
-        f"{folder}: no weights: no {', no '.join([*looked, *PICKLED])}; put the model's weights "
-        "into the folder, under the name that their makers gave them"
-    )
+    problem = f"no weights: no {', no '.join([*looked, *PICKLED])}"
+    advice = "put the model's weights into the folder, under the name that their makers gave them"
+    raise CheckpointError(folder, problem, advice=advice)
 
 
 def holds_weights(folder: Path, is_pickled: bool = False) -> bool:
@@ -115,6 +114,5 @@ def _check_index(index: Path, places: dict[str, str], headers: dict[Path, Header
     for name, shard in sorted(set(places.items()) - held)[:1]:
         raise CheckpointError(index, f"tensor {shown(name)} is not in its shard {shown(shard)}")
     for name, shard in sorted(held - set(places.items()))[:1]:
-        raise CheckpointError(
-            index, f"shard {shown(shard)} holds {shown(name)}, which the index does not place there"
-        )
+        problem = f"shard {shown(shard)} holds {shown(name)}, which the index does not place there"
+        raise CheckpointError(index, problem)

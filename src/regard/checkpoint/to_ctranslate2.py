@@ -116,12 +116,10 @@ def check_spec(spec: Spec) -> None:
 def _check_pieces(spec: Spec, pieces: Sequence[str]) -> None:
     different = len(set(pieces))
     if len(pieces) != spec.vocabulary or different != len(pieces):
-        raise CheckpointError(
-            "ctranslate2",
-            f"got {len(pieces)} pieces, {different} different ones",
-            expected=f"{spec.vocabulary}, one for each id",
-            advice="the tokenizer belongs to another model",
-        )
+        problem = f"got {len(pieces)} pieces, {different} different ones"
+        expected = f"{spec.vocabulary}, one for each id"
+        advice = "the tokenizer belongs to another model"
+        raise CheckpointError("ctranslate2", problem, expected=expected, advice=advice)
 
 
 def _rows(spec: Spec) -> int:

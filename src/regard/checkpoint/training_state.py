@@ -119,10 +119,8 @@ def _manifest(file: Path) -> dict[str, str]:
         raise DamageError(file, "differs from its own checksum: it was damaged or changed")
     stated = manifest.get("sha256")
     if manifest.get("format") != FORMAT or not isinstance(stated, dict):
-        raise CheckpointError(
-            f"{file}: of format {manifest.get('format')}, this regard reads {FORMAT}; "
-            "use the version of regard that run.json names"
-        )
+        problem = f"of format {manifest.get('format')}, this regard reads {FORMAT}"
+        raise CheckpointError(file, problem, advice="use the version of regard that run.json names")
     return stated
 
 

@@ -45,9 +45,8 @@ def show_prompt_check(completer: "Completer", prompts: list[str], as_json: bool)
 
     sampling = completer.sampling
     if sampling.temperature > 0 or sampling.window or sampling.stops:
-        raise MisuseError(
-            "--check-batch: compares searches; leave out --temperature, --window and --stop-text"
-        )
+        advice = "leave out --temperature, --window and --stop-text"
+        raise MisuseError("--check-batch", "compares searches", advice=advice)
     if not prompts:
         raise MisuseError("--check-batch", "got no prompt", expected="some text")
     many = len(prompts)

@@ -106,10 +106,8 @@ def convert(
         same_bits = got["weights"] == expected["weights"]
         differences = compare(expected | {"weights": got["weights"]}, got)
         if differences:
-            raise CheckpointError(
-                f"{path}: the converted model answers differently ({differences[0]}); nothing "
-                "was written. Please report this"
-            )
+            problem = f"the converted model answers differently ({differences[0]})"
+            raise CheckpointError(path, problem, advice="nothing was written. Please report this")
         write_golden(folder / GOLDEN, got)
         if card:
             golden = sha256(folder / GOLDEN)
@@ -173,10 +171,8 @@ def _check_tokenizer(file: Path, folder: Path, vocabulary: int) -> None:
     if tokenizer is None:
         raise DataError(file, "no tokenizer that regard reads", expected="a SentencePiece model")
     if tokenizer.size > vocabulary:
-        raise DataError(
-            f"{file}: knows {tokenizer.size} tokens, the weights {vocabulary}; it belongs to "
-            "another model"
-        )
+        problem = f"knows {tokenizer.size} tokens, the weights {vocabulary}"
+        raise DataError(file, problem, advice="it belongs to another model")
 
 
 def _write_run(source: Source, folder: Path, to: To) -> Transformer:

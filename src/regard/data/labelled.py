@@ -72,10 +72,8 @@ def read_labelled(
             raise MisuseError(f"{path}: lines of text have no columns; leave --text-column out")
         rows = _lines(read_lines(path, limits.max_characters))
     else:
-        raise MisuseError(
-            path,
-            expected=f"a table of texts and labels, {', '.join(READ)} (or one of them with .gz)",
-        )
+        expected = f"a table of texts and labels, {', '.join(READ)} (or one of them with .gz)"
+        raise MisuseError(path, expected=expected)
     return _clean(rows, path, report, limits, keep)
 
 

@@ -49,9 +49,8 @@ def read_lines(path: Path, max_characters: int) -> Iterator[RawLine]:
                     rest = file.readline(most)
                     is_whole = rest.endswith(b"\n") or not rest
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(
-            path, f"broken after {count:,} lines: {error}. Fetch or compress the file again."
-        ) from error
+        problem = f"broken after {count:,} lines: {error}. Fetch or compress the file again."
+        raise DataError(path, problem) from error
 
 
 def decoded(line: RawLine) -> str | Problem:
@@ -64,14 +63,9 @@ def decoded(line: RawLine) -> str | Problem:
 
 def _without_mark(first: bytes, path: Path) -> bytes:
     if first.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataError(
-            path, "is UTF-16", expected="UTF-8", advice="convert it: iconv -f utf-16 -t utf-8"
-        )
+        advice = "convert it: iconv -f utf-16 -t utf-8"
+        raise DataError(path, "is UTF-16", expected="UTF-8", advice=advice)
     if not first.endswith(b"\n") and first.count(b"\r") > 1:  # all of the file is one line
-        raise DataError(
-            path,
-            "its lines end in \\r alone",
-            expected="\\n",
-            advice="convert: tr '\\r' '\\n' < old > new",
-        )
+        advice = "convert: tr '\\r' '\\n' < old > new"
+        raise DataError(path, "its lines end in \\r alone", expected="\\n", advice=advice)
     return first.removeprefix(b"\xef\xbb\xbf")

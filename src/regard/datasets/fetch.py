@@ -123,10 +123,8 @@ def _disk(part: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DataError(
-            f"{part}: {error.strerror or error}; what has come is kept, the same command goes on "
-            "from there"
-        ) from None
+        advice = "what has come is kept, the same command goes on from there"
+        raise DataError(part, error.strerror or error, advice=advice) from None
 
 
 def _total(answer: HTTPResponse) -> int | None:
@@ -160,8 +158,7 @@ class _Redirects(HTTPRedirectHandler):
     ) -> Request | None:
         old, new = urlsplit(req.full_url).scheme, urlsplit(newurl).scheme
         if new not in ("http", "https") or (old == "https" and new == "http"):
-            raise DataError(
-                f"{req.full_url}: leads on to {newurl}, which is not safe to follow; where you "
-                "have the file, `regard data NAME --from FOLDER` takes it"
-            )
+            problem = f"leads on to {newurl}, which is not safe to follow"
+            advice = "where you have the file, `regard data NAME --from FOLDER` takes it"
+            raise DataError(req.full_url, problem, advice=advice)
         return super().redirect_request(req, fp, code, msg, headers, newurl)

@@ -44,10 +44,8 @@ def folder_of(name: str) -> Path:
     """The folder of a set that must be here."""
     dataset = named(name)
     if dataset.phrasebook:
-        raise MisuseError(
-            f"{name}: part of the package, without files; `regard phrasebook --language "
-            f"{dataset.phrasebook} --output FOLDER` writes them"
-        )
+        advice = f"`regard phrasebook --language {dataset.phrasebook} --output FOLDER` writes them"
+        raise MisuseError(name, "part of the package, without files", advice=advice)
     folder = find(dataset)
     if folder is None:
         looked = " and ".join(str(place) for place in data_folders())
@@ -92,10 +90,8 @@ def _further(row: dict[str, Any], where: str) -> dict[str, Any]:
     """A row of `data.more`: of a set, the pairs to train on."""
     opened = _with_set(row, where)
     if "phrasebook" in opened:
-        raise ConfigError(
-            f"{where}: [data]: more: {row['set']} is no file; `regard phrasebook --output FOLDER` "
-            "makes one of it"
-        )
+        advice = "`regard phrasebook --output FOLDER` makes one of it"
+        raise ConfigError(f"{where}: [data]: more", f"{row['set']} is no file", advice=advice)
     return {key: value for key, value in opened.items() if not key.startswith("valid_")}
 
 
@@ -106,17 +102,15 @@ def _with_set(data: dict[str, Any], where: str) -> dict[str, Any]:
     others = [key for key in OTHER_ORIGINS if data.get(key)]
     if others:
         clear = " ".join(f"data.{key}=" for key in others)
-        raise ConfigError(
-            f"{where}: [data]: set and {', '.join(others)} both say where the data "
-            f"comes from; leave one out (on the command line: {clear})"
-        )
+        problem = f"set and {', '.join(others)} both say where the data comes from"
+        advice = f"leave one out (on the command line: {clear})"
+        raise ConfigError(f"{where}: [data]", problem, advice=advice)
     dataset = named(name)
     if dataset.phrasebook:
         return {**data, "phrasebook": dataset.phrasebook}
     if not dataset.train:
-        raise ConfigError(
-            f"{where}: [data]: set", f"{name} is nothing that a recipe trains on ({dataset.what})"
-        )
+        problem = f"{name} is nothing that a recipe trains on ({dataset.what})"
+        raise ConfigError(f"{where}: [data]: set", problem)
     folder = folder_of(name)
     keys = ("source", "target") if dataset.kind == "pairs" else ("texts",)
     files = dict(zip(keys, dataset.train, strict=False))

@@ -38,10 +38,8 @@ def content(dataset: DataSet, file: DataFile, download: Path) -> bytes:
             return b"".join(_members(download, file.member))
         return unpacked(download, is_packed=dataset.address(file).endswith(".gz"))
     except (BadZipFile, OSError, zlib.error, UnicodeDecodeError) as error:
-        raise DataError(
-            f"{download}: not the {'archive' if file.member else 'file'} that was expected "
-            f"({error}); fetch it again"
-        ) from None
+        problem = f"not the {'archive' if file.member else 'file'} that was expected ({error})"
+        raise DataError(download, problem, advice="fetch it again") from None
 
 
 def unpacked(path: Path, is_packed: bool) -> bytes:

@@ -115,9 +115,8 @@ class _Bytes:
 def _from_folder(dataset: DataSet, origin: Path, say: Say) -> Path:
     """The files as they are, or what lies at their address, out of a folder of the reader's."""
     if not origin.is_dir():
-        raise MisuseError(
-            origin, "no such folder", expected=f"one with the files of {dataset.name}"
-        )
+        expected = f"one with the files of {dataset.name}"
+        raise MisuseError(origin, "no such folder", expected=expected)
     places = {file: _lies_at(dataset, file, origin) for file in dataset.files}
     missing = [file.name for file, path in places.items() if path is None]
     if missing:

@@ -101,14 +101,11 @@ class DecodingOptions:
         if self.draws and self.beam > 1:
             raise ConfigError("beam", got=self.beam, advice="a draw has none, give beam 1")
         if self.draws and self.coverage:
-            raise ConfigError(
-                "coverage", got=self.coverage, advice="a draw compares no outputs, give 0"
-            )
+            advice = "a draw compares no outputs, give 0"
+            raise ConfigError("coverage", got=self.coverage, advice=advice)
         if self.n_best > self.beam and not self.draws:
-            raise ConfigError(
-                f"n_best: {self.n_best} are more than a beam of {self.beam} can hold; "
-                f"use a beam of {self.n_best}"
-            )
+            problem = f"{self.n_best} are more than a beam of {self.beam} can hold"
+            raise ConfigError("n_best", problem, advice=f"use a beam of {self.n_best}")
         if not -10 <= self.alpha <= 10:  # NaN fails too
             raise ConfigError("alpha", got=self.alpha, expected="a number from -10 to 10")
         for name, words in choices.items():
@@ -158,10 +155,9 @@ class Sampling:
         if self.beam is not None and self.beam > 1 and self.temperature > 0:
             raise ConfigError("beam", got=self.beam, advice="a draw has none, give beam 1")
         if self.beam is not None and self.n > self.beam and self.temperature == 0:
-            raise ConfigError(
-                f"n: {self.n} are more than a beam of {self.beam} can hold; use a beam of "
-                f"{self.n}, or draw them with a temperature"
-            )
+            problem = f"{self.n} are more than a beam of {self.beam} can hold"
+            advice = f"use a beam of {self.n}, or draw them with a temperature"
+            raise ConfigError("n", problem, advice=advice)
         if type(self.window) is not bool:
             raise ConfigError("window", got=self.window, expected="True or False")
         for text in self.stops:
@@ -193,10 +189,8 @@ def check_draw(
     narrowing = {"top_k": top_k, "top_p": top_p, "seed": seed}
     useless = [name for name, value in narrowing.items() if value is not None]
     if useless and temperature == 0:
-        raise ConfigError(
-            f"{', '.join(useless)}: at temperature 0 nothing is drawn; "
-            "give a temperature too, for example 0.8"
-        )
+        advice = "give a temperature too, for example 0.8"
+        raise ConfigError(", ".join(useless), "at temperature 0 nothing is drawn", advice=advice)
 
 
 @dataclass(frozen=True)

@@ -61,9 +61,8 @@ def documents_to_score(
     if file is not None:
         return DataSection(texts=file, text=columns.get("text", ""), max_characters=10**8)
     if data is None or data.valid_texts is None:
-        raise MisuseError(
-            f"evaluate: {model.bundle.path} holds no texts to score; give some with --file"
-        )
+        advice = "give some with --file"
+        raise MisuseError("evaluate", f"{model.bundle.path} holds no texts to score", advice=advice)
     return replace(data, texts=data.valid_texts)
 
 

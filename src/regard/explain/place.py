@@ -79,12 +79,9 @@ class Tokens:
         words = [word for word, _ in self.words]
         listed = " ".join(words[:WORDS_NAMED])
         more = " …" if len(words) > WORDS_NAMED else ""
-        raise MisuseError(
-            "word",
-            f"the text has {len(self.ids)} tokens",
-            got=query,
-            expected=f"a position from 1 to {len(self.ids)} or one of its words: {listed}{more}",
-        )
+        problem = f"the text has {len(self.ids)} tokens"
+        expected = f"a position from 1 to {len(self.ids)} or one of its words: {listed}{more}"
+        raise MisuseError("word", problem, got=query, expected=expected)
 
 
 def _bare(word: str) -> str:
@@ -183,9 +180,8 @@ def find_word(words: Sequence[str], wanted: str) -> list[int]:
     if wanted.isascii() and wanted.isdigit():
         if 1 <= int(wanted) <= len(words):
             return [int(wanted) - 1]
-        raise MisuseError(
-            "word", f"got position {wanted}, the text has {len(words)}", expected=_choice(words)
-        )
+        problem = f"got position {wanted}, the text has {len(words)}"
+        raise MisuseError("word", problem, expected=_choice(words))
     raise MisuseError("word", f"{wanted!r} is not in the text", expected=_choice(words))
 
 

@@ -140,10 +140,8 @@ def _by_estimate(trainer: Trainer, megabytes: int, most: int) -> int:
     low, high = GRAIN, max(GRAIN, most)
     least = _estimate(trainer, low)
     if least > megabytes:
-        raise MisuseError(
-            f"find-batch: the model alone needs about {least:,} MB, there are {megabytes:,}; "
-            "choose a smaller one (model.preset)"
-        )
+        problem = f"the model alone needs about {least:,} MB, there are {megabytes:,}"
+        raise MisuseError("find-batch", problem, advice="choose a smaller one (model.preset)")
     while high - low >= GRAIN * 2:
         middle = _grain((low + high) / 2)
         fits = _estimate(trainer, middle) <= megabytes

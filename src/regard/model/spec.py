@@ -106,10 +106,9 @@ class Spec:
         if self.encoder_layers == self.decoder_layers == 0:
             raise ConfigError("encoder_layers and decoder_layers are both 0: there is no model")
         if self.head_size is None and self.d_model % self.heads:
-            raise ConfigError(
-                f"heads: {self.heads} heads do not divide d_model {self.d_model}; "
-                "set head_size explicitly or choose another number of heads"
-            )
+            problem = f"{self.heads} heads do not divide d_model {self.d_model}"
+            advice = "set head_size explicitly or choose another number of heads"
+            raise ConfigError("heads", problem, advice=advice)
         if self.heads % self.groups:
             raise ConfigError(f"kv_heads: {self.groups} do not divide {self.heads} heads")
         if self.positions in ("sinusoidal", "halves") and self.d_model % 2:
@@ -118,11 +117,10 @@ class Spec:
             raise ConfigError(f"head_size: rotations turn pairs, so {self.k} must be even")
         room = 4 <= self.relative_buckets < 2 * self.relative_distance
         if self.positions == "relative" and not room:
+            problem = f"for distances up to {self.relative_distance}"
+            expected = "4 or more, and less than twice the distance"
             raise ConfigError(
-                "relative_buckets",
-                f"for distances up to {self.relative_distance}",
-                got=self.relative_buckets,
-                expected="4 or more, and less than twice the distance",
+                "relative_buckets", problem, got=self.relative_buckets, expected=expected
             )
         if not 0 < self.norm_epsilon <= 1:
             raise ConfigError("norm_epsilon", got=self.norm_epsilon, expected="0 < ε ≤ 1")
@@ -134,33 +132,23 @@ class Spec:
 
     def _check_input(self) -> None:
         if bool(self.vocabulary) == bool(self.image_size):
-            raise ConfigError(
-                "vocabulary",
-                f"with image_size {self.image_size}",
-                got=self.vocabulary,
-                expected="a model of text (vocabulary) or of images (image_size), one of them",
-            )
+            problem = f"with image_size {self.image_size}"
+            expected = "a model of text (vocabulary) or of images (image_size), one of them"
+            raise ConfigError("vocabulary", problem, got=self.vocabulary, expected=expected)
         if self.image_size and (not self.patch_size or self.image_size % self.patch_size):
-            raise ConfigError(
-                f"patch_size: {self.patch_size} does not divide image_size {self.image_size}"
-            )
+            problem = f"{self.patch_size} does not divide image_size {self.image_size}"
+            raise ConfigError("patch_size", problem)
         if self.head in ("classes", "labels") and not self.classes:
             raise ConfigError("classes", f"head {self.head!r} needs 1 or more", got=0)
 
     def _check_rotary(self) -> None:
         for name in ("rotary_base", "rotary_factor", "rotary_low", "rotary_high"):
             if not 0 < vars(self)[name] <= MAX_ROTARY:
-                raise ConfigError(
-                    name,
-                    got=vars(self)[name],
-                    expected=f"a number above 0, at most {MAX_ROTARY:.0e}",
-                )
+                expected = f"a number above 0, at most {MAX_ROTARY:.0e}"
+                raise ConfigError(name, got=vars(self)[name], expected=expected)
         if self.rotary_low >= self.rotary_high:
-            raise ConfigError(
-                "rotary_low",
-                got=self.rotary_low,
-                expected=f"less than rotary_high ({self.rotary_high})",
-            )
+            expected = f"less than rotary_high ({self.rotary_high})"
+            raise ConfigError("rotary_low", got=self.rotary_low, expected=expected)
 
     @property
     def patches(self) -> int:

@@ -42,10 +42,9 @@ def open_decoder(recipe: Recipe) -> Start | None:
         return None
     bundle = open_bundle(folder)
     if bundle.is_own_translator or bundle.spec.encoder_layers or bundle.spec.head != "tokens":
-        raise ConfigError(
-            f"train.start_from: {folder} is no decoder that goes on with texts; expected a GPT-2 "
-            "or Llama folder, or a run with objective complete"
-        )
+        problem = f"{folder} is no decoder that goes on with texts"
+        expected = "a GPT-2 or Llama folder, or a run with objective complete"
+        raise ConfigError("train.start_from", problem, expected=expected)
     return Start(bundle.path, family=bundle.family, spec=bundle.spec)
 
 
@@ -59,10 +58,9 @@ def prepare_documents(run: RunFolder, recipe: Recipe, documents: Documents) -> N
             rows = encoded_parts(tokenizer, parts, bar.advance)
             store = write_store(run.data / name, kinds, rows)
             if len(store) == 0 or len(store["text"].values) < 2:
-                raise DataError(
-                    f"{documents.data.texts}: too little text to {name} on; give more, or texts to "
-                    "validate on as valid_texts"
-                )
+                problem = f"too little text to {name} on"
+                advice = "give more, or texts to validate on as valid_texts"
+                raise DataError(documents.data.texts, problem, advice=advice)
 
 
 def begin_decoder(

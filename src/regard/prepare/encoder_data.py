@@ -93,9 +93,8 @@ def prepare_texts(
 
         for name, rows in {"train": texts.train(), "valid": iter(valid)}.items():
             if not len(write_store(run.data / name, kinds, encoded(rows))):
-                raise DataError(
-                    f"texts: no {name} row is left; give rows to validate on as valid_texts"
-                )
+                advice = "give rows to validate on as valid_texts"
+                raise DataError("texts", f"no {name} row is left", advice=advice)
     held = ({"text": row.text, "pair": row.pair, "labels": row.labels} for row in valid)
     write_rows(run.data / "valid.jsonl", held)
 

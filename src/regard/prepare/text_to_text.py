@@ -82,10 +82,9 @@ def open_text_to_text(recipe: Recipe) -> Start | None:
     spec = bundle.spec
     both = spec.encoder_layers and spec.decoder_layers and spec.head == "tokens"
     if bundle.is_own_translator or not both:
-        raise ConfigError(
-            f"train.start_from: {folder} is no model that makes a text of a text; expected a T5, "
-            "FLAN-T5 or Marian folder, or a run with objective text-to-text"
-        )
+        problem = f"{folder} is no model that makes a text of a text"
+        expected = "a T5, FLAN-T5 or Marian folder, or a run with objective text-to-text"
+        raise ConfigError("train.start_from", problem, expected=expected)
     return Start(bundle.path, family=bundle.family, spec=spec)
 
 
@@ -143,10 +142,9 @@ def corruption_of(recipe: Recipe, tokenizer: PublishedTokenizer) -> SpanCorrupti
     names = (sentinel(n) for n in range(len(special)))
     ids = tuple(special[name] for name in names if name in special)
     if not ids:
-        raise ConfigError(
-            "text-to-text.corrupt: the tokenizer has no signs for holes, <extra_id_0> and so on; "
-            "begin with a T5 folder, or from scratch with text-to-text.sentinels"
-        )
+        problem = "the tokenizer has no signs for holes, <extra_id_0> and so on"
+        advice = "begin with a T5 folder, or from scratch with text-to-text.sentinels"
+        raise ConfigError("text-to-text.corrupt", problem, advice=advice)
     return SpanCorruption(ids, recipe.own.share, recipe.own.span)
 
 
@@ -301,7 +299,5 @@ def _codec_of(run: RunFolder, spec: Spec, tokenizer: PublishedTokenizer) -> Code
 
 
 def _none_left(name: str, what: str, limit: int) -> DataError:
-    return DataError(
-        f"{name}: no pair is left to {what}: all have more than {limit} tokens on a side; raise "
-        "data.max_tokens"
-    )
+    problem = f"no pair is left to {what}: all have more than {limit} tokens on a side"
+    return DataError(name, problem, advice="raise data.max_tokens")

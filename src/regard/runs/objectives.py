@@ -48,9 +48,8 @@ def check_texts(recipe: Recipe, where: str) -> None:
     if start is not None and "preset" in recipe.model:
         raise ConfigError(f"{where}: [model]: the model is that of {start}; leave preset out")
     if recipe.train.embeddings is not None or recipe.tokenizer.dropout or recipe.data.more:
-        raise ConfigError(
-            where, "train.embeddings, tokenizer.dropout and data.more are for translate alone"
-        )
+        problem = "train.embeddings, tokenizer.dropout and data.more are for translate alone"
+        raise ConfigError(where, problem)
     for name in ("head", "classes", "decoder_layers", "image_size"):
         if name in recipe.model:
             raise ConfigError(f"{where}: [model]: {name} follows from the objective; leave it out")
@@ -71,16 +70,14 @@ def check_documents(recipe: Recipe, where: str) -> None:
     if start is not None and "preset" in recipe.model:
         raise ConfigError(f"{where}: [model]: the model is that of {start}; leave preset out")
     if recipe.train.embeddings is not None or recipe.tokenizer.dropout or recipe.data.more:
-        raise ConfigError(
-            where, "train.embeddings, tokenizer.dropout and data.more are for translate alone"
-        )
+        problem = "train.embeddings, tokenizer.dropout and data.more are for translate alone"
+        raise ConfigError(where, problem)
     if start is None:
         spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
         if spec.encoder_layers or not spec.decoder_layers:
-            raise ConfigError(
-                f"{where}: [model]: {recipe.objective} trains a decoder alone; take preset "
-                "gpt-tiny or llama-tiny, or set encoder_layers to 0"
-            )
+            problem = f"{recipe.objective} trains a decoder alone"
+            advice = "take preset gpt-tiny or llama-tiny, or set encoder_layers to 0"
+            raise ConfigError(f"{where}: [model]", problem, advice=advice)
         if spec.position_limit is not None and spec.position_limit < recipe.data.max_tokens:
             raise ConfigError(
                 f"{where}: [model]: max_length {spec.position_limit} learned positions cannot hold "
@@ -101,17 +98,14 @@ def check_text_to_text(recipe: Recipe, where: str) -> None:
     if start is not None and "preset" in recipe.model:
         raise ConfigError(f"{where}: [model]: the model is that of {start}; leave preset out")
     if recipe.train.embeddings is not None or recipe.tokenizer.dropout or data.more:
-        raise ConfigError(
-            f"{where}: train.embeddings, tokenizer.dropout and data.more are for translate alone; "
-            "several corpora are data.tasks"
-        )
+        problem = "train.embeddings, tokenizer.dropout and data.more are for translate alone"
+        raise ConfigError(where, problem, advice="several corpora are data.tasks")
     if start is None:
         spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
         if not spec.encoder_layers or not spec.decoder_layers:
-            raise ConfigError(
-                f"{where}: [model]: text-to-text needs an encoder and a decoder; take preset "
-                "t5-tiny, or one of translate"
-            )
+            problem = "text-to-text needs an encoder and a decoder"
+            advice = "take preset t5-tiny, or one of translate"
+            raise ConfigError(f"{where}: [model]", problem, advice=advice)
         if spec.position_limit is not None and spec.position_limit < data.max_tokens:
             raise ConfigError(
                 f"{where}: [model]: max_length {spec.position_limit} learned positions cannot hold "

@@ -52,10 +52,8 @@ def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
     model, own = dict(tables.get("model", {})), built.get(objective.name)
     recipe = Recipe(model=model, objective=objective.name, own=own, **usual)
     if recipe.lora.rank and recipe.train.start_from is None:
-        raise ConfigError(
-            f"{where}: [lora]: rank: LoRA adapts a trained model; name one as train.start_from, or "
-            "set rank to 0"
-        )
+        advice = "name one as train.start_from, or set rank to 0"
+        raise ConfigError(f"{where}: [lora]: rank", "LoRA adapts a trained model", advice=advice)
     objective.check_recipe(recipe, where)
     return recipe
 

@@ -178,10 +178,8 @@ class TokenizerSection:
         if not 0 <= self.dropout < 1:
             raise ConfigError("dropout", got=self.dropout, expected="0 ≤ p < 1")
         if self.dropout and self.kind != "bytes":
-            raise ConfigError(
-                f'dropout: BPE-dropout leaves out merges, which kind "{self.kind}" does not have; '
-                'take kind "bytes", or leave it out'
-            )
+            problem = f'BPE-dropout leaves out merges, which kind "{self.kind}" does not have'
+            raise ConfigError("dropout", problem, advice='take kind "bytes", or leave it out')
 
 
 # What a recipe means that leaves these keys out and gives no minutes (rates.py has the rest).

@@ -72,24 +72,16 @@ def read_manifest(index: Path) -> Manifest:
             raise MisuseError(index, "no such index", advice="make it with `regard index FOLDER`")
         what = "empty" if index.is_dir() and not any(index.iterdir()) else f"without {MANIFEST}"
         what = what if index.is_dir() else "a file"
-        raise MisuseError(
-            index, what, expected="an index", advice="make one with `regard index FOLDER`"
-        )
+        advice = "make one with `regard index FOLDER`"
+        raise MisuseError(index, what, expected="an index", advice=advice)
     values = read_json(path, MAX_MANIFEST)
     if not str(values.get("format")).startswith(KIND):
-        raise CheckpointError(
-            path,
-            f"not of an index, or damaged: got the format {shown(values.get('format'))}",
-            expected=repr(FORMAT),
-            advice="choose another folder, or copy the index again",
-        )
+        problem = f"not of an index, or damaged: got the format {shown(values.get('format'))}"
+        advice = "choose another folder, or copy the index again"
+        raise CheckpointError(path, problem, expected=repr(FORMAT), advice=advice)
     if values["format"] != FORMAT:
-        raise CheckpointError(
-            path,
-            got=values["format"],
-            expected=repr(FORMAT),
-            advice="it was made by another version of regard: make it again with --rebuild",
-        )
+        advice = "it was made by another version of regard: make it again with --rebuild"
+        raise CheckpointError(path, got=values["format"], expected=repr(FORMAT), advice=advice)
     plain = unsealed(values, path) if states_its_own(values) else {}
     # The first indexes did not write their names down: these are the ones that they had.
     plain.setdefault("written", [plain.get("generation"), PENDING])
@@ -121,10 +113,8 @@ def _is_about(value: Any) -> bool:
 
 def damaged(path: Path) -> DamageError:
     """The error of a file that is not as it was written."""
-    return DamageError(
-        f"{path}: damaged, it differs from its checksum; copy the index again, or make it anew "
-        "with `regard index … --rebuild`"
-    )
+    advice = "copy the index again, or make it anew with `regard index … --rebuild`"
+    return DamageError(path, "damaged, it differs from its checksum", advice=advice)
 
 
 def open_generation(index: Path, check: bool = True) -> tuple[Manifest, Path]:
@@ -135,10 +125,8 @@ def open_generation(index: Path, check: bool = True) -> tuple[Manifest, Path]:
     """
     manifest = read_manifest(index)
     if not manifest.generation:
-        raise MisuseError(
-            f"{index}: its first making was stopped; go on with `regard index {manifest.folder} "
-            f"--output {index}`"
-        )
+        advice = f"go on with `regard index {manifest.folder} --output {index}`"
+        raise MisuseError(index, "its first making was stopped", advice=advice)
     for _ in range(TRIES):
         folder = index / manifest.generation
         try:
@@ -155,10 +143,9 @@ def open_generation(index: Path, check: bool = True) -> tuple[Manifest, Path]:
 
 def _check(folder: Path, manifest: Manifest, check: bool) -> None:
     if folder.is_symlink() or set(manifest.files) != set(_names(folder)):
-        raise CheckpointError(
-            f"{folder}: damaged, its files are not those that the manifest names; copy the index "
-            "again, or make it anew with `regard index … --rebuild`"
-        )
+        problem = "damaged, its files are not those that the manifest names"
+        advice = "copy the index again, or make it anew with `regard index … --rebuild`"
+        raise CheckpointError(folder, problem, advice=advice)
     for name, (size, digest) in manifest.files.items():
         path = folder / name
         if path.stat().st_size != size or (check and not is_whole(path, digest)):
@@ -228,10 +215,9 @@ def _look(index: Path, rebuild: bool) -> StoredIndex:
     ours = [MANIFEST, *stored.written]
     for path in sorted(index.glob("*")):
         if path.name not in (LOCK, *ours) and not is_left_of(path.name, ours):
-            raise MisuseError(
-                f"{index}: holds {path.name}, which is no part of an index; "
-                "choose an empty or a new folder with --output"
-            )
+            problem = f"holds {path.name}, which is no part of an index"
+            advice = "choose an empty or a new folder with --output"
+            raise MisuseError(index, problem, advice=advice)
     return stored
 
 

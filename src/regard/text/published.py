@@ -235,12 +235,8 @@ def _check_text(text: str | None) -> None:
     if text is None:
         return
     if len(text) > MAX_TEXT:
-        raise MisuseError(
-            "text",
-            f"got {len(text):,} characters",
-            expected=f"at most {MAX_TEXT:,}",
-            advice="divide it",
-        )
+        problem = f"got {len(text):,} characters"
+        raise MisuseError("text", problem, expected=f"at most {MAX_TEXT:,}", advice="divide it")
     try:
         text.encode()
     except UnicodeEncodeError as error:

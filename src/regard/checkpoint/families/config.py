@@ -136,10 +136,8 @@ class Config:
         wanted = self.number(other)
         got = self.number(key, wanted)
         if got != wanted:
-            raise CheckpointError(
-                f"{self.where}: {key} is {got}, {other} is {wanted}; regard runs models where they "
-                "are equal"
-            )
+            advice = "regard runs models where they are equal"
+            raise CheckpointError(self.where, f"{key} is {got}, {other} is {wanted}", advice=advice)
 
     def labels(self) -> int:
         """How many classes the head has: as many as it has names for, two by default."""
@@ -161,10 +159,8 @@ class Config:
             if value is None:
                 continue
             if self._values.setdefault(key, value) != value:
-                raise CheckpointError(
-                    f"{self.where}: {alias} is {shown(value)}, {key} is "
-                    f"{shown(self._values[key])}; they are two names of one key"
-                )
+                problem = f"{alias} is {shown(value)}, {key} is {shown(self._values[key])}"
+                raise CheckpointError(self.where, problem, advice="they are two names of one key")
             self._read.add(alias)
 
     def refuse_the_rest(self) -> None:

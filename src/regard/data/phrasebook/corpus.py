@@ -96,9 +96,8 @@ class AlignedPair:
 def _rows(language: str, what: str) -> list[Any]:
     """The lines of a file, each from JSON."""
     if language not in LANGUAGES:
-        raise PhrasebookError(
-            f"phrasebook: no language {language!r}; there is {', '.join(LANGUAGES)}"
-        )
+        problem = f"no language {language!r}"
+        raise PhrasebookError("phrasebook", problem, advice=f"there is {', '.join(LANGUAGES)}")
     name = f"{language}.{what}.jsonl.gz"
     check(FOLDER, [name])
     lines = gzip.decompress((FOLDER / name).read_bytes()).rstrip(b"\n")

@@ -95,10 +95,8 @@ def check_positions(matrices: Mapping[str, Tensor]) -> None:
     if "P" in matrices:
         raise ConfigError("positions = true and P are both given; remove one")
     if matrices["E"].shape[1] % 2:
-        raise ConfigError(
-            f"positions: E is {shape(matrices['E'])}; sines and cosines come in pairs, so E needs "
-            "an even number of columns"
-        )
+        advice = "sines and cosines come in pairs, so E needs an even number of columns"
+        raise ConfigError("positions", f"E is {shape(matrices['E'])}", advice=advice)
 
 
 def check_add(matrices: Mapping[str, Tensor], queries: int) -> None:
@@ -107,10 +105,8 @@ def check_add(matrices: Mapping[str, Tensor], queries: int) -> None:
         raise ConfigError("add: x + output needs x; give E")
     embedding, values = matrices["E"], matrices["V"] if "V" in matrices else matrices["W_V"]
     if (queries, values.shape[1]) != embedding.shape:
-        raise ConfigError(
-            f"add: the output is {queries} × {values.shape[1]} and E is {shape(embedding)}; "
-            "x + output needs equal shapes"
-        )
+        problem = f"the output is {queries} × {values.shape[1]} and E is {shape(embedding)}"
+        raise ConfigError("add", problem, advice="x + output needs equal shapes")
 
 
 def check_mask(matrix: Tensor, queries: int, keys: int) -> None:
@@ -125,10 +121,8 @@ def check_mask(matrix: Tensor, queries: int, keys: int) -> None:
         raise ConfigError("mask", expected="only 1 (may look) and 0 (may not)")
     for row, seen in enumerate(matrix.sum(dim=1).tolist(), start=1):
         if not seen:
-            raise ConfigError(
-                f"mask: row {row} is all 0; a word that may look nowhere has no weights, so give "
-                "it at least one 1"
-            )
+            advice = "a word that may look nowhere has no weights, so give it at least one 1"
+            raise ConfigError("mask", f"row {row} is all 0", advice=advice)
 
 
 def check_remaining(weights: Tensor, allowed: Tensor) -> None:

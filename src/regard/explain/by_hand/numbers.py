@@ -63,10 +63,8 @@ def read_matrix(name: str, value: Any, infinite: bool = False) -> Float[Tensor, 
         _check_row(name, place, row, infinite)
     if any(len(row) != len(rows[0]) for row in rows):
         place = next(i for i, row in enumerate(rows) if len(row) != len(rows[0]))
-        raise ConfigError(
-            f"{name}: row {place + 1} has {len(rows[place])} numbers and row 1 has {len(rows[0])}; "
-            "expected equally many in each row"
-        )
+        problem = f"row {place + 1} has {len(rows[place])} numbers and row 1 has {len(rows[0])}"
+        raise ConfigError(name, problem, expected="equally many in each row")
     if max(len(rows), len(rows[0])) > LARGEST:
         raise ConfigError(
             f"{name} is {len(rows)} × {len(rows[0])}; a sheet holds at most {LARGEST} × {LARGEST}"

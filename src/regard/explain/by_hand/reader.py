@@ -156,9 +156,8 @@ def _names(key: str, tables: Mapping[str, Any], count: int, what: str) -> tuple[
     if not isinstance(value, list) or not all(isinstance(w, str) and w.strip() for w in value):
         raise ConfigError(key, expected='a list of words, for example ["The", "cat"]')
     if len(value) != count:
-        raise ConfigError(
-            key, f"got {len(value)} words for {count} {what}", expected="one word for each"
-        )
+        expected = "one word for each"
+        raise ConfigError(key, f"got {len(value)} words for {count} {what}", expected=expected)
     return tuple(value)
 
 
@@ -191,9 +190,8 @@ def _scale(tables: Mapping[str, Any], matrices: Mapping[str, Tensor]) -> Scale:
     root = isinstance(scale, str) and scale.startswith("sqrt(") and scale.endswith(")")
     number = _positive(scale[5:-1] if root else scale)
     if number is None:
-        raise ConfigError(
-            "scale", got=scale, expected='"sqrt(d_k)", "sqrt(6)", a number above 0, or "none"'
-        )
+        expected = '"sqrt(d_k)", "sqrt(6)", a number above 0, or "none"'
+        raise ConfigError("scale", got=scale, expected=expected)
     if root:
         return Scale(math.sqrt(number), f"√{number:g} = {math.sqrt(number):.5g}", size)
     return Scale(number, f"{number:g}", size)
@@ -217,10 +215,8 @@ def _mask(tables: Mapping[str, Any], queries: int, keys: int) -> Bool[Tensor, "L
         return None
     if value == "look-ahead":
         if queries != keys:
-            raise ConfigError(
-                f"mask: the scores are {queries} × {keys}; look-ahead needs a square, as many keys "
-                "as queries"
-            )
+            advice = "look-ahead needs a square, as many keys as queries"
+            raise ConfigError("mask", f"the scores are {queries} × {keys}", advice=advice)
         return look_ahead(queries, keys, torch.device("cpu"))
     if isinstance(value, str):
         raise ConfigError("mask", got=value, expected='"none", "look-ahead" or a matrix of 0 and 1')
