@@ -105,7 +105,9 @@ def read_checksums(folder: Path) -> dict[str, str] | None:
         problem = "differs from its own checksum: it was damaged or changed"
         raise DamageError(path, problem, advice=f"{COPY}, or delete it to go on without checksums")
     if values.get("format") != FORMAT:
-        raise CheckpointError(path, f"of format {shown(values.get('format'))}", expected=FORMAT)
+        raise CheckpointError(
+            path, f"of format {shown(values.get('format'))}", expected=f"{FORMAT}"
+        )
     return {str(name): str(digest) for name, digest in sums.items()}
 
 

@@ -33,7 +33,7 @@ def read_toml(path: Path, number: Callable[[str], Any] = float) -> dict[str, Any
     except FileNotFoundError:
         beside = sorted(p.name for p in path.parent.glob("*.toml")) if path.parent.is_dir() else []
         hint = nearest(path.name, beside) if beside else "; there is no .toml file in that folder"
-        raise ConfigError(path, f"no such recipe{hint}") from None
+        raise ConfigError(path, "no such recipe", advice=hint) from None
     except IsADirectoryError:
         raise ConfigError(path, "a folder", expected="a .toml file") from None
     except (UnicodeDecodeError, PermissionError) as error:

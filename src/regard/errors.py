@@ -63,8 +63,8 @@ class RegardError(Exception):
         facts = ", ".join(filter(None, (words and f"got {words}", problem)))
         comma = "; " if (words and problem) or ", " in problem else ", "
         what = comma.join(filter(None, (facts, expected and f"expected {expected}")))
-        is_plain = isinstance(got, str | float) or (isinstance(got, int) and "bits" not in words)
-        self.got = got if is_plain else words or None
+        is_number = isinstance(got, int | float) and abs(got) < 2**MAX_BITS  # NaN is none
+        self.got = got if is_number or isinstance(got, str | None) else words or None
         self.subject, self.problem = (str(subject), problem) if what else ("", str(subject))
         self.expected, self.advice = expected, advice.removeprefix("; ")
         sentence = f"{subject}: {what}" if what else str(subject)

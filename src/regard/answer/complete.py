@@ -157,7 +157,7 @@ class Completer:
         if not ids and self._settings.bos is not None:
             ids = [self._settings.bos]
         if not ids:
-            raise MisuseError(f"complete: {which} is empty; give a text to go on with")
+            raise MisuseError("complete", f"{which} is empty", advice="give a text to go on with")
         most = self.room
         if most is not None and len(ids) >= most and not self.sampling.window:
             raise MisuseError(
@@ -231,7 +231,7 @@ class Completer:
     def _slid(self, row: Sequence[int], draw: int) -> Continuation:
         """A continuation that is longer than what the model reads at once; it has no score."""
         if self.decoding(row).beam > 1:
-            raise MisuseError("window: a beam search does not slide; give beam 1")
+            raise MisuseError("window", "a beam search does not slide", advice="give beam 1")
         text = GrowingText(self._tokenizer, row, self.sampling.stops)
         for token in self.tokens(row, draw):
             text.add(token)

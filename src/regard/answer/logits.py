@@ -24,11 +24,11 @@ def raw_logits(
     device = next(model.parameters()).device
     if spec.image_size:
         if pixels is None or ids is not None:
-            raise MisuseError("logits: this model reads images: give pixels=…, and no ids")
+            raise MisuseError("logits", "this model reads images: give pixels=…, and no ids")
         image = _image(pixels, device)
         return model.answer(model.see(image if image.dim() == 4 else image[None]))
     if ids is None or pixels is not None:
-        raise MisuseError("logits: this model reads text: give ids, and no pixels")
+        raise MisuseError("logits", "this model reads text: give ids, and no pixels")
     source = _ids(ids, spec.vocabulary, "ids", device)
     real = _real(mask, source)
     if spec.encoder_layers and spec.decoder_layers:
@@ -41,7 +41,7 @@ def raw_logits(
         memory = model.encode(source, real)
         return model.token_logits(model.decode(output, memory, real))
     if target is not None:
-        raise MisuseError("logits: target is for models with an encoder and a decoder")
+        raise MisuseError("logits", "target is for models with an encoder and a decoder")
     if spec.decoder_layers:
         positions = None if real is None else (real.long().cumsum(dim=1) - 1).clamp(min=0)
         return model.token_logits(model.decode(source, real=real, positions=positions))

@@ -57,9 +57,9 @@ def _open(file: Path, channels: int) -> "Image":
     try:
         from PIL import Image, ImageOps
     except ImportError:
-        raise MisuseError("see: images need Pillow; install `regard[images]`") from None
+        raise MisuseError("see", "images need Pillow", advice="install `regard[images]`") from None
     if channels not in CHANNELS:
-        raise MisuseError(f"see: this model reads {channels} channels, files have 1 or 3")
+        raise MisuseError("see", f"this model reads {channels} channels, files have 1 or 3")
     try:
         with Image.open(file) as image:
             if image.width * image.height > MAX_PIXELS:

@@ -111,7 +111,8 @@ def read_pairs(path: Path, columns: Mapping[str, str] = NOTHING) -> tuple[TextPa
         if row is Problem.EMPTY:
             continue
         if isinstance(row, Problem):
-            raise DataError(f"{path}: row {number}: {row.value}; correct it, or leave it out")
+            advice = "correct it, or leave it out"
+            raise DataError(f"{path}: row {number}", row.value, advice=advice)
         for role, side in (("text", pairs.firsts), ("pair", pairs.seconds)):
             text = table.text(row, role)
             if isinstance(text, Problem):

@@ -62,7 +62,7 @@ def evaluate(
             outputs = translate_all(model, pairs.sources, decoding)
             return score(outputs, pairs.references, tokenize, lowercase)
         if reference is not None:
-            raise MisuseError("evaluate: an encoder reads one table, not a file and references")
+            raise MisuseError("evaluate", "an encoder reads one table, not a file and references")
         if "chat" in model.tasks and (source is None or is_table(source)):
             return score_dialogues(model, dialogues_to_score(model, source)[1])
         if "complete" in model.tasks:

@@ -107,7 +107,8 @@ def check_roles(columns: Mapping[str, str], task: str) -> None:
     """Refuse what no column of a table can be."""
     for role in columns:
         if role not in KEYS:
-            raise MisuseError(f"{task}: columns: unknown role {role!r}{nearest(role, KEYS)}")
+            problem = f"unknown role {role!r}"
+            raise MisuseError(f"{task}: columns", problem, advice=nearest(role, KEYS))
 
 
 def _plain(value: Any) -> Any:

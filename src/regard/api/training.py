@@ -202,7 +202,7 @@ def _assignments(sections: Mapping[str, Mapping[str, Any] | str]) -> list[str]:
     words: list[str] = []
     for name, value in sections.items():
         if name not in SECTIONS:
-            raise MisuseError(f"train: unknown option {name!r}{nearest(name, SECTIONS)}")
+            raise MisuseError("train", f"unknown option {name!r}", advice=nearest(name, SECTIONS))
         if isinstance(value, Mapping):
             words += [f"{name}.{key}={_toml(each)}" for key, each in value.items()]
         else:

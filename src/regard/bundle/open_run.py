@@ -45,7 +45,7 @@ def open_run(folder: Path) -> RunFolder:
     listed = f"; here are {', '.join(sorted(map(str, neighbours))[-5:])}" if neighbours else ""
     trained = f"; `regard train` makes a run, the box has {', '.join(models_in_the_box())}"
     listed = near_short_name(folder) or listed or trained
-    raise MisuseError(folder, f"no such folder{listed}")
+    raise MisuseError(folder, "no such folder", advice=listed)
 
 
 def _check_small_files(run: RunFolder) -> None:

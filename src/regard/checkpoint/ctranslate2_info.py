@@ -100,7 +100,8 @@ def read_info(folder: Path) -> Info:
     fits = set(value) == set(Info.__annotations__)
     fits = fits and all(type(part) is types.get(name, str) for name, part in value.items())
     if not fits or not all(type(i) is int for i in value["never"]):
-        raise CheckpointError(f"{path}: not what regard writes there; convert the model again")
+        advice = "convert the model again"
+        raise CheckpointError(path, "not what regard writes there", advice=advice)
     return Info(**value)
 
 

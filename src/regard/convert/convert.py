@@ -80,7 +80,8 @@ def convert(
     if to != "ctranslate2" and (precision != "fp32" or shortlist):
         raise MisuseError("--precision, --shortlist: only `--to ctranslate2` has them")
     if out.exists() or out.is_symlink():
-        raise MisuseError(f"{out}: already there; regard convert never overwrites, choose a name")
+        advice = "regard convert never overwrites, choose a name"
+        raise MisuseError(out, "already there", advice=advice)
     source = open_source(path, allow_pickle=allow_pickle, strict=strict)
     if source.family is None and tokenizer is not None:
         raise MisuseError("--tokenizer: a run has its own tokenizer; leave the option out")

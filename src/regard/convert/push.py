@@ -28,7 +28,7 @@ def push(
             address = api.create_repo(name, private=private, exist_ok=True)
             api.upload_folder(repo_id=name, folder_path=folder, commit_message=message)
         except HFValidationError as error:
-            raise MisuseError(f"push_to_hub: {name!r}: expected owner/name: {error}") from None
+            raise MisuseError(f"push_to_hub: {name!r}", expected=f"owner/name: {error}") from None
         except (HfHubHTTPError, OSError) as error:
             problem = f"the hub does not take it: {error}"
             advice = "`hf auth login` says who you are"

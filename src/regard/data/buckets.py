@@ -93,7 +93,7 @@ class BatchOrder:
     def of_epoch(self, epoch: int, number: int = 0) -> Iterator[PlannedBatch]:
         """Yield batch `number` of `epoch` and those after it, to the epoch's end."""
         if len(self.source_lengths) == 0:
-            raise MisuseError("batches: there are no examples to train on.")
+            raise MisuseError("batches", "there are no examples to train on.")
         plan = self.plan(epoch)
         if not 0 <= number <= len(plan):
             problem = f"epoch {epoch} has {len(plan)} batches, got number {number}"

@@ -25,7 +25,7 @@ def find_file(path: Path) -> os.stat_result:
         beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
         close = get_close_matches(path.name, beside, n=3, cutoff=0.5)
         hint = f"; did you mean {' or '.join(close)}?" if close else "; check the path."
-        raise DataError(path, f"there is no such file{hint}") from error
+        raise DataError(path, "there is no such file", advice=hint) from error
     except OSError as error:
         raise DataError(path, f"cannot be read: {error.strerror}.") from error
     if S_ISDIR(status.st_mode):

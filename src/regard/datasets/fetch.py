@@ -124,7 +124,7 @@ def _disk(part: Path) -> Iterator[None]:
         yield
     except OSError as error:
         advice = "what has come is kept, the same command goes on from there"
-        raise DataError(part, error.strerror or error, advice=advice) from None
+        raise DataError(part, f"{error.strerror or error}", advice=advice) from None
 
 
 def _total(answer: HTTPResponse) -> int | None:
@@ -141,7 +141,8 @@ def _starts_at(answer: HTTPResponse, have: int) -> bool:
 
 def _refuse_too_much(address: str, count: int) -> None:
     if count > MOST:
-        raise DataError(f"{address}: sends over {MOST:,} bytes; no set of regard is so large")
+        advice = "no set of regard is so large"
+        raise DataError(address, f"sends over {MOST:,} bytes", advice=advice)
 
 
 class _Redirects(HTTPRedirectHandler):

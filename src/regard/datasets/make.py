@@ -58,7 +58,8 @@ def _limited(file: IO[bytes] | gzip.GzipFile, path: Path) -> bytes:
     """All that a file holds; a small archive may unpack to more than memory can take."""
     data = file.read(MOST + 1)
     if len(data) > MOST:
-        raise DataError(f"{path}: unpacks to over {MOST:,} bytes; no set of regard is so large")
+        advice = "no set of regard is so large"
+        raise DataError(path, f"unpacks to over {MOST:,} bytes", advice=advice)
     return data
 
 

@@ -99,7 +99,7 @@ class Engines:
         if self.request.engine == "ctranslate2":
             return self.take(DecodingOptions(beam=1))
         if self.request.precision == "bf16":
-            raise MisuseError("precision: scores are computed in fp32; leave out bf16")
+            raise MisuseError("precision", "scores are computed in fp32", advice="leave out bf16")
         return self._torch()
 
     def close(self) -> None:
@@ -115,7 +115,7 @@ class Engines:
         named = self.request.engine == "ctranslate2"
         obstacle = self._obstacle() or self._not_offered(decoding, prefixed)
         if obstacle and named:
-            raise MisuseError(f"engine: {obstacle}")
+            raise MisuseError("engine", obstacle)
         if not obstacle and "ctranslate2" not in self._open:
             try:
                 choice = self._measured_choice()
@@ -212,7 +212,7 @@ class Engines:
             if precision == "int8" or self.request.shortlist:
                 what = "a shortlist" if self.request.shortlist else "precision int8"
                 reason = self.notes[-1] if self.notes else "it was taken"
-                raise MisuseError(f"engine: torch does not offer {what} ({reason})")
+                raise MisuseError("engine", f"torch does not offer {what} ({reason})")
             precision = "fp32" if precision == "auto" else precision
             measured = self._choice.layouts.get("torch fp32") if self._choice else None
             layout = replace(measured or default_layout(), precision=precision)

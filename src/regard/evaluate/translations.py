@@ -161,7 +161,7 @@ def pairs_to_score(
             raise DataError("\n  ".join(["evaluate: a test set must be clean.", *report.lines()]))
         return TestPairs(str(source), [s for s, _ in pairs], [t for _, t in pairs], [])
     if reference is not None:
-        raise MisuseError("evaluate: --reference needs --source")
+        raise MisuseError("evaluate", "--reference needs --source")
     if not run.info.is_file():
         advice = "give some with --source and --reference"
         raise MisuseError("evaluate", f"{run.folder} holds no pairs", advice=advice)
@@ -170,7 +170,7 @@ def pairs_to_score(
         sources, references = [e.source for e in entries], [e.target for e in entries]
         return TestPairs("the phrasebook's test set", sources, references, entries)
     if slices:
-        raise MisuseError(f"evaluate: {run.folder} was not trained on the phrasebook: no slices")
+        raise MisuseError("evaluate", f"{run.folder} was not trained on the phrasebook: no slices")
     rows = read_texts(run.whole("valid.jsonl"), source=str, target=str)
     return TestPairs(
         "the run's validation pairs", [r["source"] for r in rows], [r["target"] for r in rows], []

@@ -100,10 +100,10 @@ def kinds_of(spec: Spec) -> tuple[str, ...]:
 def layer_number(spec: Spec, kind: str, layer: int | None) -> int:
     """A layer counted from 1, None being the last, checked against the model."""
     if kind not in KINDS:
-        raise MisuseError("kind", f"got {kind!r}", expected=f"one of {', '.join(KINDS)}")
+        raise MisuseError("kind", got=kind, expected=f"one of {', '.join(KINDS)}")
     if kind not in kinds_of(spec):
         (only,) = kinds_of(spec)
-        raise MisuseError("kind", f"got {kind!r}, this model has {only} self-attention only")
+        raise MisuseError("kind", f"this model has {only} self-attention only", got=kind)
     stack = KINDS[kind][0]
     last = spec.encoder_layers if stack == "encoder" else spec.decoder_layers
     number = last if layer is None else layer

@@ -118,7 +118,8 @@ def _refuse_if_used(run: RunFolder) -> None:
         return
     resume = f"continue it with `regard train --resume {typed(run.folder)}`"
     go_on = resume if run.info.is_file() else "delete it"
-    raise MisuseError(f"{run.folder}: already there; {go_on}, or choose another folder with --run")
+    advice = f"{go_on}, or choose another folder with --run"
+    raise MisuseError(run.folder, "already there", advice=advice)
 
 
 def forget(run: RunFolder) -> None:

@@ -90,7 +90,7 @@ def _search(trainer: Trainer, say: Callable[[str], None]) -> BatchTest:
     free = free_memory()
     megabytes = trainer.recipe.train.memory or int((free or 0) * (1 - KEPT_FREE) / MEGABYTE)
     if not megabytes:
-        raise MisuseError("find-batch: this system does not say how much memory is free")
+        raise MisuseError("find-batch", "this system does not say how much memory is free")
     most = _most(trainer)
     budget = _by_estimate(trainer, megabytes, most)
     tried: list[Tried] = []
@@ -160,7 +160,7 @@ def _try(trainer: Trainer, budget: int, megabytes: int) -> Tried:
         step = json.loads(done.stdout.splitlines()[-1])
     except (IndexError, ValueError):  # it was ended from outside, or broke
         if done.returncode > 0 and "memory" not in done.stderr.lower():
-            raise TrainingError(f"find-batch: a step failed: {done.stderr[-500:]}") from None
+            raise TrainingError("find-batch", f"a step failed: {done.stderr[-500:]}") from None
         return Tried(budget, estimate, fits=False)
     return Tried(budget, estimate, **step)
 

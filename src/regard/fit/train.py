@@ -93,7 +93,7 @@ def train(
 def trial(request: Request) -> Iterator[Trainer]:
     """A training that is ready for its first step, in a folder that is removed afterwards."""
     if request.resume or request.folder:
-        raise MisuseError("train: --find-lr and --find-batch take a recipe or own files, no run")
+        raise MisuseError("train", "--find-lr and --find-batch take a recipe or own files, no run")
     with TemporaryDirectory(prefix="regard-") as place:
         request = replace(request, folder=Path(place) / "trial")
         with _claimed(request) as claim:

@@ -110,11 +110,11 @@ class Spec:
             advice = "set head_size explicitly or choose another number of heads"
             raise ConfigError("heads", problem, advice=advice)
         if self.heads % self.groups:
-            raise ConfigError(f"kv_heads: {self.groups} do not divide {self.heads} heads")
+            raise ConfigError("kv_heads", f"{self.groups} do not divide {self.heads} heads")
         if self.positions in ("sinusoidal", "halves") and self.d_model % 2:
-            raise ConfigError(f"d_model: sinusoids come in pairs, so {self.d_model} must be even")
+            raise ConfigError("d_model", f"sinusoids come in pairs, so {self.d_model} must be even")
         if self.positions == "rotary" and self.k % 2:
-            raise ConfigError(f"head_size: rotations turn pairs, so {self.k} must be even")
+            raise ConfigError("head_size", f"rotations turn pairs, so {self.k} must be even")
         room = 4 <= self.relative_buckets < 2 * self.relative_distance
         if self.positions == "relative" and not room:
             problem = f"for distances up to {self.relative_distance}"

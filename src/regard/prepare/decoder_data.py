@@ -133,7 +133,8 @@ def load_documents(run: RunFolder) -> DecoderData:
     run.check_data()
     tokenizer = load_tokenizer(run.folder)
     if tokenizer is None:
-        raise CheckpointError(f"{run.folder}: the files of its tokenizer are gone; copy it again")
+        advice = "copy it again"
+        raise CheckpointError(run.folder, "the files of its tokenizer are gone", advice=advice)
     spec = build(Spec, read_own_json(run.spec), str(run.spec))
     length = read_encoder_file(run.folder).limit
     train, valid = (Windows(Store.open(run.data / name), length) for name in ("train", "valid"))

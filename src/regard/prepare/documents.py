@@ -81,7 +81,8 @@ def survey_documents(data: DataSection) -> Documents:
             characters += len(part.text)
             bar.advance()
     if not characters:
-        raise DataError(f"{data.texts}: holds no text; give a file, or a folder of text files")
+        advice = "give a file, or a folder of text files"
+        raise DataError(data.texts, "holds no text", advice=advice)
     data = with_columns(data, report) if report.columns else data
     return Documents(data, report, count, characters)
 

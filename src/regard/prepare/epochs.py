@@ -126,5 +126,5 @@ def cutter(recipe: Recipe, tokenizer: Tokenizer) -> Tokenizer | None:
     if not dropout:
         return None
     if tokenizer.kind != "bytes":  # of a run that is started from
-        raise ConfigError(f"tokenizer.dropout: needs kind bytes (BPE), got {tokenizer.kind}")
+        raise ConfigError("tokenizer.dropout", f"needs kind bytes (BPE), got {tokenizer.kind}")
     return tokenizer.with_dropout(dropout)

@@ -94,9 +94,9 @@ def held_out_share(data: DataSection, pairs: int) -> float:
 def refuse_few(place: str, count: int, what: str, key: str) -> None:
     """Of so many none can be held out; `key` would give some to validate on."""
     if count < FEWEST:
-        problem = f"too few to hold some out for validation, {FEWEST} are the least"
+        few = f"too few to hold some out for validation, {FEWEST} are the least"
         advice = f"add more, or give some to validate on ({key})"
-        raise DataError(f"{place}: {counted(count, what)}", problem, advice=advice)
+        raise DataError(place, f"{counted(count, what)}: {few}", advice=advice)
 
 
 def survey_pairs(data: DataSection, seed: int) -> Corpus:

@@ -133,7 +133,7 @@ def prepare_spans(run: RunFolder, recipe: Recipe, texts: Texts) -> None:
 
         for name, rows in {"train": texts.train(), "valid": texts.valid()}.items():
             if not len(write_store(run.data / name, kinds, encoded(rows))):
-                raise DataError(f"texts: too little text to {name} on; give more")
+                raise DataError("texts", f"too little text to {name} on", advice="give more")
 
 
 def corruption_of(recipe: Recipe, tokenizer: PublishedTokenizer) -> SpanCorruption:
@@ -267,7 +267,8 @@ def load_text_to_text(run: RunFolder) -> TextToTextData:
     run.check_data()
     tokenizer = load_tokenizer(run.folder)
     if tokenizer is None:
-        raise CheckpointError(f"{run.folder}: the files of its tokenizer are gone; copy it again")
+        advice = "copy it again"
+        raise CheckpointError(run.folder, "the files of its tokenizer are gone", advice=advice)
     spec = build(Spec, read_own_json(run.spec), str(run.spec))
     is_paired = (run.data / TASKS).is_file()
     return TextToTextData(

@@ -52,7 +52,7 @@ def list_runs(folder: Path) -> list[RunRow]:
     """
     if not folder.is_dir():
         hint = "; `regard train` makes runs in runs/" if folder == Path("runs") else ""
-        raise MisuseError(folder, f"no such folder{hint}")
+        raise MisuseError(folder, "no such folder", advice=hint)
     now = time.time()
     runs = sorted(((_written(run), run) for run in _runs_below(folder)), key=lambda one: -one[0])
     return [_row(run, max(0.0, now - written)) for written, run in runs]

@@ -27,7 +27,8 @@ SOME_VOCABULARY = 4000  # to check a spec with, now, not after an hour of tokeni
 def check_pairs(recipe: Recipe, where: str) -> None:
     """A recipe that translates."""
     if recipe.data.texts:
-        raise ConfigError(f"{where}: [data]: texts are for objectives of an encoder, not translate")
+        problem = "texts are for objectives of an encoder, not translate"
+        raise ConfigError(f"{where}: [data]", problem)
     spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
     if not spec.encoder_layers or not spec.decoder_layers:
         raise ConfigError(f"{where}: [model]", "translation needs an encoder and a decoder")
@@ -46,7 +47,8 @@ def check_texts(recipe: Recipe, where: str) -> None:
         raise ConfigError(f"{where}: [data]", f"{recipe.objective} needs texts, {needed}")
     start = recipe.train.start_from
     if start is not None and "preset" in recipe.model:
-        raise ConfigError(f"{where}: [model]: the model is that of {start}; leave preset out")
+        advice = "leave preset out"
+        raise ConfigError(f"{where}: [model]", f"the model is that of {start}", advice=advice)
     if recipe.train.embeddings is not None or recipe.tokenizer.dropout or recipe.data.more:
         problem = "train.embeddings, tokenizer.dropout and data.more are for translate alone"
         raise ConfigError(where, problem)

@@ -240,7 +240,7 @@ class TrainSection:
         if not 0 < self.plateau_factor < 1:
             raise ConfigError("plateau_factor", got=self.plateau_factor, expected="0 < factor < 1")
         if self.schedule != "noam" and self.floor > self.rate:
-            raise ConfigError("floor", f"above the rate {self.rate:g}", got=self.floor)
+            raise ConfigError("floor", f"above the rate {self.rate}", got=self.floor)
         if self.schedule == "plateau" and 0 < self.patience <= self.plateau_patience:
             raise ConfigError(
                 f"patience: {self.patience} validations end the run before plateau_patience, "
@@ -261,7 +261,7 @@ class SimilarSection:
         _within(self, {"low": (-MOST, MOST), "high": (-MOST, MOST)})
         _above_zero("scale", self.scale)
         if not self.low < self.high:
-            raise ConfigError("high", got=self.high, expected=f"more than low ({self.low:g})")
+            raise ConfigError("high", got=self.high, expected=f"more than low ({self.low})")
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def index_folder(
         if model is None and there.manifest and not rebuild:
             model = there.manifest.model
         if model is None:
-            raise MisuseError("index: no model; name an encoder with --model")
+            raise MisuseError("index", "no model", advice="name an encoder with --model")
         if old and old[0].folder != str(source.resolve()):
             problem = f"is the index of {old[0].folder}, got {source.resolve()}"
             advice = "choose another --output, or make it anew with --rebuild"

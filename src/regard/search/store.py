@@ -138,7 +138,8 @@ def open_generation(index: Path, check: bool = True) -> tuple[Manifest, Path]:
             manifest = newer  # an update ended while we were reading
             continue
         return manifest, folder
-    raise CheckpointError(f"{index}: changes all the time; wait until `regard index` has ended")
+    problem = "changes all the time"
+    raise CheckpointError(index, problem, advice="wait until `regard index` has ended")
 
 
 def _check(folder: Path, manifest: Manifest, check: bool) -> None:

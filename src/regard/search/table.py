@@ -40,7 +40,7 @@ class PassageTable:
             raise CheckpointError(folder, f"cannot be read: {str(error)[:200]}") from None
         if self.rows.shape != (count, 5) or sum(e.passages for e in self.entries) != count:
             problem = f"has shape {self.rows.shape}"
-            raise CheckpointError(folder / PASSAGES, problem, expected=(count, 5))
+            raise CheckpointError(folder / PASSAGES, problem, expected=f"{(count, 5)}")
 
         ends = (len(self.entries), *[np.iinfo(np.int64).max] * 2, *[len(self._texts) + 1] * 2)
         if self.rows.dtype != np.int64 or not ((self.rows >= 0) & (self.rows < ends)).all():

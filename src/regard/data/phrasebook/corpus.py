@@ -210,7 +210,7 @@ def decided_right(entry: Entry, output: str) -> bool:
     answer = entry.answer.lower()
     rivals = {rival.lower() for rival in entry.rivals}
     if not answer:
-        raise PhrasebookError(f"decided_right: {entry.source!r} has no deciding word")
+        raise PhrasebookError("decided_right", f"{entry.source!r} has no deciding word")
     if "it" not in entry.slices:
         return answer in words and not rivals.intersection(words)
     anchor = _anchor([token.lower() for token in _TOKEN.findall(entry.target)], answer)

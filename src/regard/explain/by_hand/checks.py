@@ -85,7 +85,7 @@ def check_flags(flags: frozenset[str], matrices: Mapping[str, Tensor], queries: 
     if "add" in flags:
         check_add(matrices, queries)
     if "norm" in flags and not {"E", "V"} & set(matrices):
-        raise ConfigError("norm: there is no output to normalise without V; give V")
+        raise ConfigError("norm", "there is no output to normalise without V", advice="give V")
     if "symmetric" in flags:
         check_symmetric(matrices)
 
@@ -102,7 +102,7 @@ def check_positions(matrices: Mapping[str, Tensor]) -> None:
 def check_add(matrices: Mapping[str, Tensor], queries: int) -> None:
     """x + output needs both, and equal."""
     if "E" not in matrices:
-        raise ConfigError("add: x + output needs x; give E")
+        raise ConfigError("add", "x + output needs x", advice="give E")
     embedding, values = matrices["E"], matrices["V"] if "V" in matrices else matrices["W_V"]
     if (queries, values.shape[1]) != embedding.shape:
         problem = f"the output is {queries} × {values.shape[1]} and E is {shape(embedding)}"
@@ -138,6 +138,6 @@ def check_remaining(weights: Tensor, allowed: Tensor) -> None:
 def check_symmetric(matrices: Mapping[str, Tensor]) -> None:
     """The claim is about a square of given weights."""
     if "weights" not in matrices:
-        raise ConfigError("symmetric: this is a claim about given weights; give weights")
+        raise ConfigError("symmetric", "this is a claim about given weights", advice="give weights")
     if matrices["weights"].shape[0] != matrices["weights"].shape[1]:
         raise ConfigError(f"symmetric: weights is {shape(matrices['weights'])}; expected a square")

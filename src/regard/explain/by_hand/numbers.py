@@ -130,7 +130,8 @@ def _word(name: str, word: str, words: Sequence[str]) -> int:
     if word not in words:
         raise ConfigError(name, f"no word {word!r}", advice=nearest(word, words))
     if words.count(word) > 1:
-        raise ConfigError(f"{name}: {word!r} stands more than once; give the whole matrix instead")
+        advice = "give the whole matrix instead"
+        raise ConfigError(name, f"{word!r} stands more than once", advice=advice)
     return words.index(word)
 
 

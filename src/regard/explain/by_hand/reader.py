@@ -241,7 +241,7 @@ def _yours(tables: Any, row_words: Callable[[str], tuple[str, ...]]) -> dict[str
         raise ConfigError("yours", got=tables, expected="a section [yours]")
     for key in tables:
         if key not in WRITTEN:
-            raise ConfigError(f"yours: unknown key {key!r}{nearest(key, WRITTEN)}")
+            raise ConfigError("yours", f"unknown key {key!r}", advice=nearest(key, WRITTEN))
     return {
         key: written(f"yours.{key}", tables[key], row_words(key))
         for key in WRITTEN
