@@ -162,13 +162,13 @@ def _refuse(spec: Spec, refused: list[str]) -> None:
 def _check(spec: Spec, pieces: Sequence[str], precision: str) -> None:
     if precision not in PRECISIONS:
         listed = ", ".join(PRECISIONS)
-        raise MisuseError(f"precision: got {precision!r}, expected one of {listed}")
+        raise MisuseError("precision", got=precision, expected=f"one of {listed}")
     different = len(set(pieces))
     if len(pieces) != spec.vocabulary or different != len(pieces):
-        raise CheckpointError(
-            f"ctranslate2: got {len(pieces)} pieces, {different} different ones, expected "
-            f"{spec.vocabulary}, one for each id; the tokenizer belongs to another model"
-        )
+        problem = f"got {len(pieces)} pieces, {different} different ones"
+        expected = f"{spec.vocabulary}, one for each id"
+        advice = "the tokenizer belongs to another model"
+        raise CheckpointError("ctranslate2", problem, expected=expected, advice=advice)
 
 
 def _rows(spec: Spec) -> int:
