@@ -343,7 +343,7 @@ def test_what_no_classifier_can_learn_from_is_refused(tmp_path: Path) -> None:
 def test_recipes_for_encoders_are_checked() -> None:
     base: dict[str, Any] = {"objective": "classify", "data": {"texts": "t.tsv"}}
     cases = [
-        ({"objective": "clasify"}, 'objective: got .clasify., expected one of "translate", "class'),
+        ({"objective": "clasify"}, 'objective: got .clasify., expected one of "translate", "text'),
         ({"data": {"phrasebook": "de"}}, "classify needs texts"),
         ({"data": {"texts": "a", "source": "b"}}, "either texts or pairs"),
         ({"model": {"head": "none"}}, "head follows from the objective"),

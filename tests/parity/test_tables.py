@@ -266,6 +266,11 @@ LEFT_OVER: dict[str, dict[str, Callable[[dict[str, Tensor]], Tensor]]] = {
         "model.decoder.embed_tokens.weight": a_copy(MARIAN_WORDS),
     },
     "marian.target": {MARIAN_WORDS: noise(101, 14)},
+    "bart.all": {
+        "model.encoder.embed_tokens.weight": a_copy(MARIAN_WORDS),
+        "model.decoder.embed_tokens.weight": a_copy(MARIAN_WORDS),
+    },
+    "bart.none": {MARIAN_WORDS: noise(101, 20)},
 }
 
 

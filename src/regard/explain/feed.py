@@ -9,7 +9,7 @@ likeliest token at each step. All of it is fed in at once (teacher forcing), so 
 the numbers with which each token of it was predicted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -18,6 +18,7 @@ from regard.answer.complete import Completer, GrowingText
 from regard.answer.loaded import LoadedModel
 from regard.answer.prompt import fitting, one_text, row_of
 from regard.bundle.bundle import AnyTokenizer
+from regard.decode.engine import Continuer
 from regard.decode.options import Sampling
 from regard.errors import MisuseError
 from regard.explain.place import source_ids
@@ -131,8 +132,7 @@ def _continued(model: LoadedModel, text: str, output: str | None, most: int) -> 
         raise MisuseError("got an empty text, expected a prompt")
     network = model.transformer
     if output is None:
-        completer = Completer(model, Sampling(max_tokens=most, beam=1))
-        ids, before = [*prompt, *completer.tokens(prompt)], len(prompt)
+        ids, before = [*prompt, *_likeliest(model, prompt, most)], len(prompt)
     else:
         ids = list(tokenizer.encode(text + output).ids)
         before = _shared(prompt, ids)
@@ -144,6 +144,19 @@ def _continued(model: LoadedModel, text: str, output: str | None, most: int) -> 
         follows = int(network.token_logits(hidden[0, -1]).argmax())
     continuation, _ = GrowingText(tokenizer, ids[:before], ()).of(ids[before:])
     return Fed(text, continuation, [], ids, [*ids[1:], follows], before)
+
+
+def _likeliest(model: LoadedModel, prompt: Sequence[int], most: int) -> Iterator[int]:
+    """What a decoder goes on with by itself, computed by the engine whose numbers are shown."""
+    completer = Completer(model, Sampling(max_tokens=most, beam=1))
+    room, reference = completer.room, model.engines.take_to_score()
+    if room is not None and len(prompt) >= room:
+        problem = (
+            f"the text has {len(prompt)} tokens, this model reads {room} and needs room to go on"
+        )
+        raise MisuseError("explain", problem, advice="shorten it")
+    assert isinstance(reference, Continuer), f"{reference.name} does not go on with texts"
+    return reference.stream(prompt, completer.decoding(prompt), 0)
 
 
 def _shared(one: Sequence[int], other: Sequence[int]) -> int:
