@@ -217,6 +217,7 @@ MADE: dict[str, Callable[[], None]] = {
     "new.en": lambda: two_files("new", 300),
     "old.en": lambda: two_files("old", 2000),
     "own.en": broken_lines,
+    "novel.txt": lambda: lines("novel.txt", [source for source, _ in pairs(600)]),
     "own.tsv": back_translation,
     "ids.csv": lambda: table(
         "ids.csv",
