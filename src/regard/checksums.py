@@ -24,9 +24,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from regard import atomic
-from regard.errors import CheckpointError, DamageError
+from regard.errors import CheckpointError, DamageError, shown
 from regard.places import cache_folder
-from regard.untrusted import file_size, opened, read_json, shown
+from regard.untrusted import file_size, opened, read_json
 
 NAME = "checksums.json"
 OWN = "checksum"
@@ -66,10 +66,9 @@ def unsealed(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
         holds = stated is None or path.name in stated
     if not holds:
         beside = f", and {path.parent / NAME}" if (path.parent / NAME).exists() else ""
-        raise DamageError(
-            f"{path}: differs from its checksum: it was damaged or changed; {COPY}; if you changed "
-            f'it on purpose, delete its line "{OWN}"{beside}'
-        )
+        problem = "differs from its checksum: it was damaged or changed"
+        advice = f'{COPY}; if you changed it on purpose, delete its line "{OWN}"{beside}'
+        raise DamageError(path, problem, advice=advice)
     return {key: value for key, value in values.items() if key != OWN}
 
 
@@ -103,12 +102,12 @@ def read_checksums(folder: Path) -> dict[str, str] | None:
         raise
     sums = values.get("sha256")
     if not states_its_own(values) or not isinstance(sums, dict):
-        raise DamageError(
-            f"{path}: differs from its own checksum: it was damaged or changed; {COPY}, or delete "
-            "it to go on without checksums"
-        )
+        problem = "differs from its own checksum: it was damaged or changed"
+        raise DamageError(path, problem, advice=f"{COPY}, or delete it to go on without checksums")
     if values.get("format") != FORMAT:
-        raise CheckpointError(f"{path}: of format {shown(values.get('format'))}, expected {FORMAT}")
+        raise CheckpointError(
+            path, f"of format {shown(values.get('format'))}", expected=f"{FORMAT}"
+        )
     return {str(name): str(digest) for name, digest in sums.items()}
 
 
@@ -128,14 +127,13 @@ def check(folder: Path, names: Iterable[str] | None = None) -> None:
 def _check_one(folder: Path, name: str, digest: str) -> None:
     path, parts = folder / name, PurePosixPath(name).parts
     if not parts or set(parts) & {"..", "/"} or set(name) & set("\\:"):
-        raise CheckpointError(f"{folder / NAME}: {shown(name)} is not a file of this folder")
+        raise CheckpointError(folder / NAME, f"{shown(name)} is not a file of this folder")
     if not path.exists():
-        raise DamageError(f"{path}: is missing, though {NAME} states its checksum; {COPY}")
+        raise DamageError(path, f"is missing, though {NAME} states its checksum", advice=COPY)
     if not is_whole(path, digest):
-        raise DamageError(
-            f"{path}: differs from its checksum: it was damaged or changed; {COPY}; if you changed "
-            f"it on purpose, delete {folder / NAME}"
-        )
+        problem = "differs from its checksum: it was damaged or changed"
+        advice = f"{COPY}; if you changed it on purpose, delete {folder / NAME}"
+        raise DamageError(path, problem, advice=advice)
 
 
 def is_whole(path: Path, digest: str) -> bool:
@@ -158,7 +156,7 @@ def _digest(path: Path) -> str:
     try:
         return sha256(path)
     except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
+        raise CheckpointError(path, f"cannot be read: {error.strerror}") from None
 
 
 def _identity(path: Path) -> dict[str, Any]:

@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from regard.errors import ConfigError, nearest
-from regard.untrusted import shown
+from regard.errors import ConfigError, nearest, shown
 
 MAX_TOML = 1 << 24  # bytes
 T = TypeVar("T")
@@ -29,20 +28,20 @@ def read_toml(path: Path, number: Callable[[str], Any] = float) -> dict[str, Any
         with path.open("rb") as file:
             data = file.read(MAX_TOML + 1)
         if len(data) > MAX_TOML:
-            raise ConfigError(f"{path}: expected a TOML text file, got over {MAX_TOML:,} bytes")
+            raise ConfigError(path, f"got over {MAX_TOML:,} bytes", expected="a TOML text file")
         text = data.decode("utf-8-sig")  # some editors begin a file with a mark
     except FileNotFoundError:
         beside = sorted(p.name for p in path.parent.glob("*.toml")) if path.parent.is_dir() else []
         hint = nearest(path.name, beside) if beside else "; there is no .toml file in that folder"
-        raise ConfigError(f"{path}: no such recipe{hint}") from None
+        raise ConfigError(path, "no such recipe", advice=hint) from None
     except IsADirectoryError:
-        raise ConfigError(f"{path}: a folder, expected a .toml file") from None
+        raise ConfigError(path, "a folder", expected="a .toml file") from None
     except (UnicodeDecodeError, PermissionError) as error:
-        raise ConfigError(f"{path}: expected a TOML text file, got {error}") from None
+        raise ConfigError(path, f"got {error}", expected="a TOML text file") from None
     try:
         return _toml(text.replace("\r\n", "\n").replace("\r", "\n"), number)
     except ValueError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+        raise ConfigError(path, f"not valid TOML: {error}") from None
 
 
 def _toml(text: str, number: Callable[[str], Any] = float) -> dict[str, Any]:
@@ -93,12 +92,12 @@ def _toml_value(text: str) -> Any:
 def build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
     """`cls(**values)`, checked: unknown keys, types, nested dataclasses; `where` names the file."""
     if not isinstance(values, Mapping):
-        raise ConfigError(f"{where}: expected a section, got {shown(values)}")
+        raise ConfigError(where, got=values, expected="a section")
     hints = typing.get_type_hints(cls)
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
     for key in values:
         if key not in fields:
-            raise ConfigError(f"{where}: unknown key {shown(key)}{nearest(key, fields)}")
+            raise ConfigError(where, f"unknown key {shown(key)}", advice=nearest(key, fields))
     kwargs = {key: _convert(hints[key], v, f"{where}: {key}") for key, v in values.items()}
     missing = [
         name
@@ -108,11 +107,11 @@ def build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
         and f.default_factory is dataclasses.MISSING
     ]
     if missing:
-        raise ConfigError(f"{where}: missing key{'s' * (len(missing) > 1)} {', '.join(missing)}")
+        raise ConfigError(where, f"missing key{'s' * (len(missing) > 1)} {', '.join(missing)}")
     try:
         return cls(**kwargs)
     except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from None
+        raise error.within(where) from None
 
 
 def _convert(hint: Any, value: Any, where: str) -> Any:
@@ -124,7 +123,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
         choices = get_args(hint)
         if value not in choices:
             listed = ", ".join(repr(c) for c in choices)
-            raise ConfigError(f"{where}: got {shown(value)}, expected one of {listed}")
+            raise ConfigError(where, got=value, expected=f"one of {listed}")
         return value
     if origin in (types.UnionType, typing.Union):
         # The only unions are "this, or nothing"; TOML has no null, so "" stands for nothing.
@@ -132,7 +131,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
         return None if value is None or value == "" else _convert(something, value, where)
     if origin is tuple:
         if not isinstance(value, list | tuple):
-            raise ConfigError(f"{where}: expected a list, got {shown(value)}")
+            raise ConfigError(where, got=value, expected="a list")
         item = get_args(hint)[0]
         return tuple(_convert(item, v, f"{where}[{i}]") for i, v in enumerate(value))
     return _scalar(hint, value, where)
@@ -141,16 +140,16 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
 def _scalar(hint: Any, value: Any, where: str) -> Any:
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         if value.bit_length() > 1023:
-            raise ConfigError(f"{where}: got {shown(value)}, more than a number may have")
+            raise ConfigError(where, "more than a number may have", got=value)
         return float(value)
     if hint is Path and isinstance(value, str):
         if "\0" in value:
-            raise ConfigError(f"{where}: got {shown(value)}, expected a path; none holds a NUL")
+            raise ConfigError(where, got=value, expected="a path", advice="none holds a NUL")
         return Path(value)
     if isinstance(value, hint) and not (hint is int and isinstance(value, bool)):
         return value
     kind = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
-    raise ConfigError(f"{where}: expected {kind.get(hint, hint)}, got {shown(value)}")
+    raise ConfigError(where, got=value, expected=kind.get(hint, f"{hint}"))
 
 
 def to_tables(value: Any) -> dict[str, Any]:

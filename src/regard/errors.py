@@ -12,18 +12,70 @@
         ├── DivergedError       step after step is not worth taking                   exit 3
         └── OutOfMemoryError    not even the smallest part of a batch fits            exit 4
 
-A message says what, what was got, what was expected and what to do; it reads well in a terminal and
-in an HTTP body. Programmer's mistakes are asserts, not these.
+A message says what, what was got, what was expected and what to do, and each of them is a field of
+the error; it reads well in a terminal and in an HTTP body. Programmer's mistakes are asserts.
 """
 
+import reprlib
 from collections.abc import Iterable
+from copy import copy
 from difflib import get_close_matches
+from typing import Self
+
+MAX_BITS = 256  # of a number that is shown
+
+
+def shown(value: object, length: int = 80) -> str:
+    """What a file says, as a short text for a message."""
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:  # Python refuses to write it down
+        return f"a whole number of {value.bit_length():,} bits"
+    text = repr(value) if isinstance(value, str | int | float) else reprlib.repr(value)
+    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 class RegardError(Exception):
-    """Base of every error that regard raises on purpose."""
+    """Base of every error that regard raises on purpose: a sentence, or the parts of one.
+
+        ConfigError("lora.rank", got=24, expected="less than 24", advice="take 8")
+        → lora.rank: got 24, expected less than 24; take 8
+        DataError(path, "is UTF-16", expected="UTF-8")
+        → train.de: is UTF-16, expected UTF-8
+
+    subject     the option, key, file (with its line) or text that is wrong
+    problem     what is wrong with it, in words: a sentence without parts is all problem
+    got         the value there, if one was given: plain, or as a text; a class by its name
+    expected    what may stand there
+    advice      what to do
+    """
 
     exit_code = 1
+
+    def __init__(
+        self,
+        subject: object,
+        problem: str = "",
+        *,
+        got: object = ...,
+        expected: str = "",
+        advice: str = "",
+    ) -> None:
+        words = "" if got is ... else got.__name__ if isinstance(got, type) else shown(got)
+        facts = ", ".join(filter(None, (words and f"got {words}", problem)))
+        comma = "; " if (words and problem) or ", " in problem else ", "
+        what = comma.join(filter(None, (facts, expected and f"expected {expected}")))
+        is_number = isinstance(got, int | float) and abs(got) < 2**MAX_BITS  # NaN is none
+        self.got = got if is_number or isinstance(got, str | None) else words or None
+        self.subject, self.problem = (str(subject), problem) if what else ("", str(subject))
+        self.expected, self.advice = expected, advice.removeprefix("; ")
+        sentence = f"{subject}: {what}" if what else str(subject)
+        super().__init__(f"{sentence}; {self.advice}" if advice else sentence)
+
+    def within(self, place: object) -> Self:
+        """The same error, with the file, section or line that its subject stands in."""
+        error = copy(self)
+        error.subject = f"{place}: {self.subject}" if self.subject else str(place)
+        error.args = (f"{place}: {self}",)
+        return error
 
 
 class MisuseError(RegardError):

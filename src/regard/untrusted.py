@@ -15,19 +15,17 @@ import errno
 import json
 import math
 import os
-import reprlib
 import stat
 from collections.abc import Collection, Iterator
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from regard.errors import CheckpointError, RegardError
+from regard.errors import CheckpointError, RegardError, shown
 
 MAX_PARTS = 400_000  # commas and brackets of a JSON text: each may cost 150 bytes of memory
 MAX_DEPTH = 32
 MAX_DIGITS = 19  # as many as a 64-bit number has
-MAX_BITS = 256  # of a number that is shown
 KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a named pipe"),
@@ -37,31 +35,21 @@ KINDS = (
 )
 
 
-def shown(value: object, length: int = 80) -> str:
-    """What a file says, as a short text for a message."""
-    if isinstance(value, int) and value.bit_length() > MAX_BITS:  # Python refuses to write it down
-        return f"a whole number of {value.bit_length():,} bits"
-    text = repr(value) if isinstance(value, str | int | float) else reprlib.repr(value)
-    return text if len(text) <= length else text[: length - 1] + "…"
-
-
 def member(folder: Path, name: object) -> Path:
     """The path of the file `name` of a folder; a name or a link that leads elsewhere is refused.
 
     One link may leave: the hub's cache keeps `snapshots/<revision>/<file>` as links into `blobs`.
     """
     if not isinstance(name, str) or not _is_plain(name):
-        raise CheckpointError(f"{folder}: {shown(name)} is not a plain file name")
+        raise CheckpointError(folder, f"{shown(name)} is not a plain file name")
     path = folder / name
     try:
         home, target = folder.resolve(strict=True), path.resolve(strict=True)
     except (OSError, RuntimeError):  # RuntimeError: links in a circle
-        raise CheckpointError(f"{path}: no such file") from None
+        raise CheckpointError(path, "no such file") from None
     if not target.is_relative_to(home) and target.parent not in _blobs(home):
-        raise CheckpointError(
-            f"{path}: a link that leads out of the folder, to {shown(str(target))}; "
-            "copy the file itself into the folder"
-        )
+        problem = f"a link that leads out of the folder, to {shown(str(target))}"
+        raise CheckpointError(path, problem, advice="copy the file itself into the folder")
     return path
 
 
@@ -117,7 +105,7 @@ def file_size(path: Path) -> int:
         status = path.stat()
         _insist_on_file(status, path)
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: cannot be read: {_reason(error)}") from None
+        raise CheckpointError(path, f"cannot be read: {_reason(error)}") from None
     return status.st_size
 
 
@@ -128,11 +116,11 @@ def read_small_file(path: Path, limit: int, refusal: type[RegardError] = Checkpo
             size = os.fstat(file.fileno()).st_size
             data = file.read(size + 1) if size <= limit else b""
     except (OSError, ValueError) as error:  # ValueError: a NUL in its name
-        raise refusal(f"{path}: cannot be read: {_reason(error)}") from None
+        raise refusal(path, f"cannot be read: {_reason(error)}") from None
     if size > limit:
-        raise refusal(f"{path}: {size} bytes, expected at most {limit} for a file of this kind")
+        raise refusal(path, f"{size} bytes", expected=f"at most {limit} for a file of this kind")
     if len(data) > limit:
-        raise refusal(f"{path}: grew beyond {limit} bytes while it was read")
+        raise refusal(path, f"grew beyond {limit} bytes while it was read")
     return data
 
 
@@ -142,7 +130,7 @@ def read_json(
     """The object that a small JSON file holds."""
     value = strict_json(read_small_file(path, limit), str(path), parts, constants)
     if not isinstance(value, dict):
-        raise CheckpointError(f"{path}: expected a JSON object, got {type(value).__name__}")
+        raise CheckpointError(path, got=type(value), expected="a JSON object")
     return value
 
 
@@ -160,7 +148,7 @@ def strict_json(
     """
     count = sum(data.count(mark) for mark in (b",", b"[", b"{"))
     if count > parts:
-        raise refusal(f"{where}: not valid JSON for regard: {count} parts, at most {parts}")
+        raise refusal(where, f"not valid JSON for regard: {count} parts, at most {parts}")
     try:
         value = json.loads(
             data.decode("utf-8"),
@@ -170,11 +158,11 @@ def strict_json(
             parse_float=_finite_float,
         )
     except RecursionError:
-        raise refusal(f"{where}: not valid JSON for regard: nested too deep") from None
+        raise refusal(where, "not valid JSON for regard: nested too deep") from None
     except ValueError as error:
-        raise refusal(f"{where}: not valid JSON: {str(error)[:200]}") from None
+        raise refusal(where, f"not valid JSON: {str(error)[:200]}") from None
     if _deeper_than(value, MAX_DEPTH):
-        raise refusal(f"{where}: not valid JSON for regard: nested too deep")
+        raise refusal(where, "not valid JSON for regard: nested too deep")
     return value
 
 

@@ -37,10 +37,8 @@ def stream_answer(
 
 def _question(messages: Sequence[Message]) -> str:
     if messages[-1].role != USER:
-        raise MisuseError(
-            f"chat: the last message is of the {messages[-1].role}, expected one of the user, "
-            "which is answered"
-        )
+        problem = f"the last message is of the {messages[-1].role}"
+        raise MisuseError("chat", problem, expected="one of the user, which is answered")
     return messages[-1].content
 
 

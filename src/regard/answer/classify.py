@@ -28,7 +28,7 @@ def classify_texts(
     """
     tokenizer, labels = model.tokenizer_for("classify"), model.bundle.labels
     if top is not None and top < 1:
-        raise MisuseError(f"classify: top: got {top}, expected 1 or more")
+        raise MisuseError("classify: top", got=top, expected="1 or more")
     limit = model.bundle.longest_text if cut else None
     encoded = [
         fitting(

@@ -40,7 +40,7 @@ def sampling_with(options: Mapping[str, Any], task: str = "complete") -> Samplin
     names = vars(Sampling())
     for name in options:
         if name not in names:
-            raise MisuseError(f"{task}: unknown option {name!r}{nearest(name, names)}")
+            raise MisuseError(task, f"unknown option {name!r}", advice=nearest(name, names))
     return Sampling(**options)
 
 
@@ -152,12 +152,12 @@ class Completer:
         """The ids of a prompt, which leave room to go on; an empty one starts from <s>."""
         which = "the prompt" if count == 1 else f"prompt {number + 1:,} of {count:,}"
         if not isinstance(prompt, str):
-            raise MisuseError(f"complete: got {type(prompt).__name__}, expected a text")
+            raise MisuseError("complete", got=type(prompt), expected="a text")
         ids = list(self._tokenizer.encode(prompt).ids)
         if not ids and self._settings.bos is not None:
             ids = [self._settings.bos]
         if not ids:
-            raise MisuseError(f"complete: {which} is empty; give a text to go on with")
+            raise MisuseError("complete", f"{which} is empty", advice="give a text to go on with")
         most = self.room
         if most is not None and len(ids) >= most and not self.sampling.window:
             raise MisuseError(
@@ -231,7 +231,7 @@ class Completer:
     def _slid(self, row: Sequence[int], draw: int) -> Continuation:
         """A continuation that is longer than what the model reads at once; it has no score."""
         if self.decoding(row).beam > 1:
-            raise MisuseError("window: a beam search does not slide; give beam 1")
+            raise MisuseError("window", "a beam search does not slide", advice="give beam 1")
         text = GrowingText(self._tokenizer, row, self.sampling.stops)
         for token in self.tokens(row, draw):
             text.add(token)

@@ -28,9 +28,9 @@ def fill_text(model: LoadedModel, text: str, top: int) -> list[list[Candidate]]:
     tokenizer, network = model.tokenizer_for("fill"), model.transformer
     mask = tokenizer.roles.get("mask")
     if mask is None:
-        raise MisuseError("fill: this tokenizer has no mask token, so no word can be left out")
+        raise MisuseError("fill", "this tokenizer has no mask token, so no word can be left out")
     if top < 1:
-        raise MisuseError(f"fill: top: got {top}, expected 1 or more")
+        raise MisuseError("fill: top", got=top, expected="1 or more")
     name = tokenizer.pieces([mask])[0]
     whole = one_text(text, "fill").replace(CUSTOMARY, name)  # whatever this tokenizer calls it
     encoded = fitting(tokenizer.encode(whole), network, "fill")

@@ -22,9 +22,8 @@ class Label:
 def probabilities(labels: Labels, logits: Float[Tensor, "*L C"]) -> Float[Tensor, "*L C"]:
     """softmax where one class holds, σ where each may hold by itself."""
     if labels.kind == "regression":
-        raise MisuseError(
-            "classify: this model estimates a number, it has no classes; use `logits`"
-        )
+        problem = "this model estimates a number, it has no classes"
+        raise MisuseError("classify", problem, advice="use `logits`")
     several = labels.kind == "multi_label_classification" or logits.shape[-1] == 1
     return logits.sigmoid() if several else logits.softmax(dim=-1)
 

@@ -24,11 +24,11 @@ def raw_logits(
     device = next(model.parameters()).device
     if spec.image_size:
         if pixels is None or ids is not None:
-            raise MisuseError("logits: this model reads images: give pixels=…, and no ids")
+            raise MisuseError("logits", "this model reads images: give pixels=…, and no ids")
         image = _image(pixels, device)
         return model.answer(model.see(image if image.dim() == 4 else image[None]))
     if ids is None or pixels is not None:
-        raise MisuseError("logits: this model reads text: give ids, and no pixels")
+        raise MisuseError("logits", "this model reads text: give ids, and no pixels")
     source = _ids(ids, spec.vocabulary, "ids", device)
     real = _real(mask, source)
     if spec.encoder_layers and spec.decoder_layers:
@@ -41,7 +41,7 @@ def raw_logits(
         memory = model.encode(source, real)
         return model.token_logits(model.decode(output, memory, real))
     if target is not None:
-        raise MisuseError("logits: target is for models with an encoder and a decoder")
+        raise MisuseError("logits", "target is for models with an encoder and a decoder")
     if spec.decoder_layers:
         positions = None if real is None else (real.long().cumsum(dim=1) - 1).clamp(min=0)
         return model.token_logits(model.decode(source, real=real, positions=positions))
@@ -62,20 +62,17 @@ def _ids(values: Any, size: int, name: str, device: torch.device) -> Int[Tensor,
     try:
         ids = torch.as_tensor(values, device=device)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise MisuseError(
-            f"logits: {name}: expected rows of whole numbers, all of one length: {error}"
-        ) from None
+        expected = f"rows of whole numbers, all of one length: {error}"
+        raise MisuseError(f"logits: {name}", expected=expected) from None
     ids = ids[None] if ids.dim() == 1 else ids
     if ids.dim() != 2 or not ids.numel() or ids.is_floating_point():
-        raise MisuseError(
-            f"logits: {name}: got shape {tuple(ids.shape)} of {ids.dtype}, expected rows of "
-            "whole numbers (batch, length)"
-        )
+        problem = f"got shape {tuple(ids.shape)} of {ids.dtype}"
+        expected = "rows of whole numbers (batch, length)"
+        raise MisuseError(f"logits: {name}", problem, expected=expected)
     low, high = int(ids.min()), int(ids.max())
     if low < 0 or high >= size:
-        raise MisuseError(
-            f"logits: {name}: got numbers from {low} to {high}, expected 0 to {size - 1}"
-        )
+        problem = f"got numbers from {low} to {high}"
+        raise MisuseError(f"logits: {name}", problem, expected=f"0 to {size - 1}")
     return ids.long()
 
 
@@ -88,7 +85,6 @@ def _real(mask: Any, ids: Tensor) -> Bool[Tensor, "B L"] | None:
         raise MisuseError(f"logits: mask: expected rows of 0 and 1: {error}") from None
     real = real[None] if real.dim() == 1 else real
     if real.shape != ids.shape:
-        raise MisuseError(
-            f"logits: mask: got shape {tuple(real.shape)}, expected that of ids {tuple(ids.shape)}"
-        )
+        expected = f"that of ids {tuple(ids.shape)}"
+        raise MisuseError("logits: mask", f"got shape {tuple(real.shape)}", expected=expected)
     return real

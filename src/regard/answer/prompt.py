@@ -20,21 +20,19 @@ def row_of(model: Transformer, ids: Sequence[int]) -> Int[Tensor, "1 L"]:
 def one_text(text: object, task: str) -> str:
     """A single text, as the tasks take it that answer about one."""
     if not isinstance(text, str):
-        kind = type(text).__name__
-        raise MisuseError(f"{task}: text: got a {kind}, expected one text; ask for each by itself")
+        advice = "ask for each by itself"
+        raise MisuseError(f"{task}: text", got=type(text), expected="one text", advice=advice)
     return text
 
 
 def fitting(encoded: Encoded, model: Transformer, task: str, which: str = "the text") -> Encoded:
     """The same ids, if there are any and the model has positions for all of them."""
     if not encoded.ids:
-        raise MisuseError(f"{task}: {which} has no tokens; give a text")
+        raise MisuseError(task, f"{which} has no tokens", advice="give a text")
     most = model.spec.position_limit
     if most is not None and len(encoded.ids) > most:
-        raise MisuseError(
-            f"{task}: {which} has {len(encoded.ids)} tokens, this model reads at most {most}; "
-            "shorten it"
-        )
+        problem = f"{which} has {len(encoded.ids)} tokens, this model reads at most {most}"
+        raise MisuseError(task, problem, advice="shorten it")
     return encoded
 
 

@@ -61,10 +61,8 @@ def score_texts(
     """Each source with its target, in order; a pair is never split into sentences."""
     sources, targets = _listed(sources), _listed(targets)
     if len(sources) != len(targets):
-        raise MisuseError(
-            f"score: got {len(sources):,} sources and {len(targets):,} targets; expected one "
-            "target for each source"
-        )
+        problem = f"got {len(sources):,} sources and {len(targets):,} targets"
+        raise MisuseError("score", problem, expected="one target for each source")
     scored: list[Scored] = []
     for first in range(0, len(sources), BATCH):
         pairs = list(zip(sources, targets, strict=True))[first : first + BATCH]

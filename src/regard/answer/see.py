@@ -57,21 +57,20 @@ def _open(file: Path, channels: int) -> "Image":
     try:
         from PIL import Image, ImageOps
     except ImportError:
-        raise MisuseError("see: images need Pillow; install `regard[images]`") from None
+        raise MisuseError("see", "images need Pillow", advice="install `regard[images]`") from None
     if channels not in CHANNELS:
-        raise MisuseError(f"see: this model reads {channels} channels, files have 1 or 3")
+        raise MisuseError("see", f"this model reads {channels} channels, files have 1 or 3")
     try:
         with Image.open(file) as image:
             if image.width * image.height > MAX_PIXELS:
-                raise DataError(
-                    f"{file}: {image.width} × {image.height} pixels; expected at most "
-                    f"{MAX_PIXELS:,} in all; make it smaller"
-                )
+                problem = f"{image.width} × {image.height} pixels"
+                expected = f"at most {MAX_PIXELS:,} in all"
+                raise DataError(file, problem, expected=expected, advice="make it smaller")
             upright = ImageOps.exif_transpose(image)  # a camera may write it lying on its side
             return upright.convert(CHANNELS[channels])
     except DataError:
         raise
     except FileNotFoundError:
-        raise DataError(f"{file}: no such file") from None
+        raise DataError(file, "no such file") from None
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(f"{file}: not an image that Pillow can read: {error}") from None
+        raise DataError(file, f"not an image that Pillow can read: {error}") from None

@@ -21,8 +21,7 @@ from regard.data.columns import ChosenColumns
 from regard.data.problem import Problem
 from regard.data.role import Role
 from regard.data.table import READ, Table, is_table
-from regard.errors import DataError, MisuseError
-from regard.untrusted import shown
+from regard.errors import DataError, MisuseError, shown
 
 Embed = Callable[[list[str]], np.ndarray]
 LONGEST_CELL = 1_000_000  # characters; as long as a text may be
@@ -57,10 +56,8 @@ def cosines(a: Float[np.ndarray, "n D"], b: Float[np.ndarray, "n D"]) -> Float[n
 def compare(embed: Embed, firsts: Sequence[str], seconds: Sequence[str]) -> Float[np.ndarray, " n"]:
     """The cosine of each first text with its second one; a text that stands twice is read once."""
     if len(firsts) != len(seconds):
-        raise MisuseError(
-            f"similar: got {len(firsts)} first texts and {len(seconds)} second ones, expected "
-            "as many of one as of the other"
-        )
+        problem = f"got {len(firsts)} first texts and {len(seconds)} second ones"
+        raise MisuseError("similar", problem, expected="as many of one as of the other")
     texts = list(dict.fromkeys([*firsts, *seconds]))
     place = {text: n for n, text in enumerate(texts)}
     vectors = embed(texts)
@@ -73,14 +70,11 @@ def agreement(cosine: Float[np.ndarray, " n"], scores: Sequence[float]) -> Agree
     try:
         from scipy import stats
     except ImportError:
-        raise MisuseError(
-            "similar: correlations need scipy; install it with: pip install 'regard[metrics]'"
-        ) from None
+        advice = "install it with: pip install 'regard[metrics]'"
+        raise MisuseError("similar", "correlations need scipy", advice=advice) from None
     if len(cosine) < 2 or np.ptp(cosine) == 0 or np.ptp(np.asarray(scores)) == 0:
-        raise DataError(
-            f"similar: no correlation of {len(cosine)} pairs whose scores or cosines are all "
-            "equal; expected two or more that differ"
-        )
+        problem = f"no correlation of {len(cosine)} pairs whose scores or cosines are all equal"
+        raise DataError("similar", problem, expected="two or more that differ")
     return Agreement(
         float(stats.spearmanr(cosine, scores).statistic),
         float(stats.pearsonr(cosine, scores).statistic),
@@ -104,7 +98,8 @@ def by_score(
 def read_pairs(path: Path, columns: Mapping[str, str] = NOTHING) -> tuple[TextPairs, ChosenColumns]:
     """The pairs of a table, and which columns they are; `columns` as the user names them."""
     if not is_table(path):
-        raise MisuseError(f"pairs: got {path.name}, expected a name that ends in {', '.join(READ)}")
+        expected = f"a name that ends in {', '.join(READ)}"
+        raise MisuseError("pairs", f"got {path.name}", expected=expected)
     roles = [
         Role("text", columns.get("text", "")),
         Role("pair", columns.get("pair", "")),
@@ -116,17 +111,18 @@ def read_pairs(path: Path, columns: Mapping[str, str] = NOTHING) -> tuple[TextPa
         if row is Problem.EMPTY:
             continue
         if isinstance(row, Problem):
-            raise DataError(f"{path}: row {number}: {row.value}; correct it, or leave it out")
+            advice = "correct it, or leave it out"
+            raise DataError(f"{path}: row {number}", row.value, advice=advice)
         for role, side in (("text", pairs.firsts), ("pair", pairs.seconds)):
             text = table.text(row, role)
             if isinstance(text, Problem):
-                raise DataError(f"{path}: row {number}: {text.value}; expected two texts")
+                raise DataError(f"{path}: row {number}", text.value, expected="two texts")
             side.append(text)
         if "label" in table.chosen.places:
             value = table.value(row, "label")
             pairs.scores.append(_score(path, number, "" if value is None else str(value)))
     if not pairs.firsts:
-        raise DataError(f"{path}: has no pairs; expected two texts a row, and perhaps a score")
+        raise DataError(path, "has no pairs", expected="two texts a row, and perhaps a score")
     return pairs, table.chosen
 
 
@@ -136,5 +132,5 @@ def _score(path: Path, number: int, cell: str) -> float:
     except ValueError:
         score = math.nan
     if not math.isfinite(score):
-        raise DataError(f"{path}: row {number}: the score is {shown(cell)}, expected a number")
+        raise DataError(f"{path}: row {number}", f"the score is {shown(cell)}", expected="a number")
     return score

@@ -25,7 +25,7 @@ MOST_CHARACTERS = 1_000_000  # of a text
 def check_output(path: Path) -> None:
     """Refuse a name that says no format, before anything slow begins."""
     if path.suffix not in FORMATS:
-        raise MisuseError(f"{path}: expected a name that ends in {', '.join(FORMATS)}")
+        raise MisuseError(path, expected=f"a name that ends in {', '.join(FORMATS)}")
 
 
 def read_unlabelled(
@@ -61,7 +61,8 @@ def column_texts(
         cells = [row if isinstance(row, Problem) else table.text(row, role) for role in roles]
         for cell in cells:
             if isinstance(cell, Problem):
-                raise DataError(f"{path}: row {number}: {cell.value}; correct it, or leave it out")
+                advice = "correct it, or leave it out"
+                raise DataError(f"{path}: row {number}", cell.value, advice=advice)
         rows.append([str(cell) for cell in cells])
     report.total = report.kept = len(rows)
     return rows

@@ -30,7 +30,7 @@ def words_of(text: str | Sequence[str]) -> list[str]:
         return split_words(text)
     for word in text:
         if len(word.split()) != 1:
-            raise MisuseError(f"tag: got the word {word!r}, expected words without spaces")
+            raise MisuseError("tag", f"got the word {word!r}", expected="words without spaces")
     return list(text)
 
 
@@ -57,12 +57,10 @@ def _untagged(
     count = len(model.tokenizer_for("tag").encode_words(words)[0].ids)
     limit = model.bundle.longest_text
     if limit is not None and count > limit:
-        return MisuseError(
-            f"tag: {which} has {count} tokens, this model reads at most {limit}; divide it"
-        )
-    return MisuseError(
-        f"tag: the tokenizer leaves {words[tags.index(None)]!r} out; take it out of the text"
-    )
+        problem = f"{which} has {count} tokens, this model reads at most {limit}"
+        return MisuseError("tag", problem, advice="divide it")
+    problem = f"the tokenizer leaves {words[tags.index(None)]!r} out"
+    return MisuseError("tag", problem, advice="take it out of the text")
 
 
 def tag_rows(

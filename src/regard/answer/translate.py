@@ -67,7 +67,7 @@ def decoding_with(decoding: DecodingOptions, task: str, **options: Any) -> Decod
     for name in options:
         if name not in vars(decoding):
             names = [*vars(decoding), *vars(Reading())]
-            raise MisuseError(f"{task}: unknown option {name!r}{nearest(name, names)}")
+            raise MisuseError(task, f"unknown option {name!r}", advice=nearest(name, names))
     if "beam" not in options:
         if options.get("temperature", decoding.temperature) > 0:
             options = {**options, "beam": 1}  # a draw has no beam
@@ -126,10 +126,8 @@ class Translator:
         if isinstance(reading.prefix, str):
             return [reading.prefix] * len(texts)
         if len(reading.prefix) != len(texts):
-            raise MisuseError(
-                f"prefix: got {len(reading.prefix)} for {counted(len(texts), 'text')}; give one "
-                "for all of them, or one for each"
-            )
+            problem = f"got {len(reading.prefix)} for {counted(len(texts), 'text')}"
+            raise MisuseError("prefix", problem, advice="give one for all of them, or one for each")
         return list(reading.prefix)
 
     def _answers_to(

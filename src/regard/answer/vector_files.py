@@ -102,7 +102,7 @@ def check_output(path: Path) -> None:
     """Whether a file of that name can be written, before anything slow begins."""
     if path.suffix not in _WRITERS:
         suffixes = ", ".join(_WRITERS)
-        raise MisuseError(f"output: got {path.name}, expected a name that ends in {suffixes}")
+        raise MisuseError("output", f"got {path.name}", expected=f"a name that ends in {suffixes}")
     if path.suffix == ".parquet":
         _pyarrow()
 
@@ -142,8 +142,6 @@ def _pyarrow() -> tuple[Any, Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise MisuseError(
-            "output: .parquet needs pyarrow; install it with: pip install 'regard[parquet]', or "
-            "take .npy or .jsonl"
-        ) from None
+        advice = "install it with: pip install 'regard[parquet]', or take .npy or .jsonl"
+        raise MisuseError("output", ".parquet needs pyarrow", advice=advice) from None
     return pyarrow, pyarrow.parquet

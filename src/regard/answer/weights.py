@@ -53,9 +53,8 @@ def _final(run: RunFolder, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
             if steps_saved(run.checkpoints)
             else ""
         )
-        raise CheckpointError(
-            f"{run.weights}: differs from its checksum; {again}copy the run again"
-        )
+        advice = f"{again}copy the run again"
+        raise CheckpointError(run.weights, "differs from its checksum", advice=advice)
     return read_tensors(run.weights, expected)
 
 
@@ -73,4 +72,4 @@ def _of_checkpoint(run: RunFolder, step: int, expected: Mapping[str, Tensor]) ->
     if run.weights.is_file() and run.weights_info.is_file():  # it had ended, and went on
         print("Warning: using the final weights of before instead.", file=sys.stderr)
         return _final(run, expected)
-    raise CheckpointError(f"{run.checkpoints}: no checkpoint is whole; copy the run again")
+    raise CheckpointError(run.checkpoints, "no checkpoint is whole", advice="copy the run again")

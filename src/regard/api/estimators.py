@@ -52,12 +52,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Train on texts and their labels, of which a part is held out to choose the weights."""
         texts, labels = many(X, "fit"), list(y)
         if len(texts) != len(labels):
-            raise MisuseError(f"fit: got {len(texts):,} texts and {len(labels):,} labels")
+            raise MisuseError("fit", f"got {len(texts):,} texts and {len(labels):,} labels")
         self.classes_ = np.unique(labels)
         if len(self.classes_) < 2:
-            raise MisuseError(
-                f"fit: got {len(self.classes_)} class in the labels, expected 2 or more"
-            )
+            problem = f"got {len(self.classes_)} class in the labels"
+            raise MisuseError("fit", problem, expected="2 or more")
         if self.run is None:
             self._place = TemporaryDirectory(prefix="regard-")  # removed with the estimator
         folder = Path(self._place.name) / "run" if self.run is None else Path(self.run)

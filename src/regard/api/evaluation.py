@@ -45,10 +45,9 @@ def evaluate(
     `columns` names the columns of a table by their role: source and target, or text, pair, label.
     """
     if not {"translate", "generate", "classify", "tag", "fill", "complete"} & set(model.tasks):
-        raise MisuseError(
-            f"evaluate: {model.bundle} offers {', '.join(model.tasks)}; expected a model that "
-            "translates, classifies, tags, fills or completes"
-        )
+        problem = f"{model.bundle} offers {', '.join(model.tasks)}"
+        expected = "a model that translates, classifies, tags, fills or completes"
+        raise MisuseError("evaluate", problem, expected=expected)
     check_roles(columns or {}, "evaluate")
     with TemporaryDirectory(prefix="regard-") as place:
         source, reference = _files(data, Path(place), columns or {})
@@ -63,7 +62,7 @@ def evaluate(
             outputs = translate_all(model, pairs.sources, decoding)
             return score(outputs, pairs.references, tokenize, lowercase)
         if reference is not None:
-            raise MisuseError("evaluate: an encoder reads one table, not a file and references")
+            raise MisuseError("evaluate", "an encoder reads one table, not a file and references")
         if "chat" in model.tasks and (source is None or is_table(source)):
             return score_dialogues(model, dialogues_to_score(model, source)[1])
         if "complete" in model.tasks:

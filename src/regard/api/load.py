@@ -32,10 +32,9 @@ def load(
     """
     request = EngineRequest(engine, precision, workers, threads, shortlist)
     if Path(path).is_file():
-        raise MisuseError(
-            f"{path}: is a file, expected the folder of a run or of a published model; `regard "
-            f"doctor {path}` says what it holds and whether it can be converted"
-        )
+        expected = "the folder of a run or of a published model"
+        advice = f"`regard doctor {path}` says what it holds and whether it can be converted"
+        raise MisuseError(path, "is a file", expected=expected, advice=advice)
     bundle = open_bundle(path, allow_pickle=allow_pickle, strict=strict)
     model = Model(bundle, device, request, allow_nonfinite)
     _ = bundle.tokenizer, bundle.settings, model.transformer  # what is wrong is said now

@@ -67,8 +67,10 @@ def rows_of(data: object, task: str) -> Iterator[TableRow]:
             yield _row(row, number, task)
     else:
         raise MisuseError(
-            f"{task}: got {type(data).__name__}, expected a table: a DataFrame, a Dataset, a list "
-            "of pairs or of dicts, or a dict of columns"
+            task,
+            got=type(data),
+            expected="a table: a DataFrame, a Dataset, a list of pairs or of dicts, or a dict of "
+            "columns",
         )
 
 
@@ -77,9 +79,8 @@ def _row(row: object, number: int, task: str) -> TableRow:
         return dict(row)
     if isinstance(row, tuple | list) and [type(text) for text in row] == [str, str]:
         return {"source": row[0], "target": row[1]}
-    raise MisuseError(
-        f"{task}: row {number:,}: got {type(row).__name__}, expected a pair of texts or a dict"
-    )
+    expected = "a pair of texts or a dict"
+    raise MisuseError(f"{task}: row {number:,}", got=type(row), expected=expected)
 
 
 def write_rows(data: object, file: Path, task: str, columns: Mapping[str, str]) -> list[str]:
@@ -93,12 +94,11 @@ def write_rows(data: object, file: Path, task: str, columns: Mapping[str, str]) 
         names.update(dict.fromkeys(row))
         lines.append(json.dumps({str(k): _plain(v) for k, v in row.items()}, ensure_ascii=False))
     if not lines:
-        raise MisuseError(f"{task}: the table has no rows")
+        raise MisuseError(task, "the table has no rows")
     for role, name in columns.items():
         if name not in names:
-            raise MisuseError(
-                f"{task}: columns: {role}: the table has no column {name!r}{nearest(name, names)}"
-            )
+            problem = f"the table has no column {name!r}"
+            raise MisuseError(f"{task}: columns: {role}", problem, advice=nearest(name, names))
     atomic.write_text(file, "".join(f"{line}\n" for line in lines))
     return list(names)
 
@@ -107,7 +107,8 @@ def check_roles(columns: Mapping[str, str], task: str) -> None:
     """Refuse what no column of a table can be."""
     for role in columns:
         if role not in KEYS:
-            raise MisuseError(f"{task}: columns: unknown role {role!r}{nearest(role, KEYS)}")
+            problem = f"unknown role {role!r}"
+            raise MisuseError(f"{task}: columns", problem, advice=nearest(role, KEYS))
 
 
 def _plain(value: Any) -> Any:

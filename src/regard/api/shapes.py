@@ -18,18 +18,16 @@ def many(texts: str | Iterable[str], task: str) -> list[str]:
     if isinstance(texts, str):
         return [texts]
     if not isinstance(texts, Iterable) or isinstance(texts, bytes):
-        got = type(texts).__name__
-        raise MisuseError(f"{task}: got {got}, expected a text or several, for example a list")
+        raise MisuseError(task, got=type(texts), expected="a text or several, for example a list")
     if isinstance(texts, PandasFrame | PolarsFrame | Mapping):  # it would answer to their names
-        raise MisuseError(
-            f"{task}: got a table ({type(texts).__name__}), expected a text or several; give one "
-            'of its columns, for example frame["message"]'
-        )
+        problem = f"got a table ({type(texts).__name__})"
+        advice = 'give one of its columns, for example frame["message"]'
+        raise MisuseError(task, problem, expected="a text or several", advice=advice)
     listed = list(texts)
     for number, text in enumerate(listed, start=1):
         if not isinstance(text, str):
             got = type(text).__name__
-            raise MisuseError(f"{task}: number {number} of the texts is {got}, expected a text")
+            raise MisuseError(task, f"number {number} of the texts is {got}", expected="a text")
     return listed
 
 
@@ -51,8 +49,6 @@ def paired(
     elif isinstance(second, str) and not isinstance(first, str):
         other = other * len(one)
     if len(one) != len(other):
-        raise MisuseError(
-            f"{task}: got {len(one):,} texts on one side and {len(other):,} on the other; expected "
-            "as many of one as of the other"
-        )
+        problem = f"got {len(one):,} texts on one side and {len(other):,} on the other"
+        raise MisuseError(task, problem, expected="as many of one as of the other")
     return one, other

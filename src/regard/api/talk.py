@@ -91,10 +91,8 @@ class GoesOn(LoadedModel):
 def listed(messages: Any) -> tuple[list[Any], bool]:
     """Conversations as a list, and whether it is a single one that was given."""
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
-        got = type(messages).__name__
-        raise MisuseError(
-            f'chat: got {got}, expected messages: [{{"role": "user", "content": "Hi!"}}]'
-        )
+        expected = 'messages: [{"role": "user", "content": "Hi!"}]'
+        raise MisuseError("chat", got=type(messages), expected=expected)
     rows = list(messages)
     one = bool(rows) and isinstance(rows[0], Mapping | Message)
     return [rows] if one else rows, one

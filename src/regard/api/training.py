@@ -171,7 +171,7 @@ def _origin(
     if data is None:
         return files
     if any(files.values()):
-        raise MisuseError("train: got data and files; expected one of them")
+        raise MisuseError("train", "got data and files", expected="one of them")
     if isinstance(data, str | Path):
         return {"recipe": Path(data)}
     if isinstance(data, Mapping) and _is_recipe(data):
@@ -202,7 +202,7 @@ def _assignments(sections: Mapping[str, Mapping[str, Any] | str]) -> list[str]:
     words: list[str] = []
     for name, value in sections.items():
         if name not in SECTIONS:
-            raise MisuseError(f"train: unknown option {name!r}{nearest(name, SECTIONS)}")
+            raise MisuseError("train", f"unknown option {name!r}", advice=nearest(name, SECTIONS))
         if isinstance(value, Mapping):
             words += [f"{name}.{key}={_toml(each)}" for key, each in value.items()]
         else:

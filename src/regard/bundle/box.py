@@ -72,9 +72,8 @@ class Boxed:
             self._unpack(files, place)
         except CheckpointError as error:
             what = str(error).partition(";")[0]
-            raise CheckpointError(
-                f"{self.folder}: damaged ({what}); install regard again"
-            ) from None
+            advice = "install regard again"
+            raise CheckpointError(self.folder, f"damaged ({what})", advice=advice) from None
         return place
 
     def _unpack(self, files: Mapping[str, bytes], place: Path) -> None:
@@ -85,7 +84,7 @@ class Boxed:
             weights = (self.folder / WEIGHTS).read_bytes()
             stated = read_own_json(folder / STATED)
             if stated["sha256"] != _digest([weights]):
-                raise DamageError(f"{self.folder / WEIGHTS}: differs from its checksum")
+                raise DamageError(self.folder / WEIGHTS, "differs from its checksum")
             wide = widened(weights)
             (folder / WEIGHTS).write_bytes(wide)
             atomic.write_json(folder / STATED, sealed({**stated, "sha256": _digest([wide])}))
@@ -101,15 +100,15 @@ def _members(file: Path) -> dict[str, bytes]:
         with zipfile.ZipFile(file) as archive:
             return {name: archive.read(name) for name in KEPT}
     except (zipfile.BadZipFile, KeyError, EOFError, OSError, RuntimeError, ValueError) as error:
-        raise DamageError(f"{file}: cannot be read: {error}") from None
+        raise DamageError(file, f"cannot be read: {error}") from None
     except zlib.error as error:
-        raise DamageError(f"{file}: cannot be unpacked: {error}") from None
+        raise DamageError(file, f"cannot be unpacked: {error}") from None
 
 
 def _look_at(folder: Path) -> None:
     """Refuse an unpacked model of which any file is not what was packed."""
     if read_checksums(folder) is None:
-        raise DamageError(f"{folder / CHECKSUMS}: is missing")
+        raise DamageError(folder / CHECKSUMS, "is missing")
     check(folder)
     for name in (*OBJECTS, STATED):
         read_own_json(folder / name)

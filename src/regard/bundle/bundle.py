@@ -150,7 +150,7 @@ class Bundle:
             return
         if task not in self.tasks:
             offered = ", ".join([*self.tasks, "logits"])
-            raise MisuseError(f"{task}: {self} does not offer it; it offers {offered}")
+            raise MisuseError(task, f"{self} does not offer it", advice=f"it offers {offered}")
 
     def __str__(self) -> str:
         model = "a run of regard"
@@ -166,17 +166,14 @@ class Bundle:
         if self.is_own_translator:
             own = Tokenizer.load(self.run.tokenizer)
             if self.spec.vocabulary != own.size:
-                raise CheckpointError(
-                    f"{self.path}: the tokenizer holds {own.size} pieces, the spec "
-                    f"{self.spec.vocabulary}; one of the two files belongs to another run"
-                )
+                problem = f"the tokenizer holds {own.size} pieces, the spec {self.spec.vocabulary}"
+                advice = "one of the two files belongs to another run"
+                raise CheckpointError(self.path, problem, advice=advice)
             return own
         tokenizer = load_tokenizer(self.path)
         if tokenizer is not None and tokenizer.size > self.vocabulary:
-            raise CheckpointError(
-                f"{self.path}: the tokenizer knows {tokenizer.size} tokens, the weights "
-                f"{self.vocabulary}; its files belong to another model"
-            )
+            problem = f"the tokenizer knows {tokenizer.size} tokens, the weights {self.vocabulary}"
+            raise CheckpointError(self.path, problem, advice="its files belong to another model")
         return tokenizer
 
     def tokenizer_for(self, task: str) -> PublishedTokenizer:
@@ -190,7 +187,7 @@ class Bundle:
     def own_tokenizer(self) -> Tokenizer:
         """That of a run that translates."""
         if not isinstance(self.tokenizer, Tokenizer):
-            raise MisuseError(f"{self}: expected a run that translates, made by `regard train`")
+            raise MisuseError(self, expected="a run that translates, made by `regard train`")
         return self.tokenizer
 
     def _without_tokenizer(self, task: str) -> DataError:
@@ -320,9 +317,8 @@ def best_step(run: RunFolder) -> int | None:
     if not steps and run.weights.is_file() and run.weights_info.is_file():
         return None  # it had ended and went on; what came after that is gone
     if not steps:
-        raise CheckpointError(
-            f"{run.folder}: no weights yet; go on with `regard train --resume {typed(run.folder)}`"
-        )
+        advice = f"go on with `regard train --resume {typed(run.folder)}`"
+        raise CheckpointError(run.folder, "no weights yet", advice=advice)
     best = info.get("best_step")
     return best if isinstance(best, int) and best in steps else steps[-1]
 
@@ -359,10 +355,8 @@ def open_run_bundle(name: str | Path) -> Bundle:
 
 
 def _no_run(name: str | Path) -> MisuseError:
-    return MisuseError(
-        f"{name}: a published model; this command reads the run of a training, made by "
-        "`regard train`"
-    )
+    advice = "this command reads the run of a training, made by `regard train`"
+    return MisuseError(name, "a published model", advice=advice)
 
 
 def _single_file(path: Path) -> Bundle:
@@ -370,8 +364,7 @@ def _single_file(path: Path) -> Bundle:
 
     kind = look(path).kind
     if kind != "llama2.c":
-        raise MisuseError(
-            f"{path}: is a file, expected the folder of a run or of a published model, or a "
-            f"llama2.c file; it is: {kind}. `regard doctor {path}` says what it holds"
-        )
+        expected = "the folder of a run or of a published model, or a llama2.c file"
+        advice = f"it is: {kind}. `regard doctor {path}` says what it holds"
+        raise MisuseError(path, "is a file", expected=expected, advice=advice)
     return Bundle("llama2.c", path)

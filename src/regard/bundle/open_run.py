@@ -21,9 +21,9 @@ def open_run(folder: Path) -> RunFolder:
         _check_small_files(run)
         return run
     if folder.is_file():
-        raise MisuseError(f"{folder}: is a file, expected the folder of a run")
+        raise MisuseError(folder, "is a file", expected="the folder of a run")
     if is_published(folder):
-        raise MisuseError(f"{folder}: a published model, expected a run, made by `regard train`")
+        raise MisuseError(folder, "a published model", expected="a run, made by `regard train`")
     if folder.is_dir() and run.is_blank() and (folder / LOCK).exists():
         raise CheckpointError(
             f"{folder}: a training that was killed before it could write anything; the same "
@@ -45,7 +45,7 @@ def open_run(folder: Path) -> RunFolder:
     listed = f"; here are {', '.join(sorted(map(str, neighbours))[-5:])}" if neighbours else ""
     trained = f"; `regard train` makes a run, the box has {', '.join(models_in_the_box())}"
     listed = near_short_name(folder) or listed or trained
-    raise MisuseError(f"{folder}: no such folder{listed}")
+    raise MisuseError(folder, "no such folder", advice=listed)
 
 
 def _check_small_files(run: RunFolder) -> None:
@@ -67,10 +67,9 @@ def _check_small_files(run: RunFolder) -> None:
 def _unprepared(run: RunFolder) -> RegardError:
     """A run that has not had its first step: what it waits for, or how to begin it again."""
     if run.is_held():
-        return MisuseError(
-            f"{run.folder}: another process prepares the data of this run; there is nothing to use "
-            "or to go on with before its first step"
-        )
+        problem = "another process prepares the data of this run"
+        advice = "there is nothing to use or to go on with before its first step"
+        return MisuseError(run.folder, problem, advice=advice)
     return CheckpointError(
         f"{run.folder}: a training that was killed while it prepared its data, before its first "
         f"step; nothing else is lost. `regard train {run.begun_with()} --run {typed(run.folder)}` "

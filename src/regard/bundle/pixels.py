@@ -12,7 +12,6 @@ from regard.checkpoint.families.config import Config
 from regard.checkpoint.files import read_config_file
 from regard.errors import CheckpointError
 from regard.model.spec import Spec
-from regard.untrusted import shown
 
 PIXELS = range(1, 16_385)  # of a side
 METHODS = range(6)  # Pillow's numbers of its ways to resize; 2 is bilinear
@@ -63,15 +62,13 @@ def _sides(value: Any, where: str) -> Config:
     """Height and width, or one number for both."""
     sides = {"height": value, "width": value} if isinstance(value, int) else value
     if not isinstance(sides, Mapping):
-        raise CheckpointError(f"{where}: got {shown(value)}, expected a number or an object")
+        raise CheckpointError(where, got=value, expected="a number or an object")
     return Config(sides, where)
 
 
 def _numbers(value: Any, spec: Spec, path: Path) -> tuple[float, ...]:
     numbers = value if isinstance(value, list) else [value] * spec.channels
     if len(numbers) != spec.channels or not all(type(n) in (int, float) for n in numbers):
-        raise CheckpointError(
-            f"{path}: image_mean and image_std: got {shown(value)}, expected {spec.channels} "
-            "numbers each"
-        )
+        expected = f"{spec.channels} numbers each"
+        raise CheckpointError(f"{path}: image_mean and image_std", got=value, expected=expected)
     return tuple(map(float, numbers))

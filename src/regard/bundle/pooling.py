@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.checkpoint.files import MAX_CONFIG, read_config_file
-from regard.errors import CheckpointError
-from regard.untrusted import member, read_small_file, shown, strict_json
+from regard.errors import CheckpointError, shown
+from regard.untrusted import member, read_small_file, strict_json
 
 MODES = ("mean", "cls", "max")  # those that model/pool.py computes
 STEPS = ("Transformer", "Pooling", "Normalize")
@@ -54,17 +54,16 @@ def read_pooling(folder: Path) -> Pooling:
         if step == "Pooling":
             modes = _modes(folder, place)
         elif step == "Transformer" and place:
-            raise CheckpointError(
-                f"{path}: the weights lie in {shown(place)}; load that folder, or move its files"
-            )
+            advice = "load that folder, or move its files"
+            raise CheckpointError(path, f"the weights lie in {shown(place)}", advice=advice)
     if [step for step, _ in steps][:2] != ["Transformer", "Pooling"] or len(steps) > 3:
         names = ", ".join(step for step, _ in steps)
-        raise CheckpointError(f"{path}: got the steps {names}, expected {', '.join(STEPS)}")
+        raise CheckpointError(path, f"got the steps {names}", expected=", ".join(STEPS))
     settings = _optional(folder, "sentence_bert_config.json")
     prompts = _optional(folder, "config_sentence_transformers.json")
     limit = settings.get("max_seq_length")
     if limit is not None and (not isinstance(limit, int) or not 2 < limit < 2**31):
-        raise CheckpointError(f"{folder}: max_seq_length: got {shown(limit)}, expected 3 or more")
+        raise CheckpointError(f"{folder}: max_seq_length", got=limit, expected="3 or more")
     named = prompts.get("default_prompt_name")
     table = prompts.get("prompts")
     prompt = table.get(named, "") if isinstance(table, dict) and isinstance(named, str) else ""
@@ -80,13 +79,12 @@ def read_pooling(folder: Path) -> Pooling:
 def _steps(path: Path, values: Any) -> Iterator[tuple[str, str]]:
     """(name, folder) of each step. The names choose among those we know and nothing else."""
     if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
-        raise CheckpointError(f"{path}: expected a list of steps")
+        raise CheckpointError(path, expected="a list of steps")
     for value in values:
         name = str(value.get("type", "")).rsplit(".", 1)[-1]
         if name not in STEPS:
-            raise CheckpointError(
-                f"{path}: the step {shown(name)} is none of {', '.join(STEPS)}, which regard has"
-            )
+            problem = f"the step {shown(name)} is none of {', '.join(STEPS)}, which regard has"
+            raise CheckpointError(path, problem)
         yield name, str(value.get("path") or "")
 
 
@@ -97,9 +95,8 @@ def _modes(folder: Path, place: str) -> tuple[str, ...]:
     modes = tuple(stated) if isinstance(stated, list) else (stated,)
     for mode in modes:
         if mode not in MODES:
-            raise CheckpointError(
-                f"{folder / place}: pooling {shown(mode)} is none of {', '.join(MODES)}"
-            )
+            problem = f"pooling {shown(mode)} is none of {', '.join(MODES)}"
+            raise CheckpointError(folder / place, problem)
     return modes
 
 

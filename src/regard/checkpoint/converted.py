@@ -25,10 +25,10 @@ from regard.checkpoint.guard import (
 from regard.checkpoint.training_state import save_weights
 from regard.checksums import add_checksums, check, is_whole, note_once, read_checksums, sha256
 from regard.config import build, to_tables
-from regard.errors import CheckpointError, ConfigError, DamageError
+from regard.errors import CheckpointError, ConfigError, DamageError, shown
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
-from regard.untrusted import member, read_json, shown
+from regard.untrusted import member, read_json
 
 INFO, SPEC, WEIGHTS = "regard.json", "spec.json", "weights.safetensors"
 FORMAT = 1
@@ -52,7 +52,7 @@ def load_converted(folder: Path) -> Transformer:
     spec, stated = check_converted(folder)
     path = member(folder, WEIGHTS)
     if not is_whole(path, str(stated)):
-        raise DamageError(f"{path}: differs from its checksum; copy the folder again")
+        raise DamageError(path, "differs from its checksum", advice="copy the folder again")
     if read_checksums(folder) is None:
         note_once(
             folder,
@@ -69,10 +69,8 @@ def check_converted(folder: Path) -> tuple[Spec, object]:
     check(folder)
     info = read_json(member(folder, INFO), MAX_JSON)
     if info.get("format") != FORMAT:
-        raise CheckpointError(
-            f"{folder / INFO}: format {shown(info.get('format'))}, this regard reads {FORMAT}; "
-            "convert the model again"
-        )
+        problem = f"format {shown(info.get('format'))}, this regard reads {FORMAT}"
+        raise CheckpointError(folder / INFO, problem, advice="convert the model again")
     path = member(folder, WEIGHTS)
     header = read_header(path)
     try:

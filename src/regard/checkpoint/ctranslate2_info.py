@@ -17,8 +17,8 @@ from typing import Any
 
 from regard import atomic
 from regard.checksums import add_checksums, check, read_checksums
-from regard.errors import CheckpointError, MisuseError
-from regard.untrusted import read_json, read_small_file, shown, strict_json
+from regard.errors import CheckpointError, MisuseError, shown
+from regard.untrusted import read_json, read_small_file, strict_json
 
 INFO, WEIGHTS, CONFIG = "regard.json", "model.bin", "config.json"
 PIECES, SHORTLIST = "shared_vocabulary.json", "vmap.txt"
@@ -51,19 +51,16 @@ def library() -> Any:
     try:
         import ctranslate2
     except ImportError:
-        raise MisuseError(
-            "engine: ctranslate2 is not installed; pip install 'regard[fast]'"
-        ) from None
+        advice = "pip install 'regard[fast]'"
+        raise MisuseError("engine", "ctranslate2 is not installed", advice=advice) from None
     return ctranslate2
 
 
 def refuse_ctranslate2(folder: Path) -> None:
     """Say what such a folder is to those who would read it as a model of ours."""
     if (folder / WEIGHTS).is_file() and (folder / PIECES).is_file():
-        raise CheckpointError(
-            f"{folder}: a folder of the ctranslate2 library, which that library opens; give regard "
-            "the model that it was made from"
-        )
+        problem = "a folder of the ctranslate2 library, which that library opens"
+        raise CheckpointError(folder, problem, advice="give regard the model that it was made from")
 
 
 def is_fresh(folder: Path, weights: str, precision: str, never: Sequence[int] = ()) -> bool:
@@ -94,17 +91,17 @@ def read_info(folder: Path) -> Info:
     """What `write_info` wrote; anything else is a CheckpointError."""
     path = folder / INFO
     if not path.is_file():
-        raise CheckpointError(
-            f"{folder}: has no {INFO}; expected a folder of `regard convert --to ctranslate2`"
-        )
+        expected = "a folder of `regard convert --to ctranslate2`"
+        raise CheckpointError(folder, f"has no {INFO}", expected=expected)
     value = read_json(path, MAX_INFO)
     if value.pop("format", None) != FORMAT or value.pop("kind", None) != KIND:
-        raise CheckpointError(f"{path}: not of this format; convert the model again")
+        raise CheckpointError(path, "not of this format", advice="convert the model again")
     types = dict.fromkeys(("positions", "start", "end"), int) | {"never": list}
     fits = set(value) == set(Info.__annotations__)
     fits = fits and all(type(part) is types.get(name, str) for name, part in value.items())
     if not fits or not all(type(i) is int for i in value["never"]):
-        raise CheckpointError(f"{path}: not what regard writes there; convert the model again")
+        advice = "convert the model again"
+        raise CheckpointError(path, "not what regard writes there", advice=advice)
     return Info(**value)
 
 
@@ -116,9 +113,8 @@ def check_config(folder: Path) -> None:
     for key, value in config.items():
         number = key.endswith("_epsilon") and type(value) in (int, float)
         if not number and type(value) is not (str if key.endswith("_token") else bool):
-            raise CheckpointError(
-                f"{folder / CONFIG}: {shown(key)} is {shown(value)}; convert the model again"
-            )
+            advice = "convert the model again"
+            raise CheckpointError(folder / CONFIG, f"{shown(key)} is {shown(value)}", advice=advice)
 
 
 def has_shortlist(folder: Path) -> bool:
@@ -130,8 +126,8 @@ def read_pieces(folder: Path) -> list[str]:
     """The pieces in the order of their ids."""
     path = folder / PIECES
     if not path.is_file():
-        raise CheckpointError(f"{folder}: {PIECES} is missing; convert the model again")
+        raise CheckpointError(folder, f"{PIECES} is missing", advice="convert the model again")
     value = strict_json(read_small_file(path, MAX_PIECES), str(path), MAX_PIECES)
     if not isinstance(value, list) or not all(isinstance(piece, str) for piece in value):
-        raise CheckpointError(f"{path}: expected a list of texts; convert the model again")
+        raise CheckpointError(path, expected="a list of texts", advice="convert the model again")
     return value

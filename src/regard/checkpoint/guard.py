@@ -15,10 +15,9 @@ from torch import Tensor
 
 from regard.checkpoint.headers.contents import Header, Stored, header
 from regard.checkpoint.headers.safetensors import look_safetensors
-from regard.errors import CheckpointError
+from regard.errors import CheckpointError, shown
 from regard.model.spec import Spec, parameter_count
 from regard.model.transformer import Transformer
-from regard.untrusted import shown
 
 DTYPES = {
     "F64": torch.float64,
@@ -50,13 +49,13 @@ def read_numbers(
     except (SafetensorError, OSError, ValueError, RuntimeError) as error:
         if "Cannot allocate memory" in str(error):  # nothing is wrong with the file
             raise MemoryError(f"{path}: {error}") from None
-        raise CheckpointError(f"{path}: not a valid safetensors file: {error}") from None
+        raise CheckpointError(path, f"not a valid safetensors file: {error}") from None
 
 
 def check_unchanged(path: Path, name: str, tensor: Tensor, stored: Stored) -> None:
     """What was read is what the header promised: the file has not changed in between."""
     if tuple(tensor.shape) != stored.shape or tensor.dtype != DTYPES[stored.dtype]:
-        raise CheckpointError(f"{path}: tensor {shown(name)} changed while it was read")
+        raise CheckpointError(path, f"tensor {shown(name)} changed while it was read")
 
 
 def check_finite(path: Path, name: str, tensor: Tensor, hint: str = "") -> None:
@@ -64,9 +63,8 @@ def check_finite(path: Path, name: str, tensor: Tensor, hint: str = "") -> None:
     if not tensor.is_floating_point() or not tensor.numel():
         return
     if not all(torch.isfinite(extreme) for extreme in torch.aminmax(tensor)):
-        raise CheckpointError(
-            f"{path}: {shown(name)} holds NaN or infinity; choose another checkpoint{hint}"
-        )
+        advice = f"choose another checkpoint{hint}"
+        raise CheckpointError(path, f"{shown(name)} holds NaN or infinity", advice=advice)
 
 
 def read_tensors(path: Path, expected: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
@@ -87,9 +85,8 @@ def check_size(where: Path, spec: Spec, stored: int) -> None:
     """
     needed = parameter_count(spec)
     if needed > 2 * stored:
-        raise CheckpointError(
-            f"{where}: the config asks for {needed:,} weights, the files hold {stored:,}"
-        )
+        problem = f"the config asks for {needed:,} weights, the files hold {stored:,}"
+        raise CheckpointError(where, problem)
     if 4 * needed > memory():
         raise CheckpointError(
             f"{where}: {needed:,} weights take {4 * needed / 2**30:,.1f} GB in single precision, "
@@ -130,10 +127,9 @@ def compare(path: Path, header: Header, expected: Mapping[str, Tensor]) -> None:
         stored = header[name]
         if stored.shape != tuple(tensor.shape):
             raise CheckpointError(
-                f"{path}: {name} has shape {list(stored.shape)}, the spec expects "
-                f"{list(tensor.shape)}"
+                path,
+                f"{name} has shape {list(stored.shape)}, the spec expects {list(tensor.shape)}",
             )
         if DTYPES[stored.dtype] != tensor.dtype:
-            raise CheckpointError(
-                f"{path}: {name} is {DTYPES[stored.dtype]}, the spec expects {tensor.dtype}"
-            )
+            problem = f"{name} is {DTYPES[stored.dtype]}, the spec expects {tensor.dtype}"
+            raise CheckpointError(path, problem)

@@ -96,10 +96,9 @@ def refuse_llama2c_tokenizer(path: Path) -> None:
             return
         place += PIECE.size + size
     if place == len(content) and place > LONGEST.size:
-        raise DataError(
-            f"{path}: a tokenizer.bin of llama2.c, expected the SentencePiece model that it was "
-            f"made from; give that, for example --tokenizer {path.with_suffix('.model').name}"
-        )
+        expected = "the SentencePiece model that it was made from"
+        advice = f"give that, for example --tokenizer {path.with_suffix('.model').name}"
+        raise DataError(path, "a tokenizer.bin of llama2.c", expected=expected, advice=advice)
 
 
 def _halves(weight: Tensor, k: int) -> Tensor:

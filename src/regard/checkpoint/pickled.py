@@ -32,7 +32,7 @@ def read_numbers(
         loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except Exception as error:  # whatever torch objects to ends here: there is no second try
         reason = str(error).partition("\n")[0][:200]
-        raise CheckpointError(f"{path}: torch refuses it: {reason}") from None
+        raise CheckpointError(path, f"torch refuses it: {reason}") from None
     for name in names:
         tensor = loaded[name].detach()
         check_unchanged(path, name, tensor, header[name])

@@ -36,10 +36,9 @@ from regard.checkpoint.guard import DTYPES, check_finite, check_size, weights_of
 from regard.checkpoint.headers.contents import Stored
 from regard.checkpoint.names import RenameRow
 from regard.checkpoint.shards import Weights, find_weights
-from regard.errors import CheckpointError, ConfigError, MisuseError
+from regard.errors import CheckpointError, ConfigError, MisuseError, shown
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
-from regard.untrusted import shown
 
 ENCODERS = (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, VIT)
 FAMILIES = {family.name: family for family in (*ENCODERS, GPT2, LLAMA, T5, MARIAN, BART)}
@@ -76,10 +75,9 @@ def _unnamed_family(config: Config, names: Collection[str]) -> Family:
         like = [family for family in like if config.agrees(family.told_by)] or like
     if len({family.rows for family in like}) != 1:
         families = ", ".join(family.name for family in like or FAMILIES.values())
-        raise CheckpointError(
-            f"{config.where}: key 'model_type' is missing, and the names of the tensors do not "
-            f"tell the family; add the key if it is one of {families}"
-        )
+        problem = "key 'model_type' is missing, and the names of the tensors do not tell the family"
+        advice = f"add the key if it is one of {families}"
+        raise CheckpointError(config.where, problem, advice=advice)
     return like[0]
 
 
@@ -144,7 +142,7 @@ def check_published(
     family = family_of(config, stored)
     names = {family.table_name(name): name for name in stored}
     if len(names) != len(stored):
-        raise CheckpointError(f"{folder}: a tensor stands in it twice, with and without its prefix")
+        raise CheckpointError(folder, "a tensor stands in it twice, with and without its prefix")
     spec, unknown = _read_spec(config, family, frozenset(names), strict)
     try:
         rows = _rows_in(folder, family, spec, names)
@@ -165,7 +163,7 @@ def _rows_in(folder: Path, family: Family, spec: Spec, names: Mapping[str, str])
     rows = list(family.rows(spec))
     for row in rows:
         if row.theirs not in names:
-            raise CheckpointError(f"{folder}: tensor {row.theirs!r} is missing")
+            raise CheckpointError(folder, f"tensor {row.theirs!r} is missing")
     return rows
 
 
@@ -213,19 +211,17 @@ def _compare(folder: Path, checked: CheckedFolder, stored: Mapping[str, Stored])
     for row in rows:
         held, wanted = stored[checked.names[row.theirs]], tuple(row.to_theirs(expected).shape)
         if held.shape != wanted:
-            raise CheckpointError(
-                f"{folder}: {row.theirs} has shape {held.shape}, the config asks for {wanted}"
-            )
+            problem = f"{row.theirs} has shape {held.shape}, the config asks for {wanted}"
+            raise CheckpointError(folder, problem)
         dtype = DTYPES[held.dtype]
         if not dtype.is_floating_point:
-            raise CheckpointError(f"{folder}: {row.theirs} is {dtype}, expected real numbers")
+            raise CheckpointError(folder, f"{row.theirs} is {dtype}", expected="real numbers")
     dropped = "|".join(f"(?:{pattern})" for pattern in family.dropped)
     left = [name for name in checked.unused if not (dropped and re.fullmatch(dropped, name))]
     if left:
         first = ", ".join(shown(name) for name in sorted(left)[:3])
-        raise CheckpointError(
-            f"{folder}: {len(left):,} of its tensors belong to no part of this model: {first}"
-        )
+        problem = f"{len(left):,} of its tensors belong to no part of this model: {first}"
+        raise CheckpointError(folder, problem)
 
 
 def _check_dropped(folder: Path, checked: CheckedFolder) -> None:
@@ -234,15 +230,13 @@ def _check_dropped(folder: Path, checked: CheckedFolder) -> None:
     for copy, origin in family.copies.items():
         both = copy in checked.unused and origin in names
         if both and not _are_equal(weights, names[copy], names[origin]):
-            raise CheckpointError(
-                f"{folder}: {copy} differs from {origin}; regard runs models where both are one"
-            )
+            advice = "regard runs models where both are one"
+            raise CheckpointError(folder, f"{copy} differs from {origin}", advice=advice)
     for name in checked.unused & family.formulas.keys():
         ((_, _, table),) = weights.read([names[name]])
         if not family.formulas[name](table.float(), checked.spec):
-            raise CheckpointError(
-                f"{folder}: {name} does not hold what the formula gives; regard computes it"
-            )
+            problem = f"{name} does not hold what the formula gives"
+            raise CheckpointError(folder, problem, advice="regard computes it")
 
 
 def _are_equal(weights: Weights, one: str, other: str) -> bool:

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from regard.checkpoint import guard, pickled
 from regard.checkpoint.headers.contents import Header
-from regard.errors import CheckpointError
-from regard.untrusted import member, read_json, shown
+from regard.errors import CheckpointError, shown
+from regard.untrusted import member, read_json
 
 SAFE = ("model.safetensors",)
 PICKLED = ("pytorch_model.bin", "model.pt")
@@ -58,10 +58,9 @@ def find_weights(folder: Path, allow_pickle: bool = False) -> Weights:
                 )
             return Weights(_headers(folder, name, single in PICKLED), single in PICKLED)
     looked = [name for single in SAFE for name in (single, single + INDEX)]
-    raise CheckpointError(
-        f"{folder}: no weights: no {', no '.join([*looked, *PICKLED])}; put the model's weights "
-        "into the folder, under the name that their makers gave them"
-    )
+    problem = f"no weights: no {', no '.join([*looked, *PICKLED])}"
+    advice = "put the model's weights into the folder, under the name that their makers gave them"
+    raise CheckpointError(folder, problem, advice=advice)
 
 
 def holds_weights(folder: Path, is_pickled: bool = False) -> bool:
@@ -87,9 +86,9 @@ def _headers(folder: Path, name: str, is_pickled: bool) -> dict[Path, Header]:
     for shard in sorted(set(places.values())):
         file = member(folder, shard)
         if file.suffix != suffix:
-            raise CheckpointError(f"{path}: shard {shown(shard)} is no {suffix} file")
+            raise CheckpointError(path, f"shard {shown(shard)} is no {suffix} file")
         if file.resolve() in real:
-            raise CheckpointError(f"{path}: shard {shown(shard)} is another shard once more")
+            raise CheckpointError(path, f"shard {shown(shard)} is another shard once more")
         real.add(file.resolve())
         headers[file] = read_header(file)
     _check_index(path, places, headers)
@@ -100,12 +99,12 @@ def read_index(index: Path) -> dict[str, str]:
     """The shard of each tensor, as an index says."""
     places = read_json(index, MAX_INDEX).get("weight_map")
     if not isinstance(places, dict) or not places:
-        raise CheckpointError(f"{index}: not an index of shards: weight_map is missing or empty")
+        raise CheckpointError(index, "not an index of shards: weight_map is missing or empty")
     for name, shard in places.items():
         if not isinstance(shard, str):
-            raise CheckpointError(f"{index}: the shard of {shown(name)} is {shown(shard)}")
+            raise CheckpointError(index, f"the shard of {shown(name)} is {shown(shard)}")
     if len(set(places.values())) > MAX_SHARDS:
-        raise CheckpointError(f"{index}: more than {MAX_SHARDS} shards")
+        raise CheckpointError(index, f"more than {MAX_SHARDS} shards")
     return places
 
 
@@ -113,9 +112,7 @@ def _check_index(index: Path, places: dict[str, str], headers: dict[Path, Header
     """Every tensor lies in the shard that the index names, and in no other."""
     held = {(name, path.name) for path, header in headers.items() for name in header}
     for name, shard in sorted(set(places.items()) - held)[:1]:
-        raise CheckpointError(f"{index}: tensor {shown(name)} is not in its shard {shown(shard)}")
+        raise CheckpointError(index, f"tensor {shown(name)} is not in its shard {shown(shard)}")
     for name, shard in sorted(held - set(places.items()))[:1]:
-        raise CheckpointError(
-            f"{index}: shard {shown(shard)} holds {shown(name)}, which the index does not place "
-            "there"
-        )
+        problem = f"shard {shown(shard)} holds {shown(name)}, which the index does not place there"
+        raise CheckpointError(index, problem)

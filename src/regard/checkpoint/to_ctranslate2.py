@@ -66,7 +66,7 @@ def write_ctranslate2(
     """
     if precision not in PRECISIONS:
         listed = ", ".join(PRECISIONS)
-        raise MisuseError(f"precision: got {precision!r}, expected one of {listed}")
+        raise MisuseError("precision", got=precision, expected=f"one of {listed}")
     check_spec(model.spec)
     _check_pieces(model.spec, pieces)
     theirs = library().specs.TransformerSpec(*_stacks(model.spec))
@@ -116,10 +116,10 @@ def check_spec(spec: Spec) -> None:
 def _check_pieces(spec: Spec, pieces: Sequence[str]) -> None:
     different = len(set(pieces))
     if len(pieces) != spec.vocabulary or different != len(pieces):
-        raise CheckpointError(
-            f"ctranslate2: got {len(pieces)} pieces, {different} different ones, expected "
-            f"{spec.vocabulary}, one for each id; the tokenizer belongs to another model"
-        )
+        problem = f"got {len(pieces)} pieces, {different} different ones"
+        expected = f"{spec.vocabulary}, one for each id"
+        advice = "the tokenizer belongs to another model"
+        raise CheckpointError("ctranslate2", problem, expected=expected, advice=advice)
 
 
 def _rows(spec: Spec) -> int:

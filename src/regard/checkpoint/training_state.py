@@ -97,7 +97,7 @@ def verify(path: Path, only: str = "") -> None:
         with _naming(file):
             is_same = sha256(file) == digest
         if not is_same:
-            raise DamageError(f"{file}: differs from its checksum: the file was damaged or changed")
+            raise DamageError(file, "differs from its checksum: the file was damaged or changed")
 
 
 def _manifest(file: Path) -> dict[str, str]:
@@ -109,20 +109,18 @@ def _manifest(file: Path) -> dict[str, str]:
     except CheckpointError as error:
         raise DamageError(f"{error}: the file was damaged") from None
     if not isinstance(manifest, dict) or text != _json(manifest):
-        raise DamageError(f"{file}: is not as it was written: the file was damaged or changed")
+        raise DamageError(file, "is not as it was written: the file was damaged or changed")
     own = manifest.pop(OWN, None)  # the first runs have none
     if (
         own is None
         and set(manifest) != {"format", "sha256"}
         or own not in (None, _digest(manifest))
     ):
-        raise DamageError(f"{file}: differs from its own checksum: it was damaged or changed")
+        raise DamageError(file, "differs from its own checksum: it was damaged or changed")
     stated = manifest.get("sha256")
     if manifest.get("format") != FORMAT or not isinstance(stated, dict):
-        raise CheckpointError(
-            f"{file}: of format {manifest.get('format')}, this regard reads {FORMAT}; "
-            "use the version of regard that run.json names"
-        )
+        problem = f"of format {manifest.get('format')}, this regard reads {FORMAT}"
+        raise CheckpointError(file, problem, advice="use the version of regard that run.json names")
     return stated
 
 
@@ -132,9 +130,9 @@ def _naming(file: Path) -> Iterator[None]:
     try:
         yield
     except PermissionError:
-        raise CheckpointError(f"{file}: may not be read; change its permissions") from None
+        raise CheckpointError(file, "may not be read", advice="change its permissions") from None
     except OSError as error:
-        raise DamageError(f"{file}: cannot be read: {error.strerror}") from None
+        raise DamageError(file, f"cannot be read: {error.strerror}") from None
 
 
 def newest_whole(
@@ -160,7 +158,7 @@ def newest_whole(
     if damaged:
         one = len(damaged) == 1
         which = "its one checkpoint is not" if one else f"none of the {len(damaged)} checkpoints is"
-        raise DamageError(f"{root}: {which} whole ({damaged[0][1]}); nothing was changed")
+        raise DamageError(root, f"{which} whole ({damaged[0][1]})", advice="nothing was changed")
     return None
 
 

@@ -34,7 +34,7 @@ def show_check(
     sources = texts or [source for source, _ in engines.bundle.probe()]
     sentences = sentences_of(sources, reading)
     if not sentences:
-        raise MisuseError("--check-batch: got blank lines only, expected some text")
+        raise MisuseError("--check-batch", "got blank lines only", expected="some text")
     told = [sentence.text for sentence in sentences]
     return _show(engines.take(search), translator.rows(sentences), told, search, as_json)
 
@@ -45,11 +45,10 @@ def show_prompt_check(completer: "Completer", prompts: list[str], as_json: bool)
 
     sampling = completer.sampling
     if sampling.temperature > 0 or sampling.window or sampling.stops:
-        raise MisuseError(
-            "--check-batch: compares searches; leave out --temperature, --window and --stop-text"
-        )
+        advice = "leave out --temperature, --window and --stop-text"
+        raise MisuseError("--check-batch", "compares searches", advice=advice)
     if not prompts:
-        raise MisuseError("--check-batch: got no prompt, expected some text")
+        raise MisuseError("--check-batch", "got no prompt", expected="some text")
     many = len(prompts)
     rows = [completer.row(text, number, many) for number, text in enumerate(prompts)]
     # Published settings may ask for a least length, which counts the prompt; the same for all here.

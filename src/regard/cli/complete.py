@@ -82,7 +82,7 @@ def command(
         else:
             _print_all(completer, texts, as_json)
     if file and not some:
-        raise DataError(f"{file}: is empty; expected a prompt a line")
+        raise DataError(file, "is empty", expected="a prompt a line")
     loaded.engines.close()
 
 

@@ -92,7 +92,7 @@ def arriving(file: Path | None) -> Iterator[list[str]]:
     try:
         stream = cast("BufferedReader", file.open("rb") if file else sys.stdin.buffer)
     except OSError as error:
-        raise DataError(f"{name}: cannot be read: {error.strerror}") from None
+        raise DataError(name, f"cannot be read: {error.strerror}") from None
     with stream:
         number, rest = 0, b""
         while data := _read(stream, name):
@@ -112,7 +112,7 @@ def _read(stream: "BufferedReader", name: str) -> bytes:
     try:
         return stream.read1(READ)
     except OSError as error:  # a folder, a disk that fails
-        raise DataError(f"{name}: cannot be read: {error.strerror}") from None
+        raise DataError(name, f"cannot be read: {error.strerror}") from None
 
 
 def check_there(file: Path) -> None:
@@ -120,16 +120,16 @@ def check_there(file: Path) -> None:
     try:
         file.stat()
     except OSError as error:
-        raise DataError(f"{file}: cannot be read: {error.strerror}") from None
+        raise DataError(file, f"cannot be read: {error.strerror}") from None
     if file.is_dir():
-        raise DataError(f"{file}: a folder, expected a file with a text a line")
+        raise DataError(file, "a folder", expected="a file with a text a line")
 
 
 def _decoded(line: bytes, name: str, number: int) -> str:
     try:
         return line.decode("utf-8").rstrip("\r")
     except UnicodeDecodeError:
-        raise DataError(f"{name}: line {number} is not valid UTF-8") from None
+        raise DataError(name, f"line {number} is not valid UTF-8") from None
 
 
 def one_line(text: str) -> str:

@@ -22,7 +22,7 @@ def command(name: str | None, as_json: bool) -> None:
 
     models = models_in_the_box()
     if name is not None and name not in models:
-        raise MisuseError(f"models: none is called {name!r}{nearest(name, models)}")
+        raise MisuseError("models", f"none is called {name!r}", advice=nearest(name, models))
     cards = [model.card for model in models.values() if name in (None, model.name)]
     if as_json:
         click.echo(valid_json(cards, indent=2))

@@ -47,7 +47,7 @@ def _sample(language: str, per_pattern: int, chosen: str | None, as_json: bool) 
 
     slices = (*SLICES, NOTES)
     if chosen is not None and chosen not in slices:
-        raise MisuseError(f"slice: got {chosen!r}{nearest(chosen, slices)}")
+        raise MisuseError("slice", got=chosen, advice=nearest(chosen, slices))
     for pattern, entries in sample(language, per_pattern).items():
         if chosen and chosen not in entries[0].slices:
             continue

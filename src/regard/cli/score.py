@@ -93,10 +93,8 @@ def _pairs(source: Path, target: Path) -> Iterator[list[str]]:
     for number, pair in enumerate(zip_longest(*sides), start=1):
         if None in pair:
             short, long = (source, target) if pair[0] is None else (target, source)
-            raise DataError(
-                f"{short}: ends after line {number - 1:,}, {long} goes on; expected as many lines "
-                "in both"
-            )
+            problem = f"ends after line {number - 1:,}, {long} goes on"
+            raise DataError(short, problem, expected="as many lines in both")
         yield list(pair)
 
 

@@ -80,7 +80,8 @@ def convert(
     if to != "ctranslate2" and (precision != "fp32" or shortlist):
         raise MisuseError("--precision, --shortlist: only `--to ctranslate2` has them")
     if out.exists() or out.is_symlink():
-        raise MisuseError(f"{out}: already there; regard convert never overwrites, choose a name")
+        advice = "regard convert never overwrites, choose a name"
+        raise MisuseError(out, "already there", advice=advice)
     source = open_source(path, allow_pickle=allow_pickle, strict=strict)
     if source.family is None and tokenizer is not None:
         raise MisuseError("--tokenizer: a run has its own tokenizer; leave the option out")
@@ -106,10 +107,8 @@ def convert(
         same_bits = got["weights"] == expected["weights"]
         differences = compare(expected | {"weights": got["weights"]}, got)
         if differences:
-            raise CheckpointError(
-                f"{path}: the converted model answers differently ({differences[0]}); nothing "
-                "was written. Please report this"
-            )
+            problem = f"the converted model answers differently ({differences[0]})"
+            raise CheckpointError(path, problem, advice="nothing was written. Please report this")
         write_golden(folder / GOLDEN, got)
         if card:
             golden = sha256(folder / GOLDEN)
@@ -154,7 +153,7 @@ def _write_published(source: Source, folder: Path, to: To) -> Transformer:
 def _copy_files(source: Source, folder: Path, tokenizer: Path | None) -> None:
     """The files around the weights; a link that leads out of the source's folder is refused."""
     if tokenizer is not None and not tokenizer.is_file():
-        raise MisuseError(f"{tokenizer}: no such file; expected the tokenizer of the model")
+        raise MisuseError(tokenizer, "no such file", expected="the tokenizer of the model")
     single = tokenizer or source.tokenizer
     if single is not None:
         refuse_llama2c_tokenizer(single)
@@ -171,12 +170,10 @@ def _check_tokenizer(file: Path, folder: Path, vocabulary: int) -> None:
     """Insist that the file, now in the folder, can be read and has no more tokens than weights."""
     tokenizer = load_tokenizer(folder)
     if tokenizer is None:
-        raise DataError(f"{file}: no tokenizer that regard reads; expected a SentencePiece model")
+        raise DataError(file, "no tokenizer that regard reads", expected="a SentencePiece model")
     if tokenizer.size > vocabulary:
-        raise DataError(
-            f"{file}: knows {tokenizer.size} tokens, the weights {vocabulary}; it belongs to "
-            "another model"
-        )
+        problem = f"knows {tokenizer.size} tokens, the weights {vocabulary}"
+        raise DataError(file, problem, advice="it belongs to another model")
 
 
 def _write_run(source: Source, folder: Path, to: To) -> Transformer:

@@ -32,15 +32,11 @@ def fill_folder(source: Source, folder: Path, precision: str, shortlist: bool) -
     model = source.model
     check_spec(model.spec)
     if shortlist and source.family is not None:
-        raise MisuseError(
-            f"--shortlist: {source.path} has no corpus to learn it from; only runs of "
-            "`regard train` have"
-        )
+        problem = f"{source.path} has no corpus to learn it from"
+        raise MisuseError("--shortlist", problem, advice="only runs of `regard train` have")
     if source.bundle.tokenizer is None:
-        raise DataError(
-            f"{source.path}: has no tokenizer files; ctranslate2 knows a model by its pieces, "
-            "add them"
-        )
+        advice = "ctranslate2 knows a model by its pieces, add them"
+        raise DataError(source.path, "has no tokenizer files", advice=advice)
     codec, rules = source.bundle.codec, source.bundle.settings.rules
     write_ctranslate2(
         model,

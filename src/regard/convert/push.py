@@ -28,12 +28,11 @@ def push(
             address = api.create_repo(name, private=private, exist_ok=True)
             api.upload_folder(repo_id=name, folder_path=folder, commit_message=message)
         except HFValidationError as error:
-            raise MisuseError(f"push_to_hub: {name!r}: expected owner/name: {error}") from None
+            raise MisuseError(f"push_to_hub: {name!r}", expected=f"owner/name: {error}") from None
         except (HfHubHTTPError, OSError) as error:
-            raise RegardError(
-                f"push_to_hub: {name}: the hub does not take it: {error}; `hf auth login` says who "
-                "you are"
-            ) from None
+            problem = f"the hub does not take it: {error}"
+            advice = "`hf auth login` says who you are"
+            raise RegardError(f"push_to_hub: {name}", problem, advice=advice) from None
     return str(address)
 
 

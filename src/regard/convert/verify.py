@@ -62,16 +62,15 @@ def read_golden(file: Path) -> Golden:
     """A golden.json of this format, its parts of the right kinds."""
     golden = read_own_json(file)
     if golden.get("format") != FORMAT:
-        raise CheckpointError(
-            f"{file}: format {golden.get('format')}, this regard reads {FORMAT}; write it again "
-            "with the version of regard that made it"
-        )
+        problem = f"format {golden.get('format')}, this regard reads {FORMAT}"
+        advice = "write it again with the version of regard that made it"
+        raise CheckpointError(file, problem, advice=advice)
     for key in ("values", "greedy", "leads", "shape"):
         if not _numbers(golden.get(key)):
-            raise CheckpointError(f"{file}: {key}: expected a list of numbers")
+            raise CheckpointError(f"{file}: {key}", expected="a list of numbers")
     for key in (*NUMBERS, "largest"):
         if not _numbers([golden.get(key)]):
-            raise CheckpointError(f"{file}: {key}: expected a number")
+            raise CheckpointError(f"{file}: {key}", expected="a number")
     return golden
 
 

@@ -17,4 +17,4 @@ def mapped(path: Path, refusal: type[RegardError] = CheckpointError) -> NDArray[
         return npy.open_memmap(path, mode="r")
     except Exception as error:  # NumPy parses a header as Python: damaged, it raises anything
         reason = f"{type(error).__name__}: {str(error)[:200]}"
-        raise refusal(f"{path}: cannot be read: {reason}") from None
+        raise refusal(path, f"cannot be read: {reason}") from None

@@ -43,10 +43,9 @@ def plan_epoch(
     """
     assert len(source_lengths) == len(target_lengths), (len(source_lengths), len(target_lengths))
     if token_budget < 1 or seed < 0 or epoch < 0:
-        raise MisuseError(
-            f"batches: got token budget {token_budget}, seed {seed}, epoch {epoch}; expected a "
-            "budget of at least 1, and a seed and an epoch of at least 0."
-        )
+        problem = f"got token budget {token_budget}, seed {seed}, epoch {epoch}"
+        expected = "a budget of at least 1, and a seed and an epoch of at least 0."
+        raise MisuseError("batches", problem, expected=expected)
     if len(source_lengths) == 0:
         return []
     chance = np.random.PCG64(np.random.SeedSequence([seed, epoch]))
@@ -94,13 +93,12 @@ class BatchOrder:
     def of_epoch(self, epoch: int, number: int = 0) -> Iterator[PlannedBatch]:
         """Yield batch `number` of `epoch` and those after it, to the epoch's end."""
         if len(self.source_lengths) == 0:
-            raise MisuseError("batches: there are no examples to train on.")
+            raise MisuseError("batches", "there are no examples to train on.")
         plan = self.plan(epoch)
         if not 0 <= number <= len(plan):
-            raise MisuseError(
-                f"batches: epoch {epoch} has {len(plan)} batches, got number {number}; the corpus, "
-                "token budget or seed is not the one this place belongs to."
-            )
+            problem = f"epoch {epoch} has {len(plan)} batches, got number {number}"
+            advice = "the corpus, token budget or seed is not the one this place belongs to."
+            raise MisuseError("batches", problem, advice=advice)
         return (PlannedBatch(epoch, i, plan[i]) for i in range(number, len(plan)))
 
     def start_at(self, epoch: int = 0, number: int = 0) -> Iterator[PlannedBatch]:

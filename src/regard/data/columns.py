@@ -119,10 +119,9 @@ class _Search:
     def _take(self, role: Role, place: int) -> None:
         other = [name for name, n in self.taken.items() if n == place]
         if other:
-            raise MisuseError(
-                f"{self.path}: {other[0]} and {role.name} are both column {place + 1}; "
-                f"{self._listed()}. Say which ones with {OPTIONS[role.name]}"
-            )
+            problem = f"{other[0]} and {role.name} are both column {place + 1}"
+            advice = f"{self._listed()}. Say which ones with {OPTIONS[role.name]}"
+            raise MisuseError(self.path, problem, advice=advice)
         self.taken[role.name] = place
 
     def _named(self, name: str) -> int | None:
@@ -137,18 +136,16 @@ class _Search:
             return place
         if role.asked.isdigit():
             if not 1 <= int(role.asked) <= len(self.columns):
-                raise MisuseError(
-                    f"{self.path}: has no column {role.asked} (for {role.name}); {self._listed()}"
-                )
+                problem = f"has no column {role.asked} (for {role.name})"
+                raise MisuseError(self.path, problem, advice=self._listed())
             return int(role.asked) - 1
         if role.asked == role.name and not self.names:
             return None  # "pair" of a table without names: there is one, wherever it is
         did_you_mean = nearest(role.asked, self.names) if self.names else ""
         did_you_mean = "" if "known" in did_you_mean else did_you_mean
-        raise MisuseError(
-            f"{self.path}: has no column {role.asked!r} (for {role.name}){did_you_mean}; "
-            f"{self._listed()}. Give a name or number with {OPTIONS[role.name]}"
-        )
+        problem = f"has no column {role.asked!r} (for {role.name}){did_you_mean}"
+        advice = f"{self._listed()}. Give a name or number with {OPTIONS[role.name]}"
+        raise MisuseError(self.path, problem, advice=advice)
 
     def _by_known_names(self, roles: Sequence[Role]) -> None:
         has_pair = any(role.name == "pair" for role in roles)

@@ -64,7 +64,8 @@ def read_pairs(
     if is_table(source):
         if target is not None:
             kind = format_of(source)
-            raise MisuseError(f"{source}: a {kind} file holds both sides; leave out {target}.")
+            advice = f"leave out {target}."
+            raise MisuseError(source, f"a {kind} file holds both sides", advice=advice)
         table = Table(source, sides, limits.max_characters)
         report.columns = table.chosen
         return _clean(_rows_of_table(table), report, limits)
@@ -74,11 +75,12 @@ def read_pairs(
             "target, or name it .tsv (source TAB target), .csv or .jsonl."
         )
     if format_of(target) in READ:
-        raise MisuseError(f"{target}: expected a text file with one sentence per line.")
+        raise MisuseError(target, expected="a text file with one sentence per line.")
     if any(side.asked for side in sides):
-        raise MisuseError(f"{source}: a text file has no columns; leave the column options out.")
+        advice = "leave the column options out."
+        raise MisuseError(source, "a text file has no columns", advice=advice)
     if os.path.samestat(find_file(source), find_file(target)):
-        raise MisuseError(f"{source}: source and target are the same file.")
+        raise MisuseError(source, "source and target are the same file.")
     return _clean(_rows_of_two((source, target), report, limits), report, limits)
 
 

@@ -69,13 +69,12 @@ def read_labelled(
     elif columns.label is None and columns.pair is None:  # plain text: a line is a text
         find_file(path)
         if columns.text.asked:
-            raise MisuseError(f"{path}: lines of text have no columns; leave --text-column out")
+            advice = "leave --text-column out"
+            raise MisuseError(path, "lines of text have no columns", advice=advice)
         rows = _lines(read_lines(path, limits.max_characters))
     else:
-        raise MisuseError(
-            f"{path}: expected a table of texts and labels, {', '.join(READ)} (or one of them "
-            "with .gz)"
-        )
+        expected = f"a table of texts and labels, {', '.join(READ)} (or one of them with .gz)"
+        raise MisuseError(path, expected=expected)
     return _clean(rows, path, report, limits, keep)
 
 

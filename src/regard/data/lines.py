@@ -25,11 +25,11 @@ def find_file(path: Path) -> os.stat_result:
         beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
         close = get_close_matches(path.name, beside, n=3, cutoff=0.5)
         hint = f"; did you mean {' or '.join(close)}?" if close else "; check the path."
-        raise DataError(f"{path}: there is no such file{hint}") from error
+        raise DataError(path, "there is no such file", advice=hint) from error
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}.") from error
+        raise DataError(path, f"cannot be read: {error.strerror}.") from error
     if S_ISDIR(status.st_mode):
-        raise DataError(f"{path}: is a folder; expected a file of sentences.")
+        raise DataError(path, "is a folder", expected="a file of sentences.")
     return status
 
 
@@ -49,9 +49,8 @@ def read_lines(path: Path, max_characters: int) -> Iterator[RawLine]:
                     rest = file.readline(most)
                     is_whole = rest.endswith(b"\n") or not rest
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(
-            f"{path}: broken after {count:,} lines: {error}. Fetch or compress the file again."
-        ) from error
+        problem = f"broken after {count:,} lines: {error}. Fetch or compress the file again."
+        raise DataError(path, problem) from error
 
 
 def decoded(line: RawLine) -> str | Problem:
@@ -64,9 +63,9 @@ def decoded(line: RawLine) -> str | Problem:
 
 def _without_mark(first: bytes, path: Path) -> bytes:
     if first.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataError(f"{path}: is UTF-16, expected UTF-8; convert it: iconv -f utf-16 -t utf-8")
+        advice = "convert it: iconv -f utf-16 -t utf-8"
+        raise DataError(path, "is UTF-16", expected="UTF-8", advice=advice)
     if not first.endswith(b"\n") and first.count(b"\r") > 1:  # all of the file is one line
-        raise DataError(
-            f"{path}: its lines end in \\r alone, expected \\n; convert: tr '\\r' '\\n' < old > new"
-        )
+        advice = "convert: tr '\\r' '\\n' < old > new"
+        raise DataError(path, "its lines end in \\r alone", expected="\\n", advice=advice)
     return first.removeprefix(b"\xef\xbb\xbf")

@@ -73,9 +73,9 @@ def survey(
     An error is raised where there is no such folder, not where it holds no text.
     """
     if folder.is_file():
-        raise MisuseError(f"{folder}: is a file, expected a folder of text files")
+        raise MisuseError(folder, "is a file", expected="a folder of text files")
     if not folder.is_dir():
-        raise MisuseError(f"{folder}: no such folder; expected a folder of text files")
+        raise MisuseError(folder, "no such folder", expected="a folder of text files")
     listing = PassageSurvey()
     passed_by = without.resolve() if without else None
 
@@ -83,7 +83,7 @@ def survey(
         """Gone or locked meanwhile: one of many is passed by, the folder itself is needed."""
         path = Path(str(error.filename))
         if path == folder:
-            raise DataError(f"{folder}: cannot be read: {error.strerror}") from None
+            raise DataError(folder, f"cannot be read: {error.strerror}") from None
         listing.unread[path.relative_to(folder).as_posix()] = error.strerror or str(error)
 
     for root, folders, names in os.walk(folder, onerror=skip):

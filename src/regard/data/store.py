@@ -148,7 +148,7 @@ def write_store(folder: Path, kinds: Mapping[str, ColumnKind], rows: Iterable[St
             (temporary / "store.json").write_text(text, encoding="utf-8")
     except OSError as error:
         place = error.filename or folder
-        raise DataError(f"{place}: cannot write the corpus as ids: {error.strerror}") from error
+        raise DataError(place, f"cannot write the corpus as ids: {error.strerror}") from error
     return Store.open(folder)
 
 
@@ -216,7 +216,7 @@ class _GrowingFile:
         below = self._kind.below
         block = np.array(self._kept, dtype=np.float64 if below is None else np.int64)
         if below is not None and (wrong := block[(block < 0) | (block >= below)]).size:
-            raise DataError(f"store: got id {wrong[0]}, expected ids from 0 to {below - 1}.")
+            raise DataError("store", f"got id {wrong[0]}", expected=f"ids from 0 to {below - 1}.")
         self._file.write(block.astype(self._kind.dtype).tobytes())
         self._kept.clear()
 
@@ -276,5 +276,5 @@ def _lengths(offsets: NDArray[np.int64], total: int) -> ColumnLengths:
 
 def _unusable(folder: Path, problem: str) -> DataError:
     return DataError(
-        f"{folder}: not a usable store of ids: {problem}. Delete the folder and prepare it again."
+        folder, f"not a usable store of ids: {problem}. Delete the folder and prepare it again."
     )

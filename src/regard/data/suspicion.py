@@ -13,9 +13,8 @@ from pathlib import Path
 
 from regard.data.corpus import plain
 from regard.data.languages import NAMES, guess
-from regard.errors import DataError
+from regard.errors import DataError, shown
 from regard.printable import counted
-from regard.untrusted import shown
 
 LOOKED_AT = 200_000  # pairs, the first ones: enough to see what is wrong with a corpus
 SAME_SIDES = 0.05  # share of pairs above which it is said

@@ -42,9 +42,8 @@ class Table:
 
     def __init__(self, path: Path, roles: Sequence[Role], max_characters: int) -> None:
         if not is_table(path):
-            raise MisuseError(
-                f"{path}: expected a table, {', '.join(READ)} (or one of them with .gz)"
-            )
+            expected = f"a table, {', '.join(READ)} (or one of them with .gz)"
+            raise MisuseError(path, expected=expected)
         find_file(path)
         kind = format_of(path)
         self.path, self._keys = path, list[str]()
@@ -119,15 +118,14 @@ def _parquet(path: Path) -> Iterator[object]:
         from pyarrow import ArrowException  # an extra
         from pyarrow.parquet import ParquetFile  # an extra
     except ImportError:
-        raise MisuseError(
-            f"{path}: .parquet needs pyarrow; install it with: pip install 'regard[parquet]'"
-        ) from None
+        advice = "install it with: pip install 'regard[parquet]'"
+        raise MisuseError(path, ".parquet needs pyarrow", advice=advice) from None
     try:
         with ParquetFile(path) as file:
             for batch in file.iter_batches():
                 yield from batch.to_pylist()
     except (ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{path}: not a Parquet file that pyarrow can read: {error}") from None
+        raise DataError(path, f"not a Parquet file that pyarrow can read: {error}") from None
 
 
 def _first(rows: Iterator[ColumnValues | Problem]) -> Iterator[ColumnValues | Problem]:

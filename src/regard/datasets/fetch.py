@@ -35,7 +35,7 @@ def fetch(
 ) -> None:
     """The bytes at `address` into `part`, all of them, or a DataError."""
     if urlsplit(address).scheme not in ("http", "https"):
-        raise MisuseError(f"{address}: expected an address that begins with https:// or http://")
+        raise MisuseError(address, expected="an address that begins with https:// or http://")
     part.parent.mkdir(parents=True, exist_ok=True)
     trouble = ""
     for attempt in range(TRIES):
@@ -60,7 +60,7 @@ def fetch(
     if part.is_file():
         kept = f"{part.stat().st_size:,} bytes are kept"
         advice = f"{kept}, the same command goes on from there"
-    raise DataError(f"{address}: {trouble}; {advice}")
+    raise DataError(address, trouble, advice=advice)
 
 
 def _trouble(error: Exception, timeout: float) -> str:
@@ -123,10 +123,8 @@ def _disk(part: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DataError(
-            f"{part}: {error.strerror or error}; what has come is kept, the same command goes on "
-            "from there"
-        ) from None
+        advice = "what has come is kept, the same command goes on from there"
+        raise DataError(part, f"{error.strerror or error}", advice=advice) from None
 
 
 def _total(answer: HTTPResponse) -> int | None:
@@ -143,7 +141,8 @@ def _starts_at(answer: HTTPResponse, have: int) -> bool:
 
 def _refuse_too_much(address: str, count: int) -> None:
     if count > MOST:
-        raise DataError(f"{address}: sends over {MOST:,} bytes; no set of regard is so large")
+        advice = "no set of regard is so large"
+        raise DataError(address, f"sends over {MOST:,} bytes", advice=advice)
 
 
 class _Redirects(HTTPRedirectHandler):
@@ -160,8 +159,7 @@ class _Redirects(HTTPRedirectHandler):
     ) -> Request | None:
         old, new = urlsplit(req.full_url).scheme, urlsplit(newurl).scheme
         if new not in ("http", "https") or (old == "https" and new == "http"):
-            raise DataError(
-                f"{req.full_url}: leads on to {newurl}, which is not safe to follow; where you "
-                "have the file, `regard data NAME --from FOLDER` takes it"
-            )
+            problem = f"leads on to {newurl}, which is not safe to follow"
+            advice = "where you have the file, `regard data NAME --from FOLDER` takes it"
+            raise DataError(req.full_url, problem, advice=advice)
         return super().redirect_request(req, fp, code, msg, headers, newurl)

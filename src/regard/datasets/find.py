@@ -44,15 +44,13 @@ def folder_of(name: str) -> Path:
     """The folder of a set that must be here."""
     dataset = named(name)
     if dataset.phrasebook:
-        raise MisuseError(
-            f"{name}: part of the package, without files; `regard phrasebook --language "
-            f"{dataset.phrasebook} --output FOLDER` writes them"
-        )
+        advice = f"`regard phrasebook --language {dataset.phrasebook} --output FOLDER` writes them"
+        raise MisuseError(name, "part of the package, without files", advice=advice)
     folder = find(dataset)
     if folder is None:
         looked = " and ".join(str(place) for place in data_folders())
         how = f"`regard data {name}` fetches it" if dataset.base else _by_hand(name)
-        raise DataError(f"{name}: the data set is not here (looked in {looked}); {how}")
+        raise DataError(name, f"the data set is not here (looked in {looked})", advice=how)
     return folder
 
 
@@ -64,9 +62,9 @@ def scored_files(name: str) -> tuple[Path, ...]:
     """The files that a model is scored on: one table, or a source and its reference."""
     dataset = named(name)
     if dataset.phrasebook:
-        raise MisuseError(f"{name}: a run on the phrasebook is scored on it without --set")
+        raise MisuseError(name, "a run on the phrasebook is scored on it without --set")
     if not dataset.test:
-        raise MisuseError(f"{name}: no test set that `regard evaluate` can score ({dataset.what})")
+        raise MisuseError(name, f"no test set that `regard evaluate` can score ({dataset.what})")
     folder = folder_of(name)
     return tuple(folder / file for file in dataset.test)
 
@@ -92,10 +90,8 @@ def _further(row: dict[str, Any], where: str) -> dict[str, Any]:
     """A row of `data.more`: of a set, the pairs to train on."""
     opened = _with_set(row, where)
     if "phrasebook" in opened:
-        raise ConfigError(
-            f"{where}: [data]: more: {row['set']} is no file; `regard phrasebook --output FOLDER` "
-            "makes one of it"
-        )
+        advice = "`regard phrasebook --output FOLDER` makes one of it"
+        raise ConfigError(f"{where}: [data]: more", f"{row['set']} is no file", advice=advice)
     return {key: value for key, value in opened.items() if not key.startswith("valid_")}
 
 
@@ -106,17 +102,15 @@ def _with_set(data: dict[str, Any], where: str) -> dict[str, Any]:
     others = [key for key in OTHER_ORIGINS if data.get(key)]
     if others:
         clear = " ".join(f"data.{key}=" for key in others)
-        raise ConfigError(
-            f"{where}: [data]: set and {', '.join(others)} both say where the data "
-            f"comes from; leave one out (on the command line: {clear})"
-        )
+        problem = f"set and {', '.join(others)} both say where the data comes from"
+        advice = f"leave one out (on the command line: {clear})"
+        raise ConfigError(f"{where}: [data]", problem, advice=advice)
     dataset = named(name)
     if dataset.phrasebook:
         return {**data, "phrasebook": dataset.phrasebook}
     if not dataset.train:
-        raise ConfigError(
-            f"{where}: [data]: set: {name} is nothing that a recipe trains on ({dataset.what})"
-        )
+        problem = f"{name} is nothing that a recipe trains on ({dataset.what})"
+        raise ConfigError(f"{where}: [data]: set", problem)
     folder = folder_of(name)
     keys = ("source", "target") if dataset.kind == "pairs" else ("texts",)
     files = dict(zip(keys, dataset.train, strict=False))

@@ -38,10 +38,8 @@ def content(dataset: DataSet, file: DataFile, download: Path) -> bytes:
             return b"".join(_members(download, file.member))
         return unpacked(download, is_packed=dataset.address(file).endswith(".gz"))
     except (BadZipFile, OSError, zlib.error, UnicodeDecodeError) as error:
-        raise DataError(
-            f"{download}: not the {'archive' if file.member else 'file'} that was expected "
-            f"({error}); fetch it again"
-        ) from None
+        problem = f"not the {'archive' if file.member else 'file'} that was expected ({error})"
+        raise DataError(download, problem, advice="fetch it again") from None
 
 
 def unpacked(path: Path, is_packed: bool) -> bytes:
@@ -51,7 +49,7 @@ def unpacked(path: Path, is_packed: bool) -> bytes:
             with gzip.open(path) as packed:
                 return _limited(packed, path)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise DataError(f"{path}: expected a gzipped file, got one with {error}") from None
+            raise DataError(path, f"got one with {error}", expected="a gzipped file") from None
     with path.open("rb") as file:
         return _limited(file, path)
 
@@ -60,7 +58,8 @@ def _limited(file: IO[bytes] | gzip.GzipFile, path: Path) -> bytes:
     """All that a file holds; a small archive may unpack to more than memory can take."""
     data = file.read(MOST + 1)
     if len(data) > MOST:
-        raise DataError(f"{path}: unpacks to over {MOST:,} bytes; no set of regard is so large")
+        advice = "no set of regard is so large"
+        raise DataError(path, f"unpacks to over {MOST:,} bytes", advice=advice)
     return data
 
 
@@ -73,7 +72,7 @@ def _members(archive: Path, name: str) -> Iterator[bytes]:
             if member == name or (name.endswith("/") and _is_right_in(member, name))
         ]
         if not inside:
-            raise DataError(f"{archive}: no {name} in it; its origin has another layout now")
+            raise DataError(archive, f"no {name} in it", advice="its origin has another layout now")
         for member in inside:
             with opened.open(member) as file:
                 yield _limited(file, archive)

@@ -35,7 +35,7 @@ def obtain(
     ones, of which host and path follow it.
     """
     if dataset.phrasebook:
-        raise MisuseError(f"{dataset.name}: part of the package, there is nothing to fetch")
+        raise MisuseError(dataset.name, "part of the package, there is nothing to fetch")
     if origin is not None:
         return _from_folder(dataset, origin, say)
     folder = cached_data() / dataset.folder
@@ -46,7 +46,7 @@ def obtain(
         return here
     _remove_damaged(dataset, folder, say)
     if find(dataset) is None and not dataset.base:
-        raise MisuseError(f"{dataset.name}: no public address to fetch it from: {dataset.note}")
+        raise MisuseError(dataset.name, f"no public address to fetch it from: {dataset.note}")
     for address in dict.fromkeys(dataset.address(file) for file in dataset.files):
         files = [file for file in dataset.files if dataset.address(file) == address]
         # An earlier call that was cut off may have placed some.
@@ -115,9 +115,8 @@ class _Bytes:
 def _from_folder(dataset: DataSet, origin: Path, say: Say) -> Path:
     """The files as they are, or what lies at their address, out of a folder of the reader's."""
     if not origin.is_dir():
-        raise MisuseError(
-            f"{origin}: no such folder; expected one with the files of {dataset.name}"
-        )
+        expected = f"one with the files of {dataset.name}"
+        raise MisuseError(origin, "no such folder", expected=expected)
     places = {file: _lies_at(dataset, file, origin) for file in dataset.files}
     missing = [file.name for file, path in places.items() if path is None]
     if missing:
@@ -155,7 +154,7 @@ def _lies_at(dataset: DataSet, file: DataFile, origin: Path) -> Path | None:
 def _insist(file: DataFile, data: bytes, where: str) -> None:
     """The bytes must be those of the table; of a set that changes, there must be some."""
     if not data:
-        raise DataError(f"{where}: {file.name} is empty; expected a file of the set")
+        raise DataError(where, f"{file.name} is empty", expected="a file of the set")
     digest = hashlib.sha256(data).hexdigest()
     if file.sha256 and digest != file.sha256:
         raise DataError(

@@ -87,10 +87,8 @@ class Continuer(Engine, Protocol):
 def check_prefix(prefix: Row, limit: int) -> None:
     """Insist that an output of at most `limit` tokens has room for more than its prefix."""
     if len(prefix) >= limit:
-        raise DataError(
-            f"prefix: {len(prefix)} tokens, the output may have {limit}; "
-            "shorten the prefix or raise max_length"
-        )
+        problem = f"{len(prefix)} tokens, the output may have {limit}"
+        raise DataError("prefix", problem, advice="shorten the prefix or raise max_length")
 
 
 def best_of(n_best: Sequence[Hypothesis]) -> Hypothesis:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from regard.errors import ConfigError
-from regard.untrusted import shown
 
 LengthNorm = Literal["paper", "power"]
 Stop = Literal["exact", "first-k", "likely"]
@@ -79,39 +78,40 @@ class DecodingOptions:
         for name in ("beam", "n_best", "max_length", "top_k"):
             value = vars(self)[name]
             if value is not None and value < 1:
-                raise ConfigError(f"{name}: got {shown(value)}, expected 1 or more")
+                raise ConfigError(name, got=value, expected="1 or more")
             if value is not None and value > MOST[name]:
-                raise ConfigError(f"{name}: got {shown(value)}, expected at most {MOST[name]:,}")
+                raise ConfigError(name, got=value, expected=f"at most {MOST[name]:,}")
         for name in ("min_length", "no_repeat_ngram", "coverage"):
             if not 0 <= vars(self)[name] < 1e6:  # NaN fails too
                 expected = "less than 1,000,000" if vars(self)[name] > 0 else "0 or more"
-                raise ConfigError(f"{name}: got {shown(vars(self)[name])}, expected {expected}")
+                raise ConfigError(name, got=vars(self)[name], expected=expected)
         if self.max_length is not None and self.min_length >= self.max_length:
             raise ConfigError(
-                f"min_length: got {self.min_length}, expected less than max_length "
-                f"{self.max_length}: the end token needs a place"
+                "min_length",
+                got=self.min_length,
+                expected=f"less than max_length {self.max_length}: the end token needs a place",
             )
         if not 0 < self.repetition_penalty <= 100:
-            got = shown(self.repetition_penalty)
-            raise ConfigError(f"repetition_penalty: got {got}, expected more than 0, at most 100")
+            raise ConfigError(
+                "repetition_penalty",
+                got=self.repetition_penalty,
+                expected="more than 0, at most 100",
+            )
         check_draw(self.temperature, top_k=self.top_k, top_p=self.top_p, seed=self.seed)
         if self.draws and self.beam > 1:
-            raise ConfigError(f"beam: got {shown(self.beam)}; a draw has none, give beam 1")
+            raise ConfigError("beam", got=self.beam, advice="a draw has none, give beam 1")
         if self.draws and self.coverage:
-            raise ConfigError(
-                f"coverage: got {shown(self.coverage)}; a draw compares no outputs, give 0"
-            )
+            advice = "a draw compares no outputs, give 0"
+            raise ConfigError("coverage", got=self.coverage, advice=advice)
         if self.n_best > self.beam and not self.draws:
-            raise ConfigError(
-                f"n_best: {self.n_best} are more than a beam of {self.beam} can hold; "
-                f"use a beam of {self.n_best}"
-            )
+            problem = f"{self.n_best} are more than a beam of {self.beam} can hold"
+            raise ConfigError("n_best", problem, advice=f"use a beam of {self.n_best}")
         if not -10 <= self.alpha <= 10:  # NaN fails too
-            raise ConfigError(f"alpha: got {shown(self.alpha)}, expected a number from -10 to 10")
+            raise ConfigError("alpha", got=self.alpha, expected="a number from -10 to 10")
         for name, words in choices.items():
             if vars(self)[name] not in words:
                 listed = ", ".join(words)
-                raise ConfigError(f"{name}: got {vars(self)[name]!r}, expected one of {listed}")
+                raise ConfigError(name, got=vars(self)[name], expected=f"one of {listed}")
 
     def limit(self, source_length: int, positions: int | None = None) -> int:
         """The most output tokens, end token included; never more than the model has positions."""
@@ -148,22 +148,21 @@ class Sampling:
         for name in ("top_k", "max_tokens", "beam", "n"):
             value = vars(self)[name]
             if value is not None and value < 1:
-                raise ConfigError(f"{name}: got {value}, expected 1 or more")
+                raise ConfigError(name, got=value, expected="1 or more")
         if self.n > MOST["n_best"]:
-            raise ConfigError(f"n: got {shown(self.n)}, expected at most {MOST['n_best']:,}")
+            raise ConfigError("n", got=self.n, expected=f"at most {MOST['n_best']:,}")
         check_draw(self.temperature, top_k=self.top_k, top_p=self.top_p, seed=self.seed)
         if self.beam is not None and self.beam > 1 and self.temperature > 0:
-            raise ConfigError(f"beam: got {shown(self.beam)}; a draw has none, give beam 1")
+            raise ConfigError("beam", got=self.beam, advice="a draw has none, give beam 1")
         if self.beam is not None and self.n > self.beam and self.temperature == 0:
-            raise ConfigError(
-                f"n: {self.n} are more than a beam of {self.beam} can hold; use a beam of "
-                f"{self.n}, or draw them with a temperature"
-            )
+            problem = f"{self.n} are more than a beam of {self.beam} can hold"
+            advice = f"use a beam of {self.n}, or draw them with a temperature"
+            raise ConfigError("n", problem, advice=advice)
         if type(self.window) is not bool:
-            raise ConfigError(f"window: got {shown(self.window)}, expected True or False")
+            raise ConfigError("window", got=self.window, expected="True or False")
         for text in self.stops:
             if not isinstance(text, str) or not text:
-                raise ConfigError(f"stop_text: got {shown(text)}, expected a text to stop before")
+                raise ConfigError("stop_text", got=text, expected="a text to stop before")
 
 
 def check_numbers(options: Mapping[str, object]) -> None:
@@ -174,7 +173,7 @@ def check_numbers(options: Mapping[str, object]) -> None:
         kinds = (int, float) if name in FRACTIONS else int
         if isinstance(value, bool) or not isinstance(value, kinds):
             expected = "a number" if name in FRACTIONS else "a whole number"
-            raise ConfigError(f"{name}: got {shown(value)}, expected {expected}")
+            raise ConfigError(name, got=value, expected=expected)
 
 
 def check_draw(
@@ -182,18 +181,16 @@ def check_draw(
 ) -> None:
     """Insist that the options of a draw are possible, and that there are none without one."""
     if not 0 <= temperature <= 100:  # NaN fails too
-        raise ConfigError(f"temperature: got {shown(temperature)}, expected 0 to 100")
+        raise ConfigError("temperature", got=temperature, expected="0 to 100")
     if top_p is not None and not 0 < top_p <= 1:
-        raise ConfigError(f"top_p: got {shown(top_p)}, expected more than 0, at most 1")
+        raise ConfigError("top_p", got=top_p, expected="more than 0, at most 1")
     if seed is not None and not 0 <= seed < 2**63:
-        raise ConfigError(f"seed: got {shown(seed)}, expected 0 to 2^63 - 1")
+        raise ConfigError("seed", got=seed, expected="0 to 2^63 - 1")
     narrowing = {"top_k": top_k, "top_p": top_p, "seed": seed}
     useless = [name for name, value in narrowing.items() if value is not None]
     if useless and temperature == 0:
-        raise ConfigError(
-            f"{', '.join(useless)}: at temperature 0 nothing is drawn; "
-            "give a temperature too, for example 0.8"
-        )
+        advice = "give a temperature too, for example 0.8"
+        raise ConfigError(", ".join(useless), "at temperature 0 nothing is drawn", advice=advice)
 
 
 @dataclass(frozen=True)

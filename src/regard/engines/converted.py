@@ -74,8 +74,6 @@ def _convert(work: Work, transformer: Network, folder: Path, weights: str, preci
 def _learn_shortlist(bundle: Bundle, folder: Path) -> None:
     corpus = bundle.path / "data" / "train"
     if not corpus.is_dir():
-        raise MisuseError(
-            f"--shortlist: {bundle.path} has no training pairs to learn it from; only runs of "
-            "`regard train` have"
-        )
+        problem = f"{bundle.path} has no training pairs to learn it from"
+        raise MisuseError("--shortlist", problem, advice="only runs of `regard train` have")
     add_shortlist(folder, corpus)

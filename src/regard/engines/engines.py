@@ -55,11 +55,11 @@ class EngineRequest:
         for name, choices in (("engine", NAMES), ("precision", PRECISIONS)):
             if vars(self)[name] not in choices:
                 listed = ", ".join(choices)
-                raise MisuseError(f"{name}: got {vars(self)[name]!r}, expected one of {listed}")
+                raise MisuseError(name, got=vars(self)[name], expected=f"one of {listed}")
         for name in ("workers", "threads"):
             value = vars(self)[name]
             if value is not None and not 1 <= value <= 1024:
-                raise MisuseError(f"{name}: got {value}, expected 1 to 1024")
+                raise MisuseError(name, got=value, expected="1 to 1024")
         if self.engine == "torch" and (self.precision == "int8" or self.shortlist):
             what = "a shortlist" if self.shortlist else "precision int8"
             raise MisuseError(f"engine: torch does not offer {what}; use --engine ctranslate2")
@@ -99,7 +99,7 @@ class Engines:
         if self.request.engine == "ctranslate2":
             return self.take(DecodingOptions(beam=1))
         if self.request.precision == "bf16":
-            raise MisuseError("precision: scores are computed in fp32; leave out bf16")
+            raise MisuseError("precision", "scores are computed in fp32", advice="leave out bf16")
         return self._torch()
 
     def close(self) -> None:
@@ -115,7 +115,7 @@ class Engines:
         named = self.request.engine == "ctranslate2"
         obstacle = self._obstacle() or self._not_offered(decoding, prefixed)
         if obstacle and named:
-            raise MisuseError(f"engine: {obstacle}")
+            raise MisuseError("engine", obstacle)
         if not obstacle and "ctranslate2" not in self._open:
             try:
                 choice = self._measured_choice()
@@ -212,7 +212,7 @@ class Engines:
             if precision == "int8" or self.request.shortlist:
                 what = "a shortlist" if self.request.shortlist else "precision int8"
                 reason = self.notes[-1] if self.notes else "it was taken"
-                raise MisuseError(f"engine: torch does not offer {what} ({reason})")
+                raise MisuseError("engine", f"torch does not offer {what} ({reason})")
             precision = "fp32" if precision == "auto" else precision
             measured = self._choice.layouts.get("torch fp32") if self._choice else None
             layout = replace(measured or default_layout(), precision=precision)

@@ -61,9 +61,8 @@ def documents_to_score(
     if file is not None:
         return DataSection(texts=file, text=columns.get("text", ""), max_characters=10**8)
     if data is None or data.valid_texts is None:
-        raise MisuseError(
-            f"evaluate: {model.bundle.path} holds no texts to score; give some with --file"
-        )
+        advice = "give some with --file"
+        raise MisuseError("evaluate", f"{model.bundle.path} holds no texts to score", advice=advice)
     return replace(data, texts=data.valid_texts)
 
 
@@ -94,7 +93,7 @@ def score_continuations(
         rows = encoded_parts(tokenizer, counted(parts_of(data)), advance)
         store = write_store(Path(place) / "ids", kinds, rows)
         if len(store) == 0 or len(store["text"].values) < 2:
-            raise DataError(f"{data.texts}: holds no text to score")
+            raise DataError(data.texts, "holds no text to score")
         loss, tokens = mean_loss(model.transformer, Windows(store, length).held_out(ROWS))
     nats = loss * tokens
     return ContinuationScores(

@@ -64,9 +64,8 @@ def dialogues_to_score(model: LoadedModel, file: Path | None) -> tuple[str, list
     elif data is not None and data.valid_texts is not None:
         data, name = replace(data, texts=data.valid_texts), str(data.valid_texts)
     else:
-        raise MisuseError(
-            f"evaluate: {model.bundle.path} holds no conversations to score; give some with --file"
-        )
+        problem = f"{model.bundle.path} holds no conversations to score"
+        raise MisuseError("evaluate", problem, advice="give some with --file")
     return name, list(read_dialogues(data, own=False))
 
 

@@ -123,7 +123,7 @@ def score_fill(
             count += batch.targets
         advance(1)
     if not count:
-        raise MisuseError(f"evaluate: {test.name} has no word to ask for")
+        raise MisuseError("evaluate", f"{test.name} has no word to ask for")
     scores, left_out = _agreement(model, test, masking.mask) if test.language else ((), 0)
     surprise = math.exp(min(700.0, total / count))
     return FillScores(len(test.texts), count, surprise, right / count, scores, left_out)

@@ -80,9 +80,8 @@ def texts_to_score(
     data = data_of(run)
     if file is None:
         if data is None:
-            raise MisuseError(
-                f"evaluate: {model.bundle.path} holds no texts; give some with --file"
-            )
+            advice = "give some with --file"
+            raise MisuseError("evaluate", f"{model.bundle.path} holds no texts", advice=advice)
         return _own_rows(run)
     report = Report()
     limits = Limits() if data is None else Limits(data.max_characters)
@@ -197,8 +196,7 @@ def _sklearn() -> Any:
     try:
         from sklearn import metrics
     except ImportError:
-        raise MisuseError(
-            "evaluate: accuracy and F1 of labels need scikit-learn; install the extra: "
-            'pip install "regard[metrics]"'
-        ) from None
+        problem = "accuracy and F1 of labels need scikit-learn"
+        advice = 'install the extra: pip install "regard[metrics]"'
+        raise MisuseError("evaluate", problem, advice=advice) from None
     return metrics

@@ -145,9 +145,8 @@ def pairs_to_score(
     """
     if source is not None:
         if slices:
-            raise MisuseError(
-                "evaluate: --slices belongs to the phrasebook's test set, not to files"
-            )
+            problem = "--slices belongs to the phrasebook's test set, not to files"
+            raise MisuseError("evaluate", problem)
         report = report or Report()
         if reference is None and not is_table(source):
             raise MisuseError(
@@ -162,17 +161,16 @@ def pairs_to_score(
             raise DataError("\n  ".join(["evaluate: a test set must be clean.", *report.lines()]))
         return TestPairs(str(source), [s for s, _ in pairs], [t for _, t in pairs], [])
     if reference is not None:
-        raise MisuseError("evaluate: --reference needs --source")
+        raise MisuseError("evaluate", "--reference needs --source")
     if not run.info.is_file():
-        raise MisuseError(
-            f"evaluate: {run.folder} holds no pairs; give some with --source and --reference"
-        )
+        advice = "give some with --source and --reference"
+        raise MisuseError("evaluate", f"{run.folder} holds no pairs", advice=advice)
     if (run.data / "test.jsonl").exists():
         entries = kept_entries(run, "test")
         sources, references = [e.source for e in entries], [e.target for e in entries]
         return TestPairs("the phrasebook's test set", sources, references, entries)
     if slices:
-        raise MisuseError(f"evaluate: {run.folder} was not trained on the phrasebook: no slices")
+        raise MisuseError("evaluate", f"{run.folder} was not trained on the phrasebook: no slices")
     rows = read_texts(run.whole("valid.jsonl"), source=str, target=str)
     return TestPairs(
         "the run's validation pairs", [r["source"] for r in rows], [r["target"] for r in rows], []

@@ -89,7 +89,7 @@ def make_account(
 ) -> Account:
     """Pieces to words: what tokens add, and the attention to each, summed."""
     if not groups:
-        raise MisuseError("explain: the text has no words; give a text")
+        raise MisuseError("explain", "the text has no words", advice="give a text")
     attention = np.array([looked[places].sum() for _, places in groups])
     total = float(attention.sum())
     return Account(

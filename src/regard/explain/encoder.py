@@ -52,7 +52,7 @@ def explain_label(
     with torch.no_grad():
         best = int(probabilities(rows[None])[0].argmax())
     if label is not None and label not in labels.names:
-        raise MisuseError(f"label: got {label!r}, expected one of {', '.join(labels.names)}")
+        raise MisuseError("label", got=label, expected=f"one of {', '.join(labels.names)}")
     chosen = best if label is None else labels.names.index(label)
     attribution = attribute(lambda x: probabilities(x)[:, chosen], rows, baseline, steps)
     name = labels.names[chosen]

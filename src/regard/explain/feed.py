@@ -72,13 +72,13 @@ def feed(
     if spec.image_size:
         raise MisuseError(f"explain: {model.bundle} reads images; explained are models of text")
     if pair is not None and (spec.decoder_layers or not spec.encoder_layers):
-        raise MisuseError("pair: a second text is for encoders")
+        raise MisuseError("pair", "a second text is for encoders")
     if most is not None and (spec.encoder_layers or output is not None):
-        raise MisuseError("max_tokens: for the continuation that a decoder makes itself")
+        raise MisuseError("max_tokens", "for the continuation that a decoder makes itself")
     if spec.encoder_layers and spec.decoder_layers:
         return _with_output(model, text, output)
     if output is not None and not spec.decoder_layers:
-        raise MisuseError("answer: this model is an encoder, it puts out no text")
+        raise MisuseError("answer", "this model is an encoder, it puts out no text")
     if spec.decoder_layers:
         return _continued(model, text, output, CONTINUED if most is None else most)
     encoded = tokenizer_of(model).encode(one_text(text, "explain"), pair)
@@ -91,7 +91,7 @@ def tokenizer_of(model: LoadedModel) -> PublishedTokenizer:
     """That of an encoder or a decoder; an error where the folder has none."""
     offered = model.tasks
     if not offered:
-        raise MisuseError(f"explain: {model.bundle} offers nothing but its logits")
+        raise MisuseError("explain", f"{model.bundle} offers nothing but its logits")
     return model.tokenizer_for(offered[0])
 
 
@@ -137,7 +137,7 @@ def _continued(model: LoadedModel, text: str, output: str | None, most: int) -> 
         ids = list(tokenizer.encode(text + output).ids)
         before = _shared(prompt, ids)
         if before in (0, len(ids)):
-            raise MisuseError(f"answer: got {output!r}, which adds no token to the prompt")
+            raise MisuseError("answer", "which adds no token to the prompt", got=output)
     fitting(Encoded(tuple(ids), ()), network, "explain", "the prompt with its continuation")
     with torch.inference_mode():
         hidden = network.decode(row_of(network, ids))

@@ -48,7 +48,7 @@ class AttentionMap:
             mean: np.ndarray = self.weights.mean(axis=0)
             return mean
         if not 1 <= head <= count:
-            raise MisuseError(f"head: got {head}, this model has heads 1 to {count}")
+            raise MisuseError("head", f"this model has heads 1 to {count}", got=head)
         chosen: np.ndarray = self.weights[head - 1]
         return chosen
 
@@ -60,7 +60,7 @@ class AttentionMap:
         """Draw it into a file, .svg or .png: rows are words that look, columns those looked at."""
         write = {".svg": write_svg, ".png": write_png}.get(Path(path).suffix)
         if write is None:
-            raise MisuseError(f"{path}: expected a name that ends in .svg or .png")
+            raise MisuseError(path, expected="a name that ends in .svg or .png")
         grid = make_grid(self.head(head), self.rows, self.columns)
         write(Path(path), heat_map(grid, self.title(head)))
 

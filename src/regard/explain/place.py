@@ -79,10 +79,9 @@ class Tokens:
         words = [word for word, _ in self.words]
         listed = " ".join(words[:WORDS_NAMED])
         more = " …" if len(words) > WORDS_NAMED else ""
-        raise MisuseError(
-            f"word: got {query!r}, the text has {len(self.ids)} tokens; expected a position from "
-            f"1 to {len(self.ids)} or one of its words: {listed}{more}"
-        )
+        problem = f"the text has {len(self.ids)} tokens"
+        expected = f"a position from 1 to {len(self.ids)} or one of its words: {listed}{more}"
+        raise MisuseError("word", problem, got=query, expected=expected)
 
 
 def _bare(word: str) -> str:
@@ -101,15 +100,15 @@ def kinds_of(spec: Spec) -> tuple[str, ...]:
 def layer_number(spec: Spec, kind: str, layer: int | None) -> int:
     """A layer counted from 1, None being the last, checked against the model."""
     if kind not in KINDS:
-        raise MisuseError(f"kind: got {kind!r}, expected one of {', '.join(KINDS)}")
+        raise MisuseError("kind", got=kind, expected=f"one of {', '.join(KINDS)}")
     if kind not in kinds_of(spec):
         (only,) = kinds_of(spec)
-        raise MisuseError(f"kind: got {kind!r}, this model has {only} self-attention only")
+        raise MisuseError("kind", f"this model has {only} self-attention only", got=kind)
     stack = KINDS[kind][0]
     last = spec.encoder_layers if stack == "encoder" else spec.decoder_layers
     number = last if layer is None else layer
     if not 1 <= number <= last:
-        raise MisuseError(f"layer: got {number}, the {stack} of this model has layers 1 to {last}")
+        raise MisuseError("layer", f"the {stack} of this model has layers 1 to {last}", got=number)
     return number
 
 
@@ -117,7 +116,7 @@ def check_place(spec: Spec, kind: str, layer: int | None, head: int | None) -> i
     """The layer's number, if the model has this layer and this head (None: all of them)."""
     number = layer_number(spec, kind, layer)
     if head is not None and not 1 <= head <= spec.heads:
-        raise MisuseError(f"head: got {head}, this model has heads 1 to {spec.heads}")
+        raise MisuseError("head", f"this model has heads 1 to {spec.heads}", got=head)
     return number
 
 
@@ -168,7 +167,7 @@ def find_word(words: Sequence[str], wanted: str) -> list[int]:
     the places of all its pieces.
     """
     if not wanted.strip():
-        raise MisuseError(f"word: got an empty one, expected {_choice(words)}")
+        raise MisuseError("word", "got an empty one", expected=_choice(words))
     for written in (str, _without_punctuation):
         places = [i for i, word in enumerate(words) if written(word) == written(wanted)]
         if places and written(wanted):
@@ -181,10 +180,9 @@ def find_word(words: Sequence[str], wanted: str) -> list[int]:
     if wanted.isascii() and wanted.isdigit():
         if 1 <= int(wanted) <= len(words):
             return [int(wanted) - 1]
-        raise MisuseError(
-            f"word: got position {wanted}, the text has {len(words)}; expected {_choice(words)}"
-        )
-    raise MisuseError(f"word: {wanted!r} is not in the text; expected {_choice(words)}")
+        problem = f"got position {wanted}, the text has {len(words)}"
+        raise MisuseError("word", problem, expected=_choice(words))
+    raise MisuseError("word", f"{wanted!r} is not in the text", expected=_choice(words))
 
 
 def _spelled_by_pieces(words: Sequence[str], wanted: str) -> list[int]:

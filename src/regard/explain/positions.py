@@ -33,27 +33,21 @@ def position_figures(length: int, dim: int, base: float | int = 10_000) -> Posit
 
 def _check(length: int, dim: int, base: float | int) -> None:
     if not 1 <= length <= LONGEST:
-        raise MisuseError(
-            f"length: got {length}, expected 1 to {LONGEST} positions; more cannot be told apart "
-            "in a picture"
-        )
+        advice = "more cannot be told apart in a picture"
+        raise MisuseError("length", got=length, expected=f"1 to {LONGEST} positions", advice=advice)
     if not 2 <= dim <= WIDEST:
-        raise MisuseError(
-            f"dim: got {dim}, expected an even number from 2 to {WIDEST}; a model of the paper's "
-            "size has 512"
-        )
+        expected = f"an even number from 2 to {WIDEST}"
+        advice = "a model of the paper's size has 512"
+        raise MisuseError("dim", got=dim, expected=expected, advice=advice)
     if dim % 2:
-        raise MisuseError(
-            f"dim: got {dim}, expected an even number, since each frequency has a sine and a "
-            f"cosine; take {dim - 1} or {dim + 1}"
-        )
+        expected = "an even number, since each frequency has a sine and a cosine"
+        raise MisuseError("dim", got=dim, expected=expected, advice=f"take {dim - 1} or {dim + 1}")
     if length * dim > MOST_NUMBERS:
+        problem = f"got {length} × {dim} numbers"
+        advice = "make one of the two smaller"
         raise MisuseError(
-            f"length × dim: got {length} × {dim} numbers, expected at most {MOST_NUMBERS:,}; make "
-            "one of the two smaller"
+            "length × dim", problem, expected=f"at most {MOST_NUMBERS:,}", advice=advice
         )
     if not (math.isfinite(base) and base > 1):
-        raise MisuseError(
-            f"base: got {base:g}, expected a number above 1; the paper takes 10000, and with 1 all "
-            "waves would be the same"
-        )
+        advice = "the paper takes 10000, and with 1 all waves would be the same"
+        raise MisuseError("base", got=base, expected="a number above 1", advice=advice)

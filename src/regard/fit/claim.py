@@ -86,9 +86,8 @@ def _held(folder: Path, words: Sequence[str]) -> Iterator[Claim]:
         try:
             held = _locked(folder, stack)
         except lock.Taken:
-            raise MisuseError(
-                f"{folder}: another process is training there; choose another folder with --run"
-            ) from None
+            advice = "choose another folder with --run"
+            raise MisuseError(folder, "another process is training there", advice=advice) from None
         _refuse_if_used(run)  # by whoever had the lock until now
         claim = Claim(run, taken_over=run.is_preparing())
         try:
@@ -119,7 +118,8 @@ def _refuse_if_used(run: RunFolder) -> None:
         return
     resume = f"continue it with `regard train --resume {typed(run.folder)}`"
     go_on = resume if run.info.is_file() else "delete it"
-    raise MisuseError(f"{run.folder}: already there; {go_on}, or choose another folder with --run")
+    advice = f"{go_on}, or choose another folder with --run"
+    raise MisuseError(run.folder, "already there", advice=advice)
 
 
 def forget(run: RunFolder) -> None:
@@ -140,17 +140,14 @@ def _make(folder: Path) -> list[Path]:
     try:
         str(folder).encode("utf-8")
     except UnicodeEncodeError:  # else it is found out when the final weights are read
-        raise MisuseError(
-            f"{folder}: its name is not UTF-8, and the library for files of weights opens no "
-            "others; choose another folder with --run"
-        ) from None
+        problem = "its name is not UTF-8, and the library for files of weights opens no others"
+        raise MisuseError(folder, problem, advice="choose another folder with --run") from None
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
-        raise MisuseError(
-            f"{folder}: already there, and no folder; delete it, or choose another with --run"
-        ) from None
+        advice = "delete it, or choose another with --run"
+        raise MisuseError(folder, "already there, and no folder", advice=advice) from None
     return missing
 
 

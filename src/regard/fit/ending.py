@@ -63,14 +63,14 @@ def check_goes_on(
     """Refuse an end that the run has passed: it would be called finished, now and ever after."""
     changed = {assignment.partition("=")[0].strip() for assignment in assignments}
     if "train.steps" in changed and train.steps is not None and train.steps < done.step:
-        raise MisuseError(
-            f"train.steps: got {train.steps:,}, but {folder} has made {done.step:,} steps; "
-            f"expected more than these, for example train.steps={2 * done.step}; or leave it out, "
-            "and the run goes on to the end that it had"
-        )
+        problem = f"but {folder} has made {done.step:,} steps"
+        expected = f"more than these, for example train.steps={2 * done.step}"
+        advice = "or leave it out, and the run goes on to the end that it had"
+        raise MisuseError("train.steps", problem, got=train.steps, expected=expected, advice=advice)
     if "train.minutes" in changed and train.minutes and 60 * train.minutes < done.seconds:
+        problem = f"but {folder} has trained for {done.seconds / 60:.3g} minutes"
+        expected = "more, all together"
+        advice = f"`--minutes {train.minutes:g}` adds so many"
         raise MisuseError(
-            f"train.minutes: got {train.minutes:g}, but {folder} has trained for "
-            f"{done.seconds / 60:.3g} minutes; expected more, all together; `--minutes "
-            f"{train.minutes:g}` adds so many"
+            "train.minutes", problem, got=train.minutes, expected=expected, advice=advice
         )

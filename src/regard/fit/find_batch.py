@@ -90,7 +90,7 @@ def _search(trainer: Trainer, say: Callable[[str], None]) -> BatchTest:
     free = free_memory()
     megabytes = trainer.recipe.train.memory or int((free or 0) * (1 - KEPT_FREE) / MEGABYTE)
     if not megabytes:
-        raise MisuseError("find-batch: this system does not say how much memory is free")
+        raise MisuseError("find-batch", "this system does not say how much memory is free")
     most = _most(trainer)
     budget = _by_estimate(trainer, megabytes, most)
     tried: list[Tried] = []
@@ -140,10 +140,8 @@ def _by_estimate(trainer: Trainer, megabytes: int, most: int) -> int:
     low, high = GRAIN, max(GRAIN, most)
     least = _estimate(trainer, low)
     if least > megabytes:
-        raise MisuseError(
-            f"find-batch: the model alone needs about {least:,} MB, there are {megabytes:,}; "
-            "choose a smaller one (model.preset)"
-        )
+        problem = f"the model alone needs about {least:,} MB, there are {megabytes:,}"
+        raise MisuseError("find-batch", problem, advice="choose a smaller one (model.preset)")
     while high - low >= GRAIN * 2:
         middle = _grain((low + high) / 2)
         fits = _estimate(trainer, middle) <= megabytes
@@ -162,7 +160,7 @@ def _try(trainer: Trainer, budget: int, megabytes: int) -> Tried:
         step = json.loads(done.stdout.splitlines()[-1])
     except (IndexError, ValueError):  # it was ended from outside, or broke
         if done.returncode > 0 and "memory" not in done.stderr.lower():
-            raise TrainingError(f"find-batch: a step failed: {done.stderr[-500:]}") from None
+            raise TrainingError("find-batch", f"a step failed: {done.stderr[-500:]}") from None
         return Tried(budget, estimate, fits=False)
     return Tried(budget, estimate, **step)
 

@@ -70,7 +70,7 @@ class Proof:
 def prove(request: Request, say: Callable[[str], None]) -> Proof:
     """Train a short run straight and one that is killed and resumed; compare them."""
     if request.resume or request.folder or request.minutes:
-        raise MisuseError("train: --prove-resume takes a recipe or own files and KEY=VALUE only")
+        raise MisuseError("train", "--prove-resume takes a recipe or own files and KEY=VALUE only")
     folder = Path(tempfile.mkdtemp(prefix="regard-prove-"))
     proof: Proof | None = None
     try:

@@ -33,10 +33,9 @@ def check_dimensions(path: Path, d_model: int) -> None:
     """Refuse vectors of another size: there is no honest way to make 300 numbers into 128."""
     dimensions = read_dimensions(path)
     if dimensions != d_model:
-        raise ConfigError(
-            f"train.embeddings: {path} holds vectors of {dimensions} numbers, model.d_model is "
-            f"{d_model}; they must be equal: set model.d_model={dimensions} or take other vectors"
-        )
+        problem = f"{path} holds vectors of {dimensions} numbers, model.d_model is {d_model}"
+        advice = f"they must be equal: set model.d_model={dimensions} or take other vectors"
+        raise ConfigError("train.embeddings", problem, advice=advice)
 
 
 @torch.no_grad()

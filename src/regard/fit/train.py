@@ -93,7 +93,7 @@ def train(
 def trial(request: Request) -> Iterator[Trainer]:
     """A training that is ready for its first step, in a folder that is removed afterwards."""
     if request.resume or request.folder:
-        raise MisuseError("train: --find-lr and --find-batch take a recipe or own files, no run")
+        raise MisuseError("train", "--find-lr and --find-batch take a recipe or own files, no run")
     with TemporaryDirectory(prefix="regard-") as place:
         request = replace(request, folder=Path(place) / "trial")
         with _claimed(request) as claim:
@@ -141,9 +141,9 @@ def _finished(trainer: Trainer, outcome: Outcome, stop: StopRequest, say: Say) -
     except Stopped:
         return replace(outcome, signal=stop.signal)
     except OSError as error:
+        problem = f"the final weights could not be written: {error.strerror or error}"
         raise TrainingError(
-            f"{error.filename or trainer.run.folder}: the final weights could not be written: "
-            f"{error.strerror or error}; {_cure(trainer.run, outcome, error)}"
+            error.filename or trainer.run.folder, problem, advice=_cure(trainer.run, outcome, error)
         ) from None
     return outcome
 
@@ -243,10 +243,8 @@ def _from_recipe(request: Request) -> tuple[Recipe, Survey]:
 def _read_recipe(recipe: Path) -> dict[str, Any]:
     file = recipe_file(recipe)
     if file.is_file() and file.suffix != ".toml":
-        raise MisuseError(
-            f"{recipe}: a recipe is a .toml file; for your own files: "
-            f"regard train --source {recipe} --target …"
-        )
+        advice = f"for your own files: regard train --source {recipe} --target …"
+        raise MisuseError(recipe, "a recipe is a .toml file", advice=advice)
     return read_toml(file)
 
 
@@ -318,10 +316,8 @@ def _resumed_trainer(run: RunFolder, request: Request, say: Say) -> Trainer:
     check_remains(run)
     changed = changed_since(run.read_info())
     if changed and not request.inexact:
-        raise MisuseError(
-            f"{run.folder}: {changed}, so it would not go on with the same bits; add --inexact to "
-            "go on all the same"
-        )
+        problem = f"{changed}, so it would not go on with the same bits"
+        raise MisuseError(run.folder, problem, advice="add --inexact to go on all the same")
     tables = override(read_own_json(run.recipe), request.assignments)
     recipe = make_recipe(tables, str(run.recipe))
     job = code_of(recipe).load(run, recipe)

@@ -121,7 +121,7 @@ def take_layers(model: Transformer, folder: Path) -> WarmStart:
             new.append(name)
     taken = len(mine) - len(new)
     if not taken:
-        raise ConfigError(f"train.start_from: no weight of {folder} has the shape of one here")
+        raise ConfigError("train.start_from", f"no weight of {folder} has the shape of one here")
     differing = _differing(model.spec, other.spec, (*HEAD, "encoder_layers"))
     return WarmStart(str(folder), taken, len(mine), (), tuple(differing), tuple(new))
 

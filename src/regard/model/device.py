@@ -21,7 +21,7 @@ def choose_device(name: str = "auto") -> torch.device:
     if name == "auto":
         name = next(device for device, there in present.items() if there)
     if name not in present:
-        raise MisuseError(f"device: got {name!r}, expected one of {', '.join(DEVICES)}")
+        raise MisuseError("device", got=name, expected=f"one of {', '.join(DEVICES)}")
     if not present[name]:
         there = ", ".join(device for device, is_there in present.items() if is_there)
         raise MisuseError(f"device: {name} is not available here; this machine has {there}")

@@ -90,7 +90,9 @@ def segments_for(
     highest = int(segments.max())
     if highest >= count:
         raise MisuseError(
-            f"segments: got segment {highest}, this model has {count} segment{'s' * (count > 1)}, "
-            "counted from 0; give it one text instead of a pair"
+            "segments",
+            f"got segment {highest}, this model has {count} segment{'s' * (count > 1)}, counted "
+            "from 0",
+            advice="give it one text instead of a pair",
         )
     return segments

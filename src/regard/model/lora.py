@@ -149,15 +149,13 @@ def adapted(
             raise ConfigError(f"lora.maps: this model has no map {name!r}{nearest(name, there)}")
     chosen = {n: w for n, w in chosen.items() if w.requires_grad and n not in new}
     if not chosen:
-        raise ConfigError(
-            "lora.maps: all of them are frozen (train.freeze) or new; nothing to adapt"
-        )
+        problem = "all of them are frozen (train.freeze) or new"
+        raise ConfigError("lora.maps", problem, advice="nothing to adapt")
     name, side = min(((n, min(w.shape)) for n, w in chosen.items()), key=lambda one: one[1])
     if rank >= side:
-        raise ConfigError(
-            f"lora.rank: got {rank}, expected less than {side}, the smaller side of {name}; a rank "
-            "as large as that saves nothing"
-        )
+        expected = f"less than {side}, the smaller side of {name}"
+        advice = "a rank as large as that saves nothing"
+        raise ConfigError("lora.rank", got=rank, expected=expected, advice=advice)
     return chosen
 
 

@@ -33,8 +33,9 @@ class Patches(nn.Module):
     ) -> Float[Tensor, "B S D"]:
         if tuple(pixels.shape[1:]) != self.shape:
             raise MisuseError(
-                f"pixels: got an image of shape {tuple(pixels.shape[1:])} (channels, height, "
-                f"width), this model looks at {self.shape}"
+                "pixels",
+                f"got an image of shape {tuple(pixels.shape[1:])} (channels, height, width), this "
+                f"model looks at {self.shape}",
             )
         patches = F.unfold(pixels, self.patch, stride=self.patch).transpose(1, 2)  # (B, P, C·p·p)
         embedded: Tensor = self.map(patches)

@@ -8,9 +8,8 @@ label smoothing ε) differ only in training, and ε is a key of the recipe, not 
 from typing import Any
 
 from regard.config import build
-from regard.errors import ConfigError, nearest
+from regard.errors import ConfigError, nearest, shown
 from regard.model.spec import Spec
-from regard.untrusted import shown
 
 _GPT = {
     "encoder_layers": 0,
@@ -103,5 +102,5 @@ PRESETS: dict[str, dict[str, Any]] = {
 def preset(name: str, vocabulary: int, **changes: Any) -> Spec:
     """The spec of a named size with a vocabulary, and with single fields changed, all checked."""
     if name not in PRESETS:
-        raise ConfigError(f"preset: unknown name {shown(name)}{nearest(name, PRESETS)}")
+        raise ConfigError("preset", f"unknown name {shown(name)}", advice=nearest(name, PRESETS))
     return build(Spec, {"vocabulary": vocabulary, **PRESETS[name], **changes}, f"preset {name}")

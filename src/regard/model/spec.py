@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from regard.errors import ConfigError
-from regard.untrusted import shown
 
 # What a file may ask for before anything is allocated: far above every published model of the
 # family, far below what would exhaust a machine by a typo.
@@ -99,63 +98,57 @@ class Spec:
             value = vars(self)[name]
             least = 0 if name in MAY_BE_NONE else 1
             if not least <= value <= limit:
-                raise ConfigError(f"{name}: got {shown(value)}, expected {least} to {limit}")
+                raise ConfigError(name, got=value, expected=f"{least} to {limit}")
         for name in ("kv_heads", "head_size"):
             value = vars(self)[name]
             if value is not None and not 1 <= value <= MAX_HEAD_SIZE:
-                raise ConfigError(f"{name}: got {shown(value)}, expected 1 to {MAX_HEAD_SIZE}")
+                raise ConfigError(name, got=value, expected=f"1 to {MAX_HEAD_SIZE}")
         if self.encoder_layers == self.decoder_layers == 0:
             raise ConfigError("encoder_layers and decoder_layers are both 0: there is no model")
         if self.head_size is None and self.d_model % self.heads:
-            raise ConfigError(
-                f"heads: {self.heads} heads do not divide d_model {self.d_model}; "
-                "set head_size explicitly or choose another number of heads"
-            )
+            problem = f"{self.heads} heads do not divide d_model {self.d_model}"
+            advice = "set head_size explicitly or choose another number of heads"
+            raise ConfigError("heads", problem, advice=advice)
         if self.heads % self.groups:
-            raise ConfigError(f"kv_heads: {self.groups} do not divide {self.heads} heads")
+            raise ConfigError("kv_heads", f"{self.groups} do not divide {self.heads} heads")
         if self.positions in ("sinusoidal", "halves") and self.d_model % 2:
-            raise ConfigError(f"d_model: sinusoids come in pairs, so {self.d_model} must be even")
+            raise ConfigError("d_model", f"sinusoids come in pairs, so {self.d_model} must be even")
         if self.positions == "rotary" and self.k % 2:
-            raise ConfigError(f"head_size: rotations turn pairs, so {self.k} must be even")
+            raise ConfigError("head_size", f"rotations turn pairs, so {self.k} must be even")
         room = 4 <= self.relative_buckets < 2 * self.relative_distance
         if self.positions == "relative" and not room:
+            problem = f"for distances up to {self.relative_distance}"
+            expected = "4 or more, and less than twice the distance"
             raise ConfigError(
-                f"relative_buckets: got {self.relative_buckets} for distances up to "
-                f"{self.relative_distance}; expected 4 or more, and less than twice the distance"
+                "relative_buckets", problem, got=self.relative_buckets, expected=expected
             )
         if not 0 < self.norm_epsilon <= 1:
-            raise ConfigError(f"norm_epsilon: got {self.norm_epsilon}, expected 0 < ε ≤ 1")
+            raise ConfigError("norm_epsilon", got=self.norm_epsilon, expected="0 < ε ≤ 1")
         self._check_input()
         self._check_rotary()
         for name in ("dropout", "attention_dropout", "ffn_dropout"):
             if not 0 <= vars(self)[name] < 1:
-                raise ConfigError(f"{name}: got {vars(self)[name]}, expected 0 ≤ rate < 1")
+                raise ConfigError(name, got=vars(self)[name], expected="0 ≤ rate < 1")
 
     def _check_input(self) -> None:
         if bool(self.vocabulary) == bool(self.image_size):
-            raise ConfigError(
-                f"vocabulary: got {self.vocabulary} with image_size {self.image_size}; expected a "
-                "model of text (vocabulary) or of images (image_size), one of them"
-            )
+            problem = f"with image_size {self.image_size}"
+            expected = "a model of text (vocabulary) or of images (image_size), one of them"
+            raise ConfigError("vocabulary", problem, got=self.vocabulary, expected=expected)
         if self.image_size and (not self.patch_size or self.image_size % self.patch_size):
-            raise ConfigError(
-                f"patch_size: {self.patch_size} does not divide image_size {self.image_size}"
-            )
+            problem = f"{self.patch_size} does not divide image_size {self.image_size}"
+            raise ConfigError("patch_size", problem)
         if self.head in ("classes", "labels") and not self.classes:
-            raise ConfigError(f"classes: got 0, head {self.head!r} needs 1 or more")
+            raise ConfigError("classes", f"head {self.head!r} needs 1 or more", got=0)
 
     def _check_rotary(self) -> None:
         for name in ("rotary_base", "rotary_factor", "rotary_low", "rotary_high"):
             if not 0 < vars(self)[name] <= MAX_ROTARY:
-                raise ConfigError(
-                    f"{name}: got {vars(self)[name]}, expected a number above 0, at most "
-                    f"{MAX_ROTARY:.0e}"
-                )
+                expected = f"a number above 0, at most {MAX_ROTARY:.0e}"
+                raise ConfigError(name, got=vars(self)[name], expected=expected)
         if self.rotary_low >= self.rotary_high:
-            raise ConfigError(
-                f"rotary_low: got {self.rotary_low}, expected less than rotary_high "
-                f"({self.rotary_high})"
-            )
+            expected = f"less than rotary_high ({self.rotary_high})"
+            raise ConfigError("rotary_low", got=self.rotary_low, expected=expected)
 
     @property
     def patches(self) -> int:

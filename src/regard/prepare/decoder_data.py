@@ -42,10 +42,9 @@ def open_decoder(recipe: Recipe) -> Start | None:
         return None
     bundle = open_bundle(folder)
     if bundle.is_own_translator or bundle.spec.encoder_layers or bundle.spec.head != "tokens":
-        raise ConfigError(
-            f"train.start_from: {folder} is no decoder that goes on with texts; expected a GPT-2 "
-            "or Llama folder, or a run with objective complete"
-        )
+        problem = f"{folder} is no decoder that goes on with texts"
+        expected = "a GPT-2 or Llama folder, or a run with objective complete"
+        raise ConfigError("train.start_from", problem, expected=expected)
     return Start(bundle.path, family=bundle.family, spec=bundle.spec)
 
 
@@ -59,10 +58,9 @@ def prepare_documents(run: RunFolder, recipe: Recipe, documents: Documents) -> N
             rows = encoded_parts(tokenizer, parts, bar.advance)
             store = write_store(run.data / name, kinds, rows)
             if len(store) == 0 or len(store["text"].values) < 2:
-                raise DataError(
-                    f"{documents.data.texts}: too little text to {name} on; give more, or texts to "
-                    "validate on as valid_texts"
-                )
+                problem = f"too little text to {name} on"
+                advice = "give more, or texts to validate on as valid_texts"
+                raise DataError(documents.data.texts, problem, advice=advice)
 
 
 def begin_decoder(
@@ -126,7 +124,7 @@ def _tokenizer_for(
     tokenizer = load_tokenizer(run.folder)
     if tokenizer is None:
         assert start is not None
-        raise CheckpointError(f"{start.folder}: has no tokenizer files, so text cannot become ids")
+        raise CheckpointError(start.folder, "has no tokenizer files, so text cannot become ids")
     return tokenizer
 
 
@@ -135,7 +133,8 @@ def load_documents(run: RunFolder) -> DecoderData:
     run.check_data()
     tokenizer = load_tokenizer(run.folder)
     if tokenizer is None:
-        raise CheckpointError(f"{run.folder}: the files of its tokenizer are gone; copy it again")
+        advice = "copy it again"
+        raise CheckpointError(run.folder, "the files of its tokenizer are gone", advice=advice)
     spec = build(Spec, read_own_json(run.spec), str(run.spec))
     length = read_encoder_file(run.folder).limit
     train, valid = (Windows(Store.open(run.data / name), length) for name in ("train", "valid"))

@@ -62,9 +62,8 @@ def classifier_for(
     data = {"texts": str(path.resolve())}
     uncounted = make({"objective": "classify", "data": data})
     if uncounted.objective != "classify":
-        raise MisuseError(
-            f'train: --texts trains a classifier; objective "{uncounted.objective}" takes a recipe'
-        )
+        advice = f'objective "{uncounted.objective}" takes a recipe'
+        raise MisuseError("train", "--texts trains a classifier", advice=advice)
     texts = survey_texts(uncounted.data, uncounted.train.seed, check=check_labels)
     tables = chosen_text_tables(texts, minutes, uncounted.train.start_from is not None)
     tables["data"] = {**tables["data"], **data}

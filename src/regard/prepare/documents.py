@@ -81,7 +81,8 @@ def survey_documents(data: DataSection) -> Documents:
             characters += len(part.text)
             bar.advance()
     if not characters:
-        raise DataError(f"{data.texts}: holds no text; give a file, or a folder of text files")
+        advice = "give a file, or a folder of text files"
+        raise DataError(data.texts, "holds no text", advice=advice)
     data = with_columns(data, report) if report.columns else data
     return Documents(data, report, count, characters)
 
@@ -93,10 +94,8 @@ def parts_of(data: DataSection, report: Report | None = None) -> Iterator[Docume
     if path.is_dir():
         files = [f for f in sorted(path.rglob("*")) if f.is_file() and format_of(f) in SUFFIXES]
         if not files:
-            raise DataError(
-                f"{path}: holds no text files; expected some that end in "
-                f"{', '.join(filter(None, SUFFIXES))}"
-            )
+            expected = f"some that end in {', '.join(filter(None, SUFFIXES))}"
+            raise DataError(path, "holds no text files", expected=expected)
         for file in files:
             yield from _parts(_characters(file))
     elif is_table(path):
@@ -115,13 +114,12 @@ def _characters(path: Path) -> Iterator[str]:
                 yield decode.decode(block)
             yield decode.decode(b"", final=True)
     except FileNotFoundError:
-        raise DataError(f"{path}: there is no such file; check the path.") from None
+        raise DataError(path, "there is no such file", advice="check the path.") from None
     except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path}: is not UTF-8 text ({error.reason}); convert it: iconv -f latin1 -t utf-8"
-        ) from None
+        advice = "convert it: iconv -f latin1 -t utf-8"
+        raise DataError(path, f"is not UTF-8 text ({error.reason})", advice=advice) from None
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from None
+        raise DataError(path, f"cannot be read: {error}") from None
 
 
 def _parts(texts: Iterable[str]) -> Iterator[DocumentPart]:

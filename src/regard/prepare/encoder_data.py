@@ -93,9 +93,8 @@ def prepare_texts(
 
         for name, rows in {"train": texts.train(), "valid": iter(valid)}.items():
             if not len(write_store(run.data / name, kinds, encoded(rows))):
-                raise DataError(
-                    f"texts: no {name} row is left; give rows to validate on as valid_texts"
-                )
+                advice = "give rows to validate on as valid_texts"
+                raise DataError("texts", f"no {name} row is left", advice=advice)
     held = ({"text": row.text, "pair": row.pair, "labels": row.labels} for row in valid)
     write_rows(run.data / "valid.jsonl", held)
 
@@ -114,7 +113,7 @@ def _tokenizer_for(
     tokenizer = load_tokenizer(run.folder)
     if tokenizer is None:
         assert start is not None
-        raise CheckpointError(f"{start.folder}: has no tokenizer files, so text cannot become ids")
+        raise CheckpointError(start.folder, "has no tokenizer files, so text cannot become ids")
     return tokenizer
 
 
@@ -141,7 +140,8 @@ def load_texts(run: RunFolder) -> EncoderData:
     run.check_data()
     tokenizer = load_tokenizer(run.folder)
     if tokenizer is None:
-        raise CheckpointError(f"{run.folder}: the files of its tokenizer are gone; copy it again")
+        advice = "copy it again"
+        raise CheckpointError(run.folder, "the files of its tokenizer are gone", advice=advice)
     return EncoderData(
         build(Spec, read_own_json(run.spec), str(run.spec)),
         read_encoder_file(run.folder),
@@ -165,9 +165,11 @@ def _open(folder: Path) -> Store:
     try:
         score = np.load(scores, allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"{scores}: cannot be read: {error}; copy the run again") from None
+        advice = "copy the run again"
+        raise CheckpointError(scores, f"cannot be read: {error}", advice=advice) from None
     if len(score) != len(store):
-        raise CheckpointError(f"{folder}: pairs and scores differ in number; copy the run again")
+        advice = "copy the run again"
+        raise CheckpointError(folder, "pairs and scores differ in number", advice=advice)
     return replace(store, columns={"text": text, "second": other}, numbers={"score": score})
 
 

@@ -30,16 +30,14 @@ def open_start(folder: Path) -> Start:
     """A published folder of an encoder, or a run that trained one."""
     bundle = open_bundle(folder)
     if bundle.is_own_translator:
-        raise ConfigError(
-            f"train.start_from: {folder} is a run that translates; expected a published encoder "
-            "folder, or a run that trained an encoder"
-        )
+        problem = f"{folder} is a run that translates"
+        expected = "a published encoder folder, or a run that trained an encoder"
+        raise ConfigError("train.start_from", problem, expected=expected)
     start = Start(bundle.path, family=bundle.family, spec=bundle.spec)
     if start.spec.decoder_layers or start.spec.image_size:
-        raise ConfigError(
-            f"train.start_from: {folder} ({start.family.name}) is no encoder of texts; expected a "
-            "published encoder folder, or a run that trained an encoder"
-        )
+        problem = f"{folder} ({start.family.name}) is no encoder of texts"
+        expected = "a published encoder folder, or a run that trained an encoder"
+        raise ConfigError("train.start_from", problem, expected=expected)
     return start
 
 

@@ -67,10 +67,9 @@ class Epochs:
             return store
         # Or its name would be made again, for somebody else's run.
         if not self.folder.parent.is_dir():
-            raise TrainingError(
-                f"{self.folder}: the folder of this run was moved or deleted while it trained; "
-                "move it back, or resume it where it is"
-            )
+            problem = "the folder of this run was moved or deleted while it trained"
+            advice = "move it back, or resume it where it is"
+            raise TrainingError(self.folder, problem, advice=advice)
         return write_store(folder, self.data.train.kinds, self._drawn(self._cutter))
 
     def _drawn(self, cutter: Tokenizer) -> Iterator[StoreRow]:
@@ -127,5 +126,5 @@ def cutter(recipe: Recipe, tokenizer: Tokenizer) -> Tokenizer | None:
     if not dropout:
         return None
     if tokenizer.kind != "bytes":  # of a run that is started from
-        raise ConfigError(f"tokenizer.dropout: needs kind bytes (BPE), got {tokenizer.kind}")
+        raise ConfigError("tokenizer.dropout", f"needs kind bytes (BPE), got {tokenizer.kind}")
     return tokenizer.with_dropout(dropout)

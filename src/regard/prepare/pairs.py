@@ -94,10 +94,9 @@ def held_out_share(data: DataSection, pairs: int) -> float:
 def refuse_few(place: str, count: int, what: str, key: str) -> None:
     """Of so many none can be held out; `key` would give some to validate on."""
     if count < FEWEST:
-        raise DataError(
-            f"{place}: {counted(count, what)}: too few to hold some out for validation, {FEWEST} "
-            f"are the least; add more, or give some to validate on ({key})"
-        )
+        few = f"too few to hold some out for validation, {FEWEST} are the least"
+        advice = f"add more, or give some to validate on ({key})"
+        raise DataError(place, f"{counted(count, what)}: {few}", advice=advice)
 
 
 def survey_pairs(data: DataSection, seed: int) -> Corpus:
@@ -165,10 +164,8 @@ def _none_left(name: str, corpus: Corpus, valid: list[tuple[str, str]], most: in
             "source sentences, and chance held none of them out for validation; give pairs to "
             "validate on as data.valid_source, or another train.seed"
         )
-    return DataError(
-        f"corpus: no {name} pair is left: all have more tokens than data.max_tokens ({most}); "
-        "raise it"
-    )
+    problem = f"no {name} pair is left: all have more tokens than data.max_tokens ({most})"
+    return DataError("corpus", problem, advice="raise it")
 
 
 def _vocabulary(recipe: Recipe, corpus: Corpus) -> Tokenizer:

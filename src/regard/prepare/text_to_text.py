@@ -82,10 +82,9 @@ def open_text_to_text(recipe: Recipe) -> Start | None:
     spec = bundle.spec
     both = spec.encoder_layers and spec.decoder_layers and spec.head == "tokens"
     if bundle.is_own_translator or not both:
-        raise ConfigError(
-            f"train.start_from: {folder} is no model that makes a text of a text; expected a T5, "
-            "FLAN-T5 or Marian folder, or a run with objective text-to-text"
-        )
+        problem = f"{folder} is no model that makes a text of a text"
+        expected = "a T5, FLAN-T5 or Marian folder, or a run with objective text-to-text"
+        raise ConfigError("train.start_from", problem, expected=expected)
     return Start(bundle.path, family=bundle.family, spec=spec)
 
 
@@ -134,7 +133,7 @@ def prepare_spans(run: RunFolder, recipe: Recipe, texts: Texts) -> None:
 
         for name, rows in {"train": texts.train(), "valid": texts.valid()}.items():
             if not len(write_store(run.data / name, kinds, encoded(rows))):
-                raise DataError(f"texts: too little text to {name} on; give more")
+                raise DataError("texts", f"too little text to {name} on", advice="give more")
 
 
 def corruption_of(recipe: Recipe, tokenizer: PublishedTokenizer) -> SpanCorruption:
@@ -143,10 +142,9 @@ def corruption_of(recipe: Recipe, tokenizer: PublishedTokenizer) -> SpanCorrupti
     names = (sentinel(n) for n in range(len(special)))
     ids = tuple(special[name] for name in names if name in special)
     if not ids:
-        raise ConfigError(
-            "text-to-text.corrupt: the tokenizer has no signs for holes, <extra_id_0> and so on; "
-            "begin with a T5 folder, or from scratch with text-to-text.sentinels"
-        )
+        problem = "the tokenizer has no signs for holes, <extra_id_0> and so on"
+        advice = "begin with a T5 folder, or from scratch with text-to-text.sentinels"
+        raise ConfigError("text-to-text.corrupt", problem, advice=advice)
     return SpanCorruption(ids, recipe.own.share, recipe.own.span)
 
 
@@ -174,7 +172,7 @@ def _prepare_model(run: RunFolder, recipe: Recipe, texts: Iterable[str]) -> tupl
     tokenizer = load_tokenizer(run.folder)
     if tokenizer is None:
         assert start is not None
-        raise CheckpointError(f"{start.folder}: has no tokenizer files, so text cannot become ids")
+        raise CheckpointError(start.folder, "has no tokenizer files, so text cannot become ids")
     spec = _spec(recipe, tokenizer, start)
     family = start.family.name if start else "t5" if spec.positions == "relative" else "regard"
     limit = recipe.data.max_tokens
@@ -269,7 +267,8 @@ def load_text_to_text(run: RunFolder) -> TextToTextData:
     run.check_data()
     tokenizer = load_tokenizer(run.folder)
     if tokenizer is None:
-        raise CheckpointError(f"{run.folder}: the files of its tokenizer are gone; copy it again")
+        advice = "copy it again"
+        raise CheckpointError(run.folder, "the files of its tokenizer are gone", advice=advice)
     spec = build(Spec, read_own_json(run.spec), str(run.spec))
     is_paired = (run.data / TASKS).is_file()
     return TextToTextData(
@@ -301,7 +300,5 @@ def _codec_of(run: RunFolder, spec: Spec, tokenizer: PublishedTokenizer) -> Code
 
 
 def _none_left(name: str, what: str, limit: int) -> DataError:
-    return DataError(
-        f"{name}: no pair is left to {what}: all have more than {limit} tokens on a side; raise "
-        "data.max_tokens"
-    )
+    problem = f"no pair is left to {what}: all have more than {limit} tokens on a side"
+    return DataError(name, problem, advice="raise data.max_tokens")

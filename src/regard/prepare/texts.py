@@ -140,10 +140,8 @@ def check_labels(texts: Texts, learner: str = "classifier", unit: str = "row") -
     other = "say which one holds the labels with --label-column (in a recipe: data.label)"
     if len(counts) < (1 if data.labels == "several" else 2):
         label = f"every {unit} has the label {next(iter(counts))!r}" if counts else "no row has one"
-        raise DataError(
-            f"{data.texts}: {label}, a {learner} needs two or more labels; look at the column "
-            f"{data.label!r}, or {other}"
-        )
+        advice = f"look at the column {data.label!r}, or {other}"
+        raise DataError(data.texts, f"{label}, a {learner} needs two or more labels", advice=advice)
     if len(counts) == kept >= ENOUGH and unit == "row" and data.labels == "one":
         raise DataError(
             f"{data.texts}: each of the {kept:,} rows has a label of its own in column "
@@ -164,7 +162,5 @@ def refuse_unseen(path: Path, rows: Iterable[Labelled], trained: set[str]) -> No
     if unseen:
         named = ", ".join(f"{name!r} ({n:,})" for name, n in unseen.most_common(SHOWN))
         more = ", …" if len(unseen) > SHOWN else ""
-        raise DataError(
-            f"{path}: labels that training has not seen: {named}{more}; known are "
-            f"{', '.join(map(repr, in_order(trained)[: 4 * SHOWN]))}"
-        )
+        advice = f"known are {', '.join(map(repr, in_order(trained)[: 4 * SHOWN]))}"
+        raise DataError(path, f"labels that training has not seen: {named}{more}", advice=advice)

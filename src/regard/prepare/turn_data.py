@@ -34,10 +34,9 @@ def prepare_dialogues(run: RunFolder, recipe: Recipe, dialogues: Dialogues) -> N
             rows = _encoded(chat, read, length, str(path or dialogues.data.texts), bar.advance)
             store = write_store(run.data / name, kinds, rows)
             if len(store) == 0:
-                raise DataError(
-                    f"{dialogues.data.texts}: no conversation is left to {name} on; give more, or "
-                    "some to validate on as valid_texts"
-                )
+                problem = f"no conversation is left to {name} on"
+                advice = "give more, or some to validate on as valid_texts"
+                raise DataError(dialogues.data.texts, problem, advice=advice)
 
 
 def _encoded(
@@ -55,11 +54,10 @@ def _encoded(
                 messages = shorter
                 ids, is_answer = chat.example(messages)
         except DataError as error:
-            raise DataError(f"{path}: line {dialogue.line}: {error}") from None
+            raise error.within(f"{path}: line {dialogue.line}") from None
         if len(ids) > length:
-            raise DataError(
-                f"{path}: line {dialogue.line}: the last question and its answer have {len(ids)} "
-                f"tokens, a window {length}; raise data.max_tokens, or shorten them"
-            )
+            problem = f"the last question and its answer have {len(ids)} tokens, a window {length}"
+            advice = "raise data.max_tokens, or shorten them"
+            raise DataError(f"{path}: line {dialogue.line}", problem, advice=advice)
         yield {"text": ids, "answer": is_answer, "begins": 1}
         advance(1)

@@ -109,7 +109,7 @@ def read_dialogues(
         report.total, report.kept = report.total + 1, report.kept + 1
         yield dialogue
     if not report.kept:
-        raise DataError(f"{data.texts}: holds no conversation")
+        raise DataError(data.texts, "holds no conversation")
 
 
 def _has_messages(data: DataSection) -> bool:
@@ -127,18 +127,18 @@ def _messages(data: DataSection, report: Report) -> Iterator[Dialogue]:
     for number, line in enumerate(read_lines(data.texts, data.max_characters), start=1):
         where, text = f"{data.texts}: line {number}", decoded(line)
         if isinstance(text, Problem):
-            raise DataError(f"{where}: {text.value}")
+            raise DataError(where, text.value)
         if not text.strip():
             continue
         try:
             row = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: no JSON: {error}") from None
+            raise DataError(where, f"no JSON: {error}") from None
         if not isinstance(row, dict):
-            raise DataError(f"{where}: got {type(row).__name__}, expected an object with messages")
+            raise DataError(where, got=type(row), expected="an object with messages")
         messages = up_to_answer(read_messages(row.get(MESSAGES), where))
         if not messages:
-            raise DataError(f"{where}: no message of the assistant: there is no answer to learn")
+            raise DataError(where, "no message of the assistant: there is no answer to learn")
         yield Dialogue(messages, number, str(row.get(KIND) or ""))
 
 
@@ -159,4 +159,4 @@ def _pairs(data: DataSection, report: Report, own: bool) -> Iterator[Dialogue]:
 
 def _refuse_bad(path: Path, report: Report) -> None:
     for problem, rows in report.first_lines.items():
-        raise DataError(f"{path}: row {rows[0]} of its questions and answers: {problem.value}")
+        raise DataError(path, f"row {rows[0]} of its questions and answers: {problem.value}")

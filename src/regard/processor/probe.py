@@ -131,5 +131,5 @@ def _seconds() -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < 3600:
-        raise MisuseError(f"{SECONDS}: got {named!r}, expected seconds above 0, 60 for example")
+        raise MisuseError(SECONDS, got=named, expected="seconds above 0, 60 for example")
     return seconds

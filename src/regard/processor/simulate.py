@@ -44,9 +44,9 @@ def simulated() -> dict[str, str]:
         name, _, death = part.strip().partition("=")
         death = death or "SIGILL"
         if death not in DEATHS:
-            raise MisuseError(f"{VARIABLE}: got {death!r}{nearest(death, DEATHS)}")
+            raise MisuseError(VARIABLE, got=death, advice=nearest(death, DEATHS))
         if name not in (*FEATURES, "all"):
-            raise MisuseError(f"{VARIABLE}: got {name!r}{nearest(name, (*FEATURES, 'all'))}")
+            raise MisuseError(VARIABLE, got=name, advice=nearest(name, (*FEATURES, "all")))
         deaths |= dict.fromkeys(ALL if name == "all" else (name,), death)
     return deaths
 

@@ -51,7 +51,8 @@ def insist_on(feature: str, option: str, instead: str) -> None:
     """A MisuseError where `option` asks for what would end the process."""
     reason = ruled_out(feature)
     if reason:
-        raise MisuseError(f"{option}: this machine does not survive {reason}; use {instead}")
+        problem = f"this machine does not survive {reason}"
+        raise MisuseError(option, problem, advice=f"use {instead}")
 
 
 def get_ready() -> None:

@@ -43,7 +43,7 @@ def recipe_file(recipe: Path) -> Path:
             f'{recipe}: no such recipe; did you mean "{recipe.stem}", which is part of regard? '
             f"`regard recipe {recipe.stem}` prints it"
         )
-    raise MisuseError(f"{recipe}: no such recipe{nearest_of_few(recipe.stem, recipe_names())}")
+    raise MisuseError(recipe, "no such recipe", advice=nearest_of_few(recipe.stem, recipe_names()))
 
 
 def recipe_text(name: str) -> str:

@@ -55,7 +55,7 @@ def read_curves(runs: Sequence[RunFolder], what: What) -> list[Curve]:
         measure = score.name if score and kind == "score" else what
         curve = Curve(name, *points[kind], title, measure)
         if not curve.steps and not curve.checks:
-            raise DataError(f"{run.folder}: its log holds no {what} to draw")
+            raise DataError(run.folder, f"its log holds no {what} to draw")
         curves.append(curve)
     return curves
 

@@ -156,7 +156,7 @@ def only_one(run: RunFolder) -> Iterator[None]:
         try:
             stack.enter_context(lock.held(run.folder / LOCK))
         except lock.Taken:
-            raise MisuseError(f"{run.folder}: another process is training this run") from None
+            raise MisuseError(run.folder, "another process is training this run") from None
         yield
 
 
@@ -169,7 +169,7 @@ def typed(folder: Path) -> str:
 def read_texts(path: Path, **kinds: Any) -> list[dict[str, Any]]:
     """The rows of a validation or test file of a run; `kinds`: key → the type of its value."""
     if not path.exists():
-        raise DataError(f"{path}: this run has no such set")
+        raise DataError(path, "this run has no such set")
     # only "\n" ends a row
     lines = read_small_file(path, MAX_TEXTS, DataError).removesuffix(b"\n").split(b"\n")
     rows = []

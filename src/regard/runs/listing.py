@@ -52,7 +52,7 @@ def list_runs(folder: Path) -> list[RunRow]:
     """
     if not folder.is_dir():
         hint = "; `regard train` makes runs in runs/" if folder == Path("runs") else ""
-        raise MisuseError(f"{folder}: no such folder{hint}")
+        raise MisuseError(folder, "no such folder", advice=hint)
     now = time.time()
     runs = sorted(((_written(run), run) for run in _runs_below(folder)), key=lambda one: -one[0])
     return [_row(run, max(0.0, now - written)) for written, run in runs]
@@ -104,9 +104,9 @@ def _of_info(run: RunFolder, row: RunRow, info: dict[str, Any]) -> RunRow:
     """State and step, from run.json."""
     said, step = info.get("state"), info.get("step", 0)
     if said not in STATES:
-        raise CheckpointError(f"{run.info}: its state is {said!r}, expected {' or '.join(STATES)}")
+        raise CheckpointError(run.info, f"its state is {said!r}", expected=" or ".join(STATES))
     if type(step) is not int:
-        raise CheckpointError(f"{run.info}: its step is {step!r}, expected a whole number")
+        raise CheckpointError(run.info, f"its step is {step!r}", expected="a whole number")
     return replace(row, state=_state(run, said), step=step)
 
 
@@ -115,11 +115,11 @@ def _of_recipe(run: RunFolder, row: RunRow) -> RunRow:
     recipe = read_own_json(run.recipe)
     train, data = (recipe.get(section) for section in ("train", "data"))
     if not isinstance(train, dict) or not isinstance(data, dict):
-        raise CheckpointError(f"{run.recipe}: holds no tables [train] and [data]")
+        raise CheckpointError(run.recipe, "holds no tables [train] and [data]")
     steps, minutes = _aim(train, run.read_info())
     for name, value in {"steps": steps, "minutes": minutes}.items():
         if value is not None and not _is_number(value):
-            raise CheckpointError(f"{run.recipe}: train.{name} is {value!r}, expected a number")
+            raise CheckpointError(run.recipe, f"train.{name} is {value!r}", expected="a number")
     spec = build(Spec, read_own_json(run.spec), str(run.spec))
     return replace(
         row,

@@ -20,7 +20,6 @@ from regard.runs.sections import (
     TextToTextSection,
     spec_of,
 )
-from regard.untrusted import shown
 
 SOME_VOCABULARY = 4000  # to check a spec with, now, not after an hour of tokenizing
 
@@ -28,10 +27,11 @@ SOME_VOCABULARY = 4000  # to check a spec with, now, not after an hour of tokeni
 def check_pairs(recipe: Recipe, where: str) -> None:
     """A recipe that translates."""
     if recipe.data.texts:
-        raise ConfigError(f"{where}: [data]: texts are for objectives of an encoder, not translate")
+        problem = "texts are for objectives of an encoder, not translate"
+        raise ConfigError(f"{where}: [data]", problem)
     spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
     if not spec.encoder_layers or not spec.decoder_layers:
-        raise ConfigError(f"{where}: [model]: translation needs an encoder and a decoder")
+        raise ConfigError(f"{where}: [model]", "translation needs an encoder and a decoder")
     if spec.position_limit is not None and spec.position_limit <= recipe.data.max_tokens:
         raise ConfigError(
             f"{where}: [model]: max_length {spec.position_limit} learned positions cannot hold "
@@ -44,14 +44,14 @@ def check_texts(recipe: Recipe, where: str) -> None:
     phrasebook = OBJECTIVES[recipe.objective].phrasebook
     if not recipe.data.texts and not (phrasebook and recipe.data.phrasebook):
         needed = "a file, or the phrasebook's English side" if phrasebook else "a file"
-        raise ConfigError(f"{where}: [data]: {recipe.objective} needs texts, {needed}")
+        raise ConfigError(f"{where}: [data]", f"{recipe.objective} needs texts, {needed}")
     start = recipe.train.start_from
     if start is not None and "preset" in recipe.model:
-        raise ConfigError(f"{where}: [model]: the model is that of {start}; leave preset out")
+        advice = "leave preset out"
+        raise ConfigError(f"{where}: [model]", f"the model is that of {start}", advice=advice)
     if recipe.train.embeddings is not None or recipe.tokenizer.dropout or recipe.data.more:
-        raise ConfigError(
-            f"{where}: train.embeddings, tokenizer.dropout and data.more are for translate alone"
-        )
+        problem = "train.embeddings, tokenizer.dropout and data.more are for translate alone"
+        raise ConfigError(where, problem)
     for name in ("head", "classes", "decoder_layers", "image_size"):
         if name in recipe.model:
             raise ConfigError(f"{where}: [model]: {name} follows from the objective; leave it out")
@@ -67,21 +67,19 @@ def check_texts(recipe: Recipe, where: str) -> None:
 def check_documents(recipe: Recipe, where: str) -> None:
     """A recipe for a decoder."""
     if not recipe.data.texts:
-        raise ConfigError(f"{where}: [data]: {recipe.objective} needs texts: a file")
+        raise ConfigError(f"{where}: [data]", f"{recipe.objective} needs texts: a file")
     start = recipe.train.start_from
     if start is not None and "preset" in recipe.model:
         raise ConfigError(f"{where}: [model]: the model is that of {start}; leave preset out")
     if recipe.train.embeddings is not None or recipe.tokenizer.dropout or recipe.data.more:
-        raise ConfigError(
-            f"{where}: train.embeddings, tokenizer.dropout and data.more are for translate alone"
-        )
+        problem = "train.embeddings, tokenizer.dropout and data.more are for translate alone"
+        raise ConfigError(where, problem)
     if start is None:
         spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
         if spec.encoder_layers or not spec.decoder_layers:
-            raise ConfigError(
-                f"{where}: [model]: {recipe.objective} trains a decoder alone; take preset "
-                "gpt-tiny or llama-tiny, or set encoder_layers to 0"
-            )
+            problem = f"{recipe.objective} trains a decoder alone"
+            advice = "take preset gpt-tiny or llama-tiny, or set encoder_layers to 0"
+            raise ConfigError(f"{where}: [model]", problem, advice=advice)
         if spec.position_limit is not None and spec.position_limit < recipe.data.max_tokens:
             raise ConfigError(
                 f"{where}: [model]: max_length {spec.position_limit} learned positions cannot hold "
@@ -98,21 +96,18 @@ def check_text_to_text(recipe: Recipe, where: str) -> None:
             "text-to-text.corrupt to true, and the texts are learned from by their own holes"
         )
     if corrupt and (data.source or data.tasks):
-        raise ConfigError(f"{where}: [text-to-text]: corrupt learns from texts, not from pairs")
+        raise ConfigError(f"{where}: [text-to-text]", "corrupt learns from texts, not from pairs")
     if start is not None and "preset" in recipe.model:
         raise ConfigError(f"{where}: [model]: the model is that of {start}; leave preset out")
     if recipe.train.embeddings is not None or recipe.tokenizer.dropout or data.more:
-        raise ConfigError(
-            f"{where}: train.embeddings, tokenizer.dropout and data.more are for translate alone; "
-            "several corpora are data.tasks"
-        )
+        problem = "train.embeddings, tokenizer.dropout and data.more are for translate alone"
+        raise ConfigError(where, problem, advice="several corpora are data.tasks")
     if start is None:
         spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
         if not spec.encoder_layers or not spec.decoder_layers:
-            raise ConfigError(
-                f"{where}: [model]: text-to-text needs an encoder and a decoder; take preset "
-                "t5-tiny, or one of translate"
-            )
+            problem = "text-to-text needs an encoder and a decoder"
+            advice = "take preset t5-tiny, or one of translate"
+            raise ConfigError(f"{where}: [model]", problem, advice=advice)
         if spec.position_limit is not None and spec.position_limit < data.max_tokens:
             raise ConfigError(
                 f"{where}: [model]: max_length {spec.position_limit} learned positions cannot hold "
@@ -161,7 +156,7 @@ class Objective:
                 values = vars(recipe)[section]
                 is_usual = vars(values)[key] == vars(type(values))[key]  # a field's default
                 if is_usual is needed:
-                    raise ConfigError(f"{where}: [{section}]: {key}: {why}")
+                    raise ConfigError(f"{where}: [{section}]: {key}", why)
         self.check(recipe, where)
 
     def score_in(
@@ -289,8 +284,10 @@ def objective_of(run: RunFolder) -> Objective:
     name = str(tables.get("objective", "translate"))
     if name not in OBJECTIVES:
         raise CheckpointError(
-            f"{run.recipe}: objective: got {shown(name)}, expected one of {', '.join(OBJECTIVES)}; "
-            "a later version of regard may know it"
+            f"{run.recipe}: objective",
+            got=name,
+            expected=f"one of {', '.join(OBJECTIVES)}",
+            advice="a later version of regard may know it",
         )
     return OBJECTIVES[name]
 

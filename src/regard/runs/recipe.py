@@ -9,12 +9,11 @@ from typing import Any
 
 from regard.config import build
 from regard.decode.options import DecodingOptions
-from regard.errors import ConfigError, nearest
+from regard.errors import ConfigError, nearest, shown
 from regard.model.spec import Spec
 from regard.runs.objectives import OBJECTIVES
 from regard.runs.rates import settled
 from regard.runs.sections import DataSection, LoraSection, Recipe, TokenizerSection, TrainSection
-from regard.untrusted import shown
 
 # Those of every recipe; an objective may have one more, of its own name.
 _SECTIONS: dict[str, Any] = {
@@ -33,15 +32,15 @@ def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
     objective = OBJECTIVES.get(named) if isinstance(named, str) else None
     if objective is None:
         listed = ", ".join(f'"{name}"' for name in OBJECTIVES)
-        raise ConfigError(f"{where}: objective: got {shown(named)}, expected one of {listed}")
+        raise ConfigError(f"{where}: objective", got=named, expected=f"one of {listed}")
     sections = _sections()
     for name, value in tables.items():
         if name == "objective":
             continue
         if name not in sections:
-            raise ConfigError(f"{where}: unknown key {shown(name)}{_home_of(name)}")
+            raise ConfigError(where, f"unknown key {shown(name)}{_home_of(name)}")
         if not isinstance(value, Mapping):
-            raise ConfigError(f"{where}: {name}: expected a section, got {shown(value)}")
+            raise ConfigError(f"{where}: {name}", got=value, expected="a section")
     built: dict[str, Any] = {
         name: build(cls, tables.get(name, {}), f"{where}: [{name}]")
         for name, cls in sections.items()
@@ -53,10 +52,8 @@ def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
     model, own = dict(tables.get("model", {})), built.get(objective.name)
     recipe = Recipe(model=model, objective=objective.name, own=own, **usual)
     if recipe.lora.rank and recipe.train.start_from is None:
-        raise ConfigError(
-            f"{where}: [lora]: rank: LoRA adapts a trained model; name one as train.start_from, or "
-            "set rank to 0"
-        )
+        advice = "name one as train.start_from, or set rank to 0"
+        raise ConfigError(f"{where}: [lora]: rank", "LoRA adapts a trained model", advice=advice)
     objective.check_recipe(recipe, where)
     return recipe
 

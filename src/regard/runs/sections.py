@@ -7,10 +7,9 @@ from typing import Any, Literal
 
 from regard.config import to_tables
 from regard.decode.options import DecodingOptions
-from regard.errors import ConfigError
+from regard.errors import ConfigError, shown
 from regard.model.presets import preset
 from regard.model.spec import BOUNDS, Spec
-from regard.untrusted import shown
 
 # What a key may hold: far above every use, and far below what a typo would exhaust a machine with.
 # The least of some is not 0 but anything above it (_above_zero).
@@ -54,13 +53,13 @@ def _within(section: object, bounds: Mapping[str, tuple[float, float]]) -> None:
         if value is None or least <= value <= most:
             continue
         expected = f"at most {most:,}" if value > most else f"{least} or more"
-        raise ConfigError(f"{name}: got {shown(value)}, expected {expected}")  # NaN is here too
+        raise ConfigError(name, got=value, expected=expected)  # NaN is here too
 
 
 def _above_zero(name: str, value: float, most: float = MOST) -> None:
     if not 0 < value <= most:
         expected = f"at most {most:,}" if value > most else "a number above 0"
-        raise ConfigError(f"{name}: got {value}, expected {expected}")
+        raise ConfigError(name, got=value, expected=expected)
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ class TaskSection:
     def __post_init__(self) -> None:
         _above_zero("weight", self.weight, MOST_WEIGHT)
         if not self.name.strip():
-            raise ConfigError("name: got none; results are printed under it")
+            raise ConfigError("name", "got none", advice="results are printed under it")
         if bool(self.make) == bool(self.source):
             raise ConfigError("expected either source (with target) or make, not both")
         if self.valid_target and not self.valid_source:
@@ -151,7 +150,7 @@ class DataSection:
         if self.valid_texts and not self.texts:
             raise ConfigError("valid_texts is given without texts")
         if not 0 < self.mask < 1:
-            raise ConfigError(f"mask: got {self.mask}, expected 0 < share < 1")
+            raise ConfigError("mask", got=self.mask, expected="0 < share < 1")
         if self.valid_target and not self.valid_source:
             raise ConfigError("valid_target is given without valid_source")
 
@@ -177,12 +176,10 @@ class TokenizerSection:
     def __post_init__(self) -> None:
         _within(self, {"size": (1, BOUNDS["vocabulary"])})
         if not 0 <= self.dropout < 1:
-            raise ConfigError(f"dropout: got {self.dropout}, expected 0 ≤ p < 1")
+            raise ConfigError("dropout", got=self.dropout, expected="0 ≤ p < 1")
         if self.dropout and self.kind != "bytes":
-            raise ConfigError(
-                f'dropout: BPE-dropout leaves out merges, which kind "{self.kind}" does not have; '
-                'take kind "bytes", or leave it out'
-            )
+            problem = f'BPE-dropout leaves out merges, which kind "{self.kind}" does not have'
+            raise ConfigError("dropout", problem, advice='take kind "bytes", or leave it out')
 
 
 # What a recipe means that leaves these keys out and gives no minutes (rates.py has the rest).
@@ -228,11 +225,11 @@ class TrainSection:
         _within(self, TRAIN)
         self._check_schedule()
         if not 0 <= self.ema < 1:
-            raise ConfigError(f"ema: got {self.ema}, expected 0 ≤ decay < 1")
+            raise ConfigError("ema", got=self.ema, expected="0 ≤ decay < 1")
         if self.embeddings and self.start_from:
             raise ConfigError("embeddings and start_from both set the embedding; choose one")
         if not 0 <= self.label_smoothing < 1:
-            raise ConfigError(f"label_smoothing: got {self.label_smoothing}, expected 0 ≤ ε < 1")
+            raise ConfigError("label_smoothing", got=self.label_smoothing, expected="0 ≤ ε < 1")
 
     @property
     def last_step(self) -> int | None:
@@ -241,9 +238,9 @@ class TrainSection:
 
     def _check_schedule(self) -> None:
         if not 0 < self.plateau_factor < 1:
-            raise ConfigError(f"plateau_factor: got {self.plateau_factor}, expected 0 < factor < 1")
+            raise ConfigError("plateau_factor", got=self.plateau_factor, expected="0 < factor < 1")
         if self.schedule != "noam" and self.floor > self.rate:
-            raise ConfigError(f"floor: got {self.floor:g}, above the rate {self.rate:g}")
+            raise ConfigError("floor", f"above the rate {self.rate}", got=self.floor)
         if self.schedule == "plateau" and 0 < self.patience <= self.plateau_patience:
             raise ConfigError(
                 f"patience: {self.patience} validations end the run before plateau_patience, "
@@ -264,7 +261,7 @@ class SimilarSection:
         _within(self, {"low": (-MOST, MOST), "high": (-MOST, MOST)})
         _above_zero("scale", self.scale)
         if not self.low < self.high:
-            raise ConfigError(f"high: got {self.high:g}, expected more than low ({self.low:g})")
+            raise ConfigError("high", got=self.high, expected=f"more than low ({self.low})")
 
 
 @dataclass(frozen=True)
@@ -302,7 +299,7 @@ class TextToTextSection:
     def __post_init__(self) -> None:
         _within(self, {"span": (1, MOST), "sentinels": (0, 10_000)})
         if not 0 < self.share < 1:
-            raise ConfigError(f"share: got {self.share}, expected 0 < share < 1")
+            raise ConfigError("share", got=self.share, expected="0 < share < 1")
 
 
 @dataclass(frozen=True)
@@ -327,7 +324,7 @@ class LoraSection:
         _within(self, {"rank": (0, BOUNDS["d_model"])})
         _above_zero("alpha", self.alpha)
         if not self.maps:
-            raise ConfigError('maps: got none, expected one or more, e.g. ["query", "value"]')
+            raise ConfigError("maps", "got none", expected='one or more, e.g. ["query", "value"]')
 
 
 @dataclass(frozen=True)
@@ -361,8 +358,8 @@ def spec_of(model: Mapping[str, Any], vocabulary: int, where: str = "[model]") -
     name = changes.pop("preset", "base")
     name = name if isinstance(name, str) else shown(name)
     if "vocabulary" in changes:
-        raise ConfigError(f"{where}: vocabulary follows from tokenizer.size; set it there")
+        raise ConfigError(where, "vocabulary follows from tokenizer.size", advice="set it there")
     try:
         return preset(name, vocabulary, **changes)
     except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from None
+        raise error.within(where) from None

@@ -95,10 +95,9 @@ def open_encoder(model: str | Path | LoadedModel, device: str = "auto") -> Encod
         return Encoder(kept_name(model.bundle.name or model.bundle.path), model)
     place = located(model)
     if isinstance(place, Path) and not place.exists():
-        raise MisuseError(
-            f"{model}: the model is not there; expected the folder of an encoder or its name on "
-            "the hub; name it with --model"
-        )
+        expected = "the folder of an encoder or its name on the hub"
+        advice = "name it with --model"
+        raise MisuseError(model, "the model is not there", expected=expected, advice=advice)
     loaded = open_model(model, device)
     loaded.demand("embed")
     return Encoder(kept_name(model), loaded)

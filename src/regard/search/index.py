@@ -91,12 +91,11 @@ def index_folder(
         if model is None and there.manifest and not rebuild:
             model = there.manifest.model
         if model is None:
-            raise MisuseError("index: no model; name an encoder with --model")
+            raise MisuseError("index", "no model", advice="name an encoder with --model")
         if old and old[0].folder != str(source.resolve()):
-            raise MisuseError(
-                f"{index}: is the index of {old[0].folder}, got {source.resolve()}; choose another "
-                "--output, or make it anew with --rebuild"
-            )
+            problem = f"is the index of {old[0].folder}, got {source.resolve()}"
+            advice = "choose another --output, or make it anew with --rebuild"
+            raise MisuseError(index, problem, advice=advice)
         kinds = sorted({*SUFFIXES, *_dotted(suffixes), *(old[0].suffixes if old else ())})
         surveyed = survey(source, kinds, index) if kinds != sorted(SUFFIXES) else before
         encoder = open_encoder(model, device)
@@ -119,10 +118,8 @@ def _budget(encoder: Encoder, tokens: int | None) -> int:
     limit = encoder.limit or MOST_TOKENS
     least = encoder.frame + 1
     if tokens is not None and not least <= tokens <= limit:
-        raise MisuseError(
-            f"tokens: got {tokens}, expected {least} to {limit}: {encoder.name} reads no more of "
-            "a text"
-        )
+        expected = f"{least} to {limit}: {encoder.name} reads no more of a text"
+        raise MisuseError("tokens", got=tokens, expected=expected)
     return tokens or min(limit, MOST_TOKENS)
 
 
@@ -147,7 +144,7 @@ def _update(
     if (
         surveyed.unread and not Path(facts.folder).is_dir()
     ):  # or all of them were, with their folder
-        raise DataError(f"{facts.folder}: cannot be read: no such folder any more")
+        raise DataError(facts.folder, "cannot be read: no such folder any more")
     done = _counted(parts, indexed, surveyed, table is None and old is not None)
     if not done.passages:
         raise _nothing(facts, surveyed)
@@ -229,9 +226,8 @@ def _nothing(facts: Manifest, surveyed: PassageSurvey) -> DataError:
     if surveyed.unread:
         name, reason = next(iter(surveyed.unread.items()))
         what += f" that can be read ({name}: {reason})"
-    return DataError(
-        f"{facts.folder}: {what}; expected files that end in {', '.join(facts.suffixes)}{there}"
-    )
+    expected = f"files that end in {', '.join(facts.suffixes)}{there}"
+    return DataError(facts.folder, what, expected=expected)
 
 
 def _embedded(

@@ -92,11 +92,11 @@ class SearchIndex:
     ) -> list[Match]:
         """The k best passages, best first; fewer, where a keyword search finds fewer."""
         if mode not in MODES:
-            raise MisuseError(f"mode: got {mode!r}{nearest(mode, MODES)}")
+            raise MisuseError("mode", got=mode, advice=nearest(mode, MODES))
         if k < 1:
-            raise MisuseError(f"k: got {k}, expected 1 or more")
+            raise MisuseError("k", got=k, expected="1 or more")
         if not query.strip():
-            raise MisuseError("query: got an empty text, expected words to search for")
+            raise MisuseError("query", "got an empty text", expected="words to search for")
         vector = None if mode == "keyword" else self.vector(query)
         lists: dict[str, RankedRows] = {}
         depth = k if mode != "hybrid" else max(k, DEPTH)

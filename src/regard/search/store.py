@@ -27,8 +27,8 @@ from typing import Any, get_origin
 from regard import atomic, lock
 from regard.atomic import is_left_of
 from regard.checksums import is_whole, sealed, sha256, states_its_own, unsealed
-from regard.errors import CheckpointError, DamageError, MisuseError
-from regard.untrusted import opened, read_json, shown
+from regard.errors import CheckpointError, DamageError, MisuseError, shown
+from regard.untrusted import opened, read_json
 
 KIND = "regard index"
 FORMAT = f"{KIND} 1"
@@ -69,23 +69,19 @@ def read_manifest(index: Path) -> Manifest:
     path = index / MANIFEST
     if not path.exists():
         if not index.exists():
-            raise MisuseError(f"{index}: no such index; make it with `regard index FOLDER`")
+            raise MisuseError(index, "no such index", advice="make it with `regard index FOLDER`")
         what = "empty" if index.is_dir() and not any(index.iterdir()) else f"without {MANIFEST}"
         what = what if index.is_dir() else "a file"
-        raise MisuseError(
-            f"{index}: {what}, expected an index; make one with `regard index FOLDER`"
-        )
+        advice = "make one with `regard index FOLDER`"
+        raise MisuseError(index, what, expected="an index", advice=advice)
     values = read_json(path, MAX_MANIFEST)
     if not str(values.get("format")).startswith(KIND):
-        raise CheckpointError(
-            f"{path}: not of an index, or damaged: got the format {shown(values.get('format'))}, "
-            f"expected {FORMAT!r}; choose another folder, or copy the index again"
-        )
+        problem = f"not of an index, or damaged: got the format {shown(values.get('format'))}"
+        advice = "choose another folder, or copy the index again"
+        raise CheckpointError(path, problem, expected=repr(FORMAT), advice=advice)
     if values["format"] != FORMAT:
-        raise CheckpointError(
-            f"{path}: got {shown(values['format'])}, expected {FORMAT!r}; "
-            "it was made by another version of regard: make it again with --rebuild"
-        )
+        advice = "it was made by another version of regard: make it again with --rebuild"
+        raise CheckpointError(path, got=values["format"], expected=repr(FORMAT), advice=advice)
     plain = unsealed(values, path) if states_its_own(values) else {}
     # The first indexes did not write their names down: these are the ones that they had.
     plain.setdefault("written", [plain.get("generation"), PENDING])
@@ -117,10 +113,8 @@ def _is_about(value: Any) -> bool:
 
 def damaged(path: Path) -> DamageError:
     """The error of a file that is not as it was written."""
-    return DamageError(
-        f"{path}: damaged, it differs from its checksum; copy the index again, or make it anew "
-        "with `regard index … --rebuild`"
-    )
+    advice = "copy the index again, or make it anew with `regard index … --rebuild`"
+    return DamageError(path, "damaged, it differs from its checksum", advice=advice)
 
 
 def open_generation(index: Path, check: bool = True) -> tuple[Manifest, Path]:
@@ -131,10 +125,8 @@ def open_generation(index: Path, check: bool = True) -> tuple[Manifest, Path]:
     """
     manifest = read_manifest(index)
     if not manifest.generation:
-        raise MisuseError(
-            f"{index}: its first making was stopped; go on with `regard index {manifest.folder} "
-            f"--output {index}`"
-        )
+        advice = f"go on with `regard index {manifest.folder} --output {index}`"
+        raise MisuseError(index, "its first making was stopped", advice=advice)
     for _ in range(TRIES):
         folder = index / manifest.generation
         try:
@@ -146,15 +138,15 @@ def open_generation(index: Path, check: bool = True) -> tuple[Manifest, Path]:
             manifest = newer  # an update ended while we were reading
             continue
         return manifest, folder
-    raise CheckpointError(f"{index}: changes all the time; wait until `regard index` has ended")
+    problem = "changes all the time"
+    raise CheckpointError(index, problem, advice="wait until `regard index` has ended")
 
 
 def _check(folder: Path, manifest: Manifest, check: bool) -> None:
     if folder.is_symlink() or set(manifest.files) != set(_names(folder)):
-        raise CheckpointError(
-            f"{folder}: damaged, its files are not those that the manifest names; copy the index "
-            "again, or make it anew with `regard index … --rebuild`"
-        )
+        problem = "damaged, its files are not those that the manifest names"
+        advice = "copy the index again, or make it anew with `regard index … --rebuild`"
+        raise CheckpointError(folder, problem, advice=advice)
     for name, (size, digest) in manifest.files.items():
         path = folder / name
         if path.stat().st_size != size or (check and not is_whole(path, digest)):
@@ -185,7 +177,7 @@ class StoredIndex:
 def writing(index: Path, rebuild: bool = False) -> Iterator[StoredIndex]:
     """Be the only one who changes an index, in a folder that is one or becomes one."""
     if index.exists() and not index.is_dir():
-        raise MisuseError(f"{index}: is a file, expected the folder of an index, or a new one")
+        raise MisuseError(index, "is a file", expected="the folder of an index, or a new one")
     _look(index, rebuild)  # before a lock is put there
     is_new = not index.exists()
     index.mkdir(parents=True, exist_ok=True)
@@ -193,7 +185,7 @@ def writing(index: Path, rebuild: bool = False) -> Iterator[StoredIndex]:
         try:
             stack.enter_context(lock.held(index / LOCK))
         except lock.Taken:
-            raise MisuseError(f"{index}: another process is writing this index") from None
+            raise MisuseError(index, "another process is writing this index") from None
         stored = _look(index, rebuild)
         atomic.sweep(index, [MANIFEST, *stored.written])
         try:
@@ -224,10 +216,9 @@ def _look(index: Path, rebuild: bool) -> StoredIndex:
     ours = [MANIFEST, *stored.written]
     for path in sorted(index.glob("*")):
         if path.name not in (LOCK, *ours) and not is_left_of(path.name, ours):
-            raise MisuseError(
-                f"{index}: holds {path.name}, which is no part of an index; "
-                "choose an empty or a new folder with --output"
-            )
+            problem = f"holds {path.name}, which is no part of an index"
+            advice = "choose an empty or a new folder with --output"
+            raise MisuseError(index, problem, advice=advice)
     return stored
 
 

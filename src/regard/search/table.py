@@ -9,8 +9,8 @@ import numpy as np
 
 from regard.data.arrays import mapped
 from regard.data.passages import Passage
-from regard.errors import CheckpointError
-from regard.untrusted import opened, read_small_file, shown, strict_json
+from regard.errors import CheckpointError, shown
+from regard.untrusted import opened, read_small_file, strict_json
 
 MAX_FILES = 1 << 28  # bytes of the list of files
 PASSAGES, TEXTS, FILES = "passages.npy", "texts.txt", "files.json"
@@ -37,15 +37,14 @@ class PassageTable:
             with opened(folder / TEXTS) as file:
                 self._texts = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError, TypeError) as error:
-            raise CheckpointError(f"{folder}: cannot be read: {str(error)[:200]}") from None
+            raise CheckpointError(folder, f"cannot be read: {str(error)[:200]}") from None
         if self.rows.shape != (count, 5) or sum(e.passages for e in self.entries) != count:
-            raise CheckpointError(
-                f"{folder / PASSAGES}: has shape {self.rows.shape}, expected {(count, 5)}"
-            )
+            problem = f"has shape {self.rows.shape}"
+            raise CheckpointError(folder / PASSAGES, problem, expected=f"{(count, 5)}")
 
         ends = (len(self.entries), *[np.iinfo(np.int64).max] * 2, *[len(self._texts) + 1] * 2)
         if self.rows.dtype != np.int64 or not ((self.rows >= 0) & (self.rows < ends)).all():
-            raise CheckpointError(f"{folder / PASSAGES}: names texts or files that are not there")
+            raise CheckpointError(folder / PASSAGES, "names texts or files that are not there")
 
     def passage(self, row: int) -> tuple[str, Passage]:
         """The name of the file and the passage of a row."""
@@ -66,10 +65,10 @@ def _read_entries(path: Path) -> list[IndexedFile]:
     listed = strict_json(read_small_file(path, MAX_FILES), str(path), MAX_FILES)
     kinds = {field.name: field.type for field in fields(IndexedFile)} | {"bad_lines": list}
     if not isinstance(listed, list):
-        raise CheckpointError(f"{path}: expected a list of files, got {shown(listed)}")
+        raise CheckpointError(path, got=listed, expected="a list of files")
     for entry in listed:
         fits = isinstance(entry, dict) and {k: type(v) for k, v in entry.items()} == kinds
         # how many lines are bad stands first
         if not fits or {*map(type, entry["bad_lines"])} != {int}:
-            raise CheckpointError(f"{path}: lists {shown(entry)}, which is no file of an index")
+            raise CheckpointError(path, f"lists {shown(entry)}, which is no file of an index")
     return [IndexedFile(**entry) for entry in listed]

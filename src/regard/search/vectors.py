@@ -86,10 +86,8 @@ class Vectors:
     def __init__(self, folder: Path, count: int, width: int) -> None:
         self.matrix: NDArray[np.float16] = mapped(folder / VECTORS)
         if self.matrix.shape != (count, width) or self.matrix.dtype != np.float16:
-            raise CheckpointError(
-                f"{folder / VECTORS}: holds {self.matrix.dtype} {self.matrix.shape}, "
-                f"expected float16 {(count, width)}"
-            )
+            problem = f"holds {self.matrix.dtype} {self.matrix.shape}"
+            raise CheckpointError(folder / VECTORS, problem, expected=f"float16 {(count, width)}")
         self._codes = _read_codes(folder / CODES, count, width)
 
     def nearest(
@@ -115,9 +113,8 @@ def _read_codes(path: Path, count: int, width: int) -> Any:
     try:
         codes = library.read_index(str(path))
     except RuntimeError as error:
-        raise CheckpointError(f"{path}: faiss cannot read it: {str(error)[-200:]}") from None
+        raise CheckpointError(path, f"faiss cannot read it: {str(error)[-200:]}") from None
     if (codes.ntotal, codes.d) != (count, width):
-        raise CheckpointError(
-            f"{path}: holds {codes.ntotal} codes of {codes.d} numbers, expected {count} of {width}"
-        )
+        problem = f"holds {codes.ntotal} codes of {codes.d} numbers"
+        raise CheckpointError(path, problem, expected=f"{count} of {width}")
     return codes

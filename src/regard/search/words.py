@@ -98,12 +98,11 @@ class Words:
                 )
                 fits = _fits(self._index, passages)
             except Exception as error:  # whatever the library makes of what it finds there
-                raise CheckpointError(
-                    f"{folder / FOLDER}: cannot be read: {type(error).__name__}: "
-                    f"{str(error)[:200]}; make the index again with `regard index … --rebuild`"
-                ) from None
+                problem = f"cannot be read: {type(error).__name__}: {str(error)[:200]}"
+                advice = "make the index again with `regard index … --rebuild`"
+                raise CheckpointError(folder / FOLDER, problem, advice=advice) from None
             if not fits:
-                raise CheckpointError(f"{folder / FOLDER}: is not of these passages")
+                raise CheckpointError(folder / FOLDER, "is not of these passages")
 
     def nearest(self, query: str, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Rows and scores of the k best passages that hold a word of the query, best first."""

@@ -103,7 +103,7 @@ def find_template(tokenizer: PublishedTokenizer, name: str = "") -> Template:
     """The one of that name; without a name, the one whose special tokens are there."""
     if name:
         if name not in TEMPLATES:
-            raise MisuseError(f"template: {name!r} is not known{nearest(name, TEMPLATES)}")
+            raise MisuseError("template", f"{name!r} is not known", advice=nearest(name, TEMPLATES))
         return TEMPLATES[name]
     special = set(tokenizer.codec.special)
     told = (row for row in TEMPLATES.values() if row.told_by and special.issuperset(row.told_by))

@@ -177,7 +177,7 @@ def _row(ids: IdSequence) -> list[int]:
     """Plain ints, none of them negative: Python would count those from the end."""
     row = [int(i) for i in ids]
     if row and min(row) < 0:
-        raise DataError(f"tokenizer: got the id {min(row)}, expected 0 or more")
+        raise DataError("tokenizer", f"got the id {min(row)}", expected="0 or more")
     return row
 
 
@@ -235,9 +235,8 @@ def _check_text(text: str | None) -> None:
     if text is None:
         return
     if len(text) > MAX_TEXT:
-        raise MisuseError(
-            f"text: got {len(text):,} characters, expected at most {MAX_TEXT:,}; divide it"
-        )
+        problem = f"got {len(text):,} characters"
+        raise MisuseError("text", problem, expected=f"at most {MAX_TEXT:,}", advice="divide it")
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -164,6 +164,6 @@ def check_vocabulary(path: Path, table: object) -> dict[str, int]:
 def broken(path: Path, problem: str) -> DataError:
     """The error for a file that cannot be used."""
     return DataError(
-        f"{path}: {problem}. Fetch the tokenizer files of the checkpoint again, from a source "
-        "you trust."
+        path,
+        f"{problem}. Fetch the tokenizer files of the checkpoint again, from a source you trust.",
     )

@@ -28,9 +28,8 @@ def split_sentences(text: str, language: str = "en") -> list[str]:
     """
     language = language.lower()
     if not re.fullmatch("[a-z]{2,3}", language):
-        raise MisuseError(
-            f"language: got {language!r}, expected a code of two or three letters, for example de"
-        )
+        expected = "a code of two or three letters, for example de"
+        raise MisuseError("language", got=language, expected=expected)
     parts = [""]
     for piece in _cut(text, language):
         sentence = piece.strip()

@@ -55,10 +55,9 @@ class Tokenizer:
             raise MisuseError(f'tokenizer: kind "{kind}" is not known{nearest(kind, KINDS)}')
         if size < KINDS[kind].least:
             why = " (256 bytes and 4 special tokens)" if kind == "bytes" else ""
-            raise MisuseError(
-                f"tokenizer: a vocabulary of {size} is too small for kind {kind}; it needs at "
-                f"least {KINDS[kind].least}{why}. Raise the size."
-            )
+            problem = f"a vocabulary of {size} is too small for kind {kind}"
+            advice = f"it needs at least {KINDS[kind].least}{why}. Raise the size."
+            raise MisuseError("tokenizer", problem, advice=advice)
         backend = KINDS[kind].build()
         try:
             backend.train_from_iterator(_some_text(texts), KINDS[kind].trainer(size))
@@ -90,7 +89,7 @@ class Tokenizer:
         try:
             atomic.write_text(path, self.written())
         except OSError as error:
-            raise DataError(f"{path}: cannot write the tokenizer: {error.strerror}") from error
+            raise DataError(path, f"cannot write the tokenizer: {error.strerror}") from error
 
     def written(self) -> str:
         """What `save` writes."""
@@ -180,10 +179,9 @@ class Tokenizer:
         row = [int(i) for i in ids]
         for i in row:
             if not 0 <= i < self._size:
-                raise DataError(
-                    f"tokenizer: id {i} is not in this vocabulary of {self._size}; "
-                    "the model and the tokenizer do not belong together."
-                )
+                problem = f"id {i} is not in this vocabulary of {self._size}"
+                advice = "the model and the tokenizer do not belong together."
+                raise DataError("tokenizer", problem, advice=advice)
         return row
 
     def _token(self, i: int) -> str:
@@ -240,10 +238,8 @@ def _read_roles(backend: Backend, path: Path) -> Special:
 
 
 def _unusable(path: Path, problem: str) -> DataError:
-    return DataError(
-        f"{path}: {problem}; expected a tokenizer.json that regard saved. "
-        "Restore the file, or train the tokenizer again."
-    )
+    advice = "Restore the file, or train the tokenizer again."
+    return DataError(path, problem, expected=f"a tokenizer.json that regard saved. {advice}")
 
 
 def _lone_surrogate(text: object) -> int | None:

@@ -25,13 +25,15 @@ def read_messages(values: object, where: str) -> list[Message]:
     """The messages, or an error that says which one is wrong; `where` is what it begins with."""
     if not isinstance(values, Sequence) or isinstance(values, str | bytes) or not values:
         got = "nothing" if values in (None, [], ()) else type(values).__name__
-        raise DataError(f"{where}: messages: got {got}, expected a list of role and content")
+        raise DataError(f"{where}: messages", f"got {got}", expected="a list of role and content")
     messages = [_message(value, f"{where}: message {n}") for n, value in enumerate(values, 1)]
     for n, (message, expected) in enumerate(zip(messages, _order(messages), strict=True), 1):
         if message.role != expected:
             raise DataError(
-                f"{where}: message {n}: role {message.role}, expected {expected}: a system message "
-                "stands first if at all, then user and assistant take turns"
+                f"{where}: message {n}",
+                f"role {message.role}",
+                expected=f"{expected}: a system message stands first if at all, then user and "
+                "assistant take turns",
             )
     return messages
 
@@ -47,14 +49,14 @@ def _message(value: object, where: str) -> Message:
     if isinstance(value, Message):
         value = vars(value)
     if not isinstance(value, Mapping):
-        raise DataError(f"{where}: got {type(value).__name__}, expected role and content")
+        raise DataError(where, got=type(value), expected="role and content")
     role, content = value.get("role"), value.get("content")
     if role not in ROLES:
-        raise DataError(f"{where}: role {str(role)[:SHOWN]!r}, expected one of {', '.join(ROLES)}")
+        raise DataError(where, f"role {str(role)[:SHOWN]!r}", expected=f"one of {', '.join(ROLES)}")
     if not isinstance(content, str):
-        raise DataError(f"{where}: content: got {type(content).__name__}, expected a text")
+        raise DataError(f"{where}: content", got=type(content), expected="a text")
     if not content.strip():
-        raise DataError(f"{where}: content: the text of this {role} is empty")
+        raise DataError(f"{where}: content", f"the text of this {role} is empty")
     return Message(str(role), content)
 
 

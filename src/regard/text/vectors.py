@@ -184,6 +184,7 @@ def _no_header(path: Path) -> DataError:
 
 def _broken(path: Path, problem: str) -> DataError:
     return DataError(
-        f"{path}: {problem}. Expected vectors in the text or binary (.bin) format of word2vec; "
-        "fetch or write the file again."
+        path,
+        f"{problem}. Expected vectors in the text or binary (.bin) format of word2vec",
+        advice="fetch or write the file again.",
     )

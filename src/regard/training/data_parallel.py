@@ -69,9 +69,8 @@ class DataParallel:
     def _start_processes(self, loss_of: LossOf, seed: int) -> None:
         on_cpu = self._weights[0].device.type == "cpu"
         if not (on_cpu and is_known(loss_of)):
-            raise MisuseError(
-                "train.workers: several workers are for training on a CPU; set it to 1"
-            )
+            problem = "several workers are for training on a CPU"
+            raise MisuseError("train.workers", problem, advice="set it to 1")
         if not can_share():
             return
         weights = list(self._model.parameters())

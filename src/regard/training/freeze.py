@@ -26,11 +26,11 @@ def freeze(model: nn.Module, beginnings: Sequence[str]) -> None:
             hint = nearest(beginning, sorted(parts))
             if "known" in hint:  # hundreds of names; the first part of each is enough
                 hint = nearest(beginning, list(dict.fromkeys(n.split(".")[0] for n in weights)))
-            raise ConfigError(f"train.freeze: no weight's name begins with {beginning!r}{hint}")
+            raise ConfigError("train.freeze", f"no weight's name begins with {beginning!r}{hint}")
         for weight in matching:
             weight.requires_grad_(False)
     if not any(weight.requires_grad for weight in weights.values()):
-        raise ConfigError("train.freeze: every weight is frozen; leave one to train")
+        raise ConfigError("train.freeze", "every weight is frozen", advice="leave one to train")
 
 
 def check_names(spec: Spec, beginnings: Sequence[str]) -> None:

@@ -40,10 +40,9 @@ OLD = ("add_bias_logits", "extra_pos_embeddings", "force_bos_token_to_be_generat
 def _computed(config: Config, names: frozenset[str], read: ReadFields) -> dict[str, Any]:
     for head in ("classification_head.dense.weight", "qa_outputs.weight"):
         if head in names:
-            raise CheckpointError(
-                f"{config.where}: the file has {head}, a head on the decoder's vectors of the "
-                "text; of BART regard runs the head that makes text"
-            )
+            problem = f"the file has {head}, a head on the decoder's vectors of the text"
+            advice = "of BART regard runs the head that makes text"
+            raise CheckpointError(config.where, problem, advice=advice)
     return MARIAN.computed(config, names, read)
 
 

@@ -8,8 +8,7 @@ unknown                                  named, and refused by those who load st
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from regard.errors import CheckpointError
-from regard.untrusted import shown
+from regard.errors import CheckpointError, shown
 
 # Keys that change nothing of the numbers: who wrote the file, how it was trained, how text is made.
 HARMLESS = {
@@ -84,9 +83,9 @@ class Config:
         value = self._values.get(key)
         value = default if value is None else value
         if value is None:
-            raise CheckpointError(f"{self.where}: key {key!r} is missing")
+            raise CheckpointError(self.where, f"key {key!r} is missing")
         if not isinstance(value, kind) or (isinstance(value, bool) and kind in (int, int | float)):
-            raise CheckpointError(f"{self.where}: {key}: got {shown(value)}, expected {words}")
+            raise CheckpointError(f"{self.where}: {key}", got=value, expected=words)
         return value
 
     def has(self, key: str) -> bool:
@@ -101,7 +100,7 @@ class Config:
         words = f"a whole number from {within[0]} to {within[-1]}" if within else "a whole number"
         value = int(self._get(key, default, int, words))
         if within is not None and value not in within:
-            raise CheckpointError(f"{self.where}: {key}: got {value}, expected {words}")
+            raise CheckpointError(f"{self.where}: {key}", got=value, expected=words)
         return value
 
     def real(self, key: str, default: float | None = None) -> float:
@@ -118,7 +117,7 @@ class Config:
         words = f"one of {', '.join(choices)}"
         value = self._get(key, default, str, words)
         if value not in choices:
-            raise CheckpointError(f"{self.where}: {key}: got {shown(value)}, expected {words}")
+            raise CheckpointError(f"{self.where}: {key}", got=value, expected=words)
         return choices[value]
 
     def table(self, key: str) -> Mapping[str, Any]:
@@ -130,19 +129,15 @@ class Config:
         """Insist on the one value that regard computes."""
         got = self._get(key, value)
         if got != value:
-            raise CheckpointError(
-                f"{self.where}: {key}: got {shown(got)}, regard runs {value!r} only"
-            )
+            raise CheckpointError(f"{self.where}: {key}", f"regard runs {value!r} only", got=got)
 
     def expect_equal(self, key: str, other: str) -> None:
         """Insist that two sizes are one; the first may be left out."""
         wanted = self.number(other)
         got = self.number(key, wanted)
         if got != wanted:
-            raise CheckpointError(
-                f"{self.where}: {key} is {got}, {other} is {wanted}; regard runs models where they "
-                "are equal"
-            )
+            advice = "regard runs models where they are equal"
+            raise CheckpointError(self.where, f"{key} is {got}, {other} is {wanted}", advice=advice)
 
     def labels(self) -> int:
         """How many classes the head has: as many as it has names for, two by default."""
@@ -164,10 +159,8 @@ class Config:
             if value is None:
                 continue
             if self._values.setdefault(key, value) != value:
-                raise CheckpointError(
-                    f"{self.where}: {alias} is {shown(value)}, {key} is "
-                    f"{shown(self._values[key])}; they are two names of one key"
-                )
+                problem = f"{alias} is {shown(value)}, {key} is {shown(self._values[key])}"
+                raise CheckpointError(self.where, problem, advice="they are two names of one key")
             self._read.add(alias)
 
     def refuse_the_rest(self) -> None:
@@ -184,7 +177,7 @@ class Config:
     def refuse(self, keys: Sequence[str], why: str) -> None:
         """An error that names the keys; none if there are none."""
         if keys:
-            raise CheckpointError(f"{self.where}: {why}: {listed(self.told(keys))}")
+            raise CheckpointError(self.where, f"{why}: {listed(self.told(keys))}")
 
     def told(self, keys: Iterable[str]) -> tuple[str, ...]:
         """Keys with their values, fit for a terminal."""

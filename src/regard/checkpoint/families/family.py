@@ -60,7 +60,7 @@ class Family:
         read = read_fields(config, self.fields)
         for key, entry in self.fields.items():
             if entry.ours in ("encoder_layers", "decoder_layers") and not read[entry.ours]:
-                raise CheckpointError(f"{config.where}: {key}: got 0 layers, expected 1 or more")
+                raise CheckpointError(f"{config.where}: {key}", got=0, expected="1 or more")
         return Spec(**{**self.fixed, **read, **self.computed(config, names, read)})
 
     def config(self, spec: Spec) -> dict[str, Any]:

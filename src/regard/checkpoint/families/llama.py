@@ -66,7 +66,7 @@ def _rotary(config: Config, trained: int) -> dict[str, Any]:
     """
     newer, older = config.table("rope_parameters"), config.table("rope_scaling")
     if newer and older:
-        raise CheckpointError(f"{config.where}: has rope_parameters and rope_scaling, expected one")
+        raise CheckpointError(config.where, "has rope_parameters and rope_scaling", expected="one")
     config.expect("partial_rotary_factor", 1.0)
     name = "rope_parameters" if newer else "rope_scaling"
     rope = Config(newer or older, f"{config.where}: {name}")

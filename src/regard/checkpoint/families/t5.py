@@ -50,7 +50,7 @@ def _computed(config: Config, names: frozenset[str], read: ReadFields) -> dict[s
     config.expect("dense_act_fn", "gelu_new" if gated else "relu")
     decoder_layers = config.number("num_decoder_layers", read["encoder_layers"])
     if not decoder_layers:
-        raise CheckpointError(f"{config.where}: num_decoder_layers 0, expected 1 or more")
+        raise CheckpointError(config.where, "num_decoder_layers 0", expected="1 or more")
     tied = config.flag("tie_word_embeddings", True)
     return {
         "decoder_layers": decoder_layers,

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from regard.checkpoint.headers.contents import Contents
-from regard.untrusted import opened, shown
+from regard.errors import shown
+from regard.untrusted import opened
 
 MAX_MEMBERS = 20_000
 MAX_DIRECTORY = 2 * 1024 * 1024

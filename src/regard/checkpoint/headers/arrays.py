@@ -7,7 +7,8 @@ from pathlib import Path
 
 from regard.checkpoint.headers.archive import open_archive
 from regard.checkpoint.headers.contents import Contents
-from regard.untrusted import opened, shown
+from regard.errors import shown
+from regard.untrusted import opened
 
 MAGIC = b"\x93NUMPY"
 MAX_TEXT_HEADER = 10_000

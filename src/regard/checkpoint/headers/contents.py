@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from regard.errors import CheckpointError
-from regard.untrusted import shown
+from regard.errors import CheckpointError, shown
 
 MAX_TENSORS = 200_000
 MAX_FINDINGS = 50
@@ -64,7 +63,7 @@ class Contents:
     def find(self, level: Level, text: str, stops: bool | None = None) -> None:
         """Add a finding; `stops` a loader, as what is unsafe or broken does unless it is said."""
         if self.strict and (level in ("unsafe", "broken") if stops is None else stops):
-            raise CheckpointError(f"{self.path}: {text}")
+            raise CheckpointError(self.path, text)
         finding = Finding(level, text)
         if finding not in self.findings and len(self.findings) < MAX_FINDINGS:
             self.findings.append(finding)
@@ -86,7 +85,7 @@ def strictly(look: Callable[[Path, bool], Contents], path: Path) -> Contents:
     try:
         return look(path, True)
     except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise CheckpointError(path, f"cannot be read: {error.strerror or error}") from None
 
 
 def header(look: Callable[[Path, bool], Contents], path: Path) -> Header:

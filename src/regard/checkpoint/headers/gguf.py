@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from regard.checkpoint.headers.contents import MAX_TENSORS, Contents, told
-from regard.untrusted import opened, shown
+from regard.errors import shown
+from regard.untrusted import opened
 
 MAGIC = b"GGUF"
 MAX_HEADER = 16 * 1024 * 1024  # bytes of a text in it

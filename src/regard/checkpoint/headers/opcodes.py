@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from regard.checkpoint.headers.contents import Contents
-from regard.untrusted import shown
+from regard.errors import shown
 
 MAX_STEPS = 300_000  # a tensor takes about 30
 ONLY = "only a dictionary of plain tensors is read"

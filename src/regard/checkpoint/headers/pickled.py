@@ -20,7 +20,8 @@ from regard.checkpoint.headers.archive import Archive, open_archive
 from regard.checkpoint.headers.contents import MAX_AXES, Contents
 from regard.checkpoint.headers.opcodes import ONLY, STORAGES, Call, NamedObject, ObjectPairs, follow
 from regard.checkpoint.headers.safetensors import SIZES
-from regard.untrusted import opened, shown
+from regard.errors import shown
+from regard.untrusted import opened
 
 MAX_PICKLE = 1024 * 1024  # of instructions: enough for 5000 tensors in one file
 MOST_USES = 4  # tensors may share a storage: tied embeddings do, two or four of them

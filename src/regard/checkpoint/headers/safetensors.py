@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.checkpoint.headers.contents import MAX_AXES, Contents, told
-from regard.errors import CheckpointError
-from regard.untrusted import opened, shown, strict_json
+from regard.errors import CheckpointError, shown
+from regard.untrusted import opened, strict_json
 
 MAX_HEADER = 4 * 1024 * 1024  # 30,000 tensors
 # bytes of a number of each dtype that regard reads, and of those that it only knows

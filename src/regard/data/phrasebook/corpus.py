@@ -96,9 +96,8 @@ class AlignedPair:
 def _rows(language: str, what: str) -> list[Any]:
     """The lines of a file, each from JSON."""
     if language not in LANGUAGES:
-        raise PhrasebookError(
-            f"phrasebook: no language {language!r}; there is {', '.join(LANGUAGES)}"
-        )
+        problem = f"no language {language!r}"
+        raise PhrasebookError("phrasebook", problem, advice=f"there is {', '.join(LANGUAGES)}")
     name = f"{language}.{what}.jsonl.gz"
     check(FOLDER, [name])
     lines = gzip.decompress((FOLDER / name).read_bytes()).rstrip(b"\n")
@@ -211,7 +210,7 @@ def decided_right(entry: Entry, output: str) -> bool:
     answer = entry.answer.lower()
     rivals = {rival.lower() for rival in entry.rivals}
     if not answer:
-        raise PhrasebookError(f"decided_right: {entry.source!r} has no deciding word")
+        raise PhrasebookError("decided_right", f"{entry.source!r} has no deciding word")
     if "it" not in entry.slices:
         return answer in words and not rivals.intersection(words)
     anchor = _anchor([token.lower() for token in _TOKEN.findall(entry.target)], answer)

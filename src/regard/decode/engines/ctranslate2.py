@@ -149,10 +149,8 @@ class CTranslate2Engine:
         try:
             return [self._pieces[i] for i in row]
         except IndexError:
-            raise CheckpointError(
-                f"{self._folder}: its {len(self._pieces)} pieces are not those of the model; "
-                "convert it again"
-            ) from None
+            problem = f"its {len(self._pieces)} pieces are not those of the model"
+            raise CheckpointError(self._folder, problem, advice="convert it again") from None
 
     def _batches(self, sources: Sequence[Row], rows: Sequence[int]) -> list[list[int]]:
         """Rows of similar length together, the longest first; work for every worker."""
@@ -309,9 +307,8 @@ def _open(folder: Path, layout: Layout) -> Any:
     offered = ctranslate2.get_supported_compute_types("cpu")
     if PRECISIONS.get(layout.precision) not in offered:
         listed = ", ".join(ours for ours, theirs in PRECISIONS.items() if theirs in offered)
-        raise MisuseError(
-            f"precision: got {layout.precision}; ctranslate2 offers {listed} on this machine"
-        )
+        advice = f"ctranslate2 offers {listed} on this machine"
+        raise MisuseError("precision", got=layout.precision, advice=advice)
     try:
         return ctranslate2.Translator(
             str(folder),
@@ -322,6 +319,5 @@ def _open(folder: Path, layout: Layout) -> Any:
             max_queued_batches=-1,  # or a submission would wait for those before it
         )
     except (RuntimeError, ValueError) as error:
-        raise CheckpointError(
-            f"{folder}: ctranslate2 cannot open it: {str(error)[:200]}; convert the model again"
-        ) from None
+        problem = f"ctranslate2 cannot open it: {str(error)[:200]}"
+        raise CheckpointError(folder, problem, advice="convert the model again") from None

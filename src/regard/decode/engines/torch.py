@@ -78,10 +78,8 @@ class TorchEngine:
     ) -> None:
         self.layout = layout or Layout(threads=torch.get_num_threads())
         if self.layout.precision not in PRECISIONS:
-            raise MisuseError(
-                f"precision: got {self.layout.precision}; the torch engine offers "
-                f"{' and '.join(PRECISIONS)}"
-            )
+            advice = f"the torch engine offers {' and '.join(PRECISIONS)}"
+            raise MisuseError("precision", got=self.layout.precision, advice=advice)
         if self.layout.precision == "bf16" and next(model.parameters()).device.type == "cpu":
             insist_on("bf16", "precision", "fp32")
         self._model, self._frame, self._rules = model.eval(), frame, rules

@@ -85,7 +85,7 @@ def check_flags(flags: frozenset[str], matrices: Mapping[str, Tensor], queries: 
     if "add" in flags:
         check_add(matrices, queries)
     if "norm" in flags and not {"E", "V"} & set(matrices):
-        raise ConfigError("norm: there is no output to normalise without V; give V")
+        raise ConfigError("norm", "there is no output to normalise without V", advice="give V")
     if "symmetric" in flags:
         check_symmetric(matrices)
 
@@ -95,22 +95,18 @@ def check_positions(matrices: Mapping[str, Tensor]) -> None:
     if "P" in matrices:
         raise ConfigError("positions = true and P are both given; remove one")
     if matrices["E"].shape[1] % 2:
-        raise ConfigError(
-            f"positions: E is {shape(matrices['E'])}; sines and cosines come in pairs, so E needs "
-            "an even number of columns"
-        )
+        advice = "sines and cosines come in pairs, so E needs an even number of columns"
+        raise ConfigError("positions", f"E is {shape(matrices['E'])}", advice=advice)
 
 
 def check_add(matrices: Mapping[str, Tensor], queries: int) -> None:
     """x + output needs both, and equal."""
     if "E" not in matrices:
-        raise ConfigError("add: x + output needs x; give E")
+        raise ConfigError("add", "x + output needs x", advice="give E")
     embedding, values = matrices["E"], matrices["V"] if "V" in matrices else matrices["W_V"]
     if (queries, values.shape[1]) != embedding.shape:
-        raise ConfigError(
-            f"add: the output is {queries} × {values.shape[1]} and E is {shape(embedding)}; "
-            "x + output needs equal shapes"
-        )
+        problem = f"the output is {queries} × {values.shape[1]} and E is {shape(embedding)}"
+        raise ConfigError("add", problem, advice="x + output needs equal shapes")
 
 
 def check_mask(matrix: Tensor, queries: int, keys: int) -> None:
@@ -122,13 +118,11 @@ def check_mask(matrix: Tensor, queries: int, keys: int) -> None:
             "0 or 1 for each score"
         )
     if not bool(((matrix == 0) | (matrix == 1)).all()):
-        raise ConfigError("mask: expected only 1 (may look) and 0 (may not)")
+        raise ConfigError("mask", expected="only 1 (may look) and 0 (may not)")
     for row, seen in enumerate(matrix.sum(dim=1).tolist(), start=1):
         if not seen:
-            raise ConfigError(
-                f"mask: row {row} is all 0; a word that may look nowhere has no weights, so give "
-                "it at least one 1"
-            )
+            advice = "a word that may look nowhere has no weights, so give it at least one 1"
+            raise ConfigError("mask", f"row {row} is all 0", advice=advice)
 
 
 def check_remaining(weights: Tensor, allowed: Tensor) -> None:
@@ -144,6 +138,6 @@ def check_remaining(weights: Tensor, allowed: Tensor) -> None:
 def check_symmetric(matrices: Mapping[str, Tensor]) -> None:
     """The claim is about a square of given weights."""
     if "weights" not in matrices:
-        raise ConfigError("symmetric: this is a claim about given weights; give weights")
+        raise ConfigError("symmetric", "this is a claim about given weights", advice="give weights")
     if matrices["weights"].shape[0] != matrices["weights"].shape[1]:
         raise ConfigError(f"symmetric: weights is {shape(matrices['weights'])}; expected a square")

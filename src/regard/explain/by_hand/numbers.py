@@ -63,10 +63,8 @@ def read_matrix(name: str, value: Any, infinite: bool = False) -> Float[Tensor, 
         _check_row(name, place, row, infinite)
     if any(len(row) != len(rows[0]) for row in rows):
         place = next(i for i, row in enumerate(rows) if len(row) != len(rows[0]))
-        raise ConfigError(
-            f"{name}: row {place + 1} has {len(rows[place])} numbers and row 1 has {len(rows[0])}; "
-            "expected equally many in each row"
-        )
+        problem = f"row {place + 1} has {len(rows[place])} numbers and row 1 has {len(rows[0])}"
+        raise ConfigError(name, problem, expected="equally many in each row")
     if max(len(rows), len(rows[0])) > LARGEST:
         raise ConfigError(
             f"{name} is {len(rows)} × {len(rows[0])}; a sheet holds at most {LARGEST} × {LARGEST}"
@@ -76,13 +74,12 @@ def read_matrix(name: str, value: Any, infinite: bool = False) -> Float[Tensor, 
 
 def _rows(name: str, value: Any) -> list[list[Any]]:
     if not isinstance(value, list) or not value or value == [[]]:
-        got = "an empty list" if isinstance(value, list) else repr(value)
-        raise ConfigError(f"{name}: got {got}, expected rows of numbers, as [[1, 0], [0, 1]]")
+        raise ConfigError(name, got=value, expected="rows of numbers, as [[1, 0], [0, 1]]")
     if not any(isinstance(row, list) for row in value):
         return [value]
     for place, row in enumerate(value, start=1):
         if not isinstance(row, list) or not row:
-            raise ConfigError(f"{name}: row {place} is {row!r}, expected a list of numbers")
+            raise ConfigError(name, f"row {place} is {row!r}", expected="a list of numbers")
     return value
 
 
@@ -90,13 +87,13 @@ def _check_row(name: str, place: int, row: Sequence[Any], infinite: bool) -> Non
     for column, cell in enumerate(row, start=1):
         where = f"{name}: row {place}, column {column}"
         if isinstance(cell, bool) or not isinstance(cell, int | Decimal):
-            raise ConfigError(f"{where}: got {cell!r}, expected a number")
+            raise ConfigError(where, got=cell, expected="a number")
         number = Decimal(cell)
         if number.is_nan() or (number.is_infinite() and not (infinite and number < 0)):
             allowed = "a finite number or -inf" if infinite else "a finite number"
-            raise ConfigError(f"{where}: got {cell}, expected {allowed}")
+            raise ConfigError(where, f"got {cell}", expected=allowed)
         if number.is_finite() and abs(number) > Decimal("1e12"):
-            raise ConfigError(f"{where}: got {cell}, expected a number between -1e12 and 1e12")
+            raise ConfigError(where, f"got {cell}", expected="a number between -1e12 and 1e12")
 
 
 def decimals_of(value: Any) -> int:
@@ -113,7 +110,7 @@ def written(name: str, value: Any, words: Sequence[str]) -> Written:
     if isinstance(value, Mapping):
         rows = {_word(name, word, words): row for word, row in value.items()}
         if not rows:
-            raise ConfigError(f"{name}: got an empty section, expected a row for a word")
+            raise ConfigError(name, "got an empty section", expected="a row for a word")
     else:
         rows = dict(enumerate(_rows(name, value)))
     lists = [rows[place] for place in sorted(rows)]
@@ -131,9 +128,10 @@ def written(name: str, value: Any, words: Sequence[str]) -> Written:
 
 def _word(name: str, word: str, words: Sequence[str]) -> int:
     if word not in words:
-        raise ConfigError(f"{name}: no word {word!r}{nearest(word, words)}")
+        raise ConfigError(name, f"no word {word!r}", advice=nearest(word, words))
     if words.count(word) > 1:
-        raise ConfigError(f"{name}: {word!r} stands more than once; give the whole matrix instead")
+        advice = "give the whole matrix instead"
+        raise ConfigError(name, f"{word!r} stands more than once", advice=advice)
     return words.index(word)
 
 
@@ -148,4 +146,4 @@ def check_weights(weights: Tensor, decimals: int) -> None:
         if min(row) < 0:
             raise ConfigError(f"weights: row {place} holds {min(row):g}; a weight is at least 0")
         if abs(sum(row) - 1) > len(row) * half_a_unit(decimals):
-            raise ConfigError(f"weights: row {place} sums to {sum(row):g}; expected 1")
+            raise ConfigError("weights", f"row {place} sums to {sum(row):g}", expected="1")

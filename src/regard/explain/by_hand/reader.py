@@ -76,7 +76,7 @@ def read_sheet(path: Path) -> Sheet:
     try:
         return _sheet(tables, path.stem)
     except ConfigError as error:
-        raise ConfigError(f"{path.name}: {error}") from None
+        raise error.within(path.name) from None
 
 
 def _decimal(text: str) -> Decimal:
@@ -108,7 +108,7 @@ def _sheet(tables: Mapping[str, Any], name: str) -> Sheet:
         checks.check_remaining(matrices["weights"], allowed)
     title = tables.get("title", name)
     if not isinstance(title, str):
-        raise ConfigError(f"title: got {title!r}, expected a text")
+        raise ConfigError("title", got=title, expected="a text")
     return Sheet(
         title,
         words,
@@ -142,7 +142,7 @@ def _projection(name: str, tables: Mapping[str, Any], embedding: Tensor) -> Tens
     if value == "identity":
         return torch.eye(embedding.shape[1], dtype=torch.float64)
     if isinstance(value, str):
-        raise ConfigError(f'{name}: got {value!r}, expected "identity" or a matrix')
+        raise ConfigError(name, got=value, expected='"identity" or a matrix')
     matrix = read_matrix(name, value)
     checks.check_product(name, matrix, embedding)
     return matrix
@@ -154,11 +154,10 @@ def _names(key: str, tables: Mapping[str, Any], count: int, what: str) -> tuple[
     if value is None:
         return tuple(f"{'row' if key == 'words' else 'key'} {i + 1}" for i in range(count))
     if not isinstance(value, list) or not all(isinstance(w, str) and w.strip() for w in value):
-        raise ConfigError(f'{key}: expected a list of words, for example ["The", "cat"]')
+        raise ConfigError(key, expected='a list of words, for example ["The", "cat"]')
     if len(value) != count:
-        raise ConfigError(
-            f"{key}: got {len(value)} words for {count} {what}; expected one word for each"
-        )
+        expected = "one word for each"
+        raise ConfigError(key, f"got {len(value)} words for {count} {what}", expected=expected)
     return tuple(value)
 
 
@@ -166,7 +165,7 @@ def _flag(key: str, tables: Mapping[str, Any]) -> bool:
     value = tables.get(key, False)
     if not isinstance(value, bool):
         other = "; a matrix of positions is given as P" if key == "positions" else ""
-        raise ConfigError(f"{key}: got {value!r}, expected true or false{other}")
+        raise ConfigError(key, got=value, expected=f"true or false{other}")
     return value
 
 
@@ -174,7 +173,7 @@ def _scale(tables: Mapping[str, Any], matrices: Mapping[str, Tensor]) -> Scale:
     """√d_k unless the sheet says otherwise."""
     size, scale = tables.get("d_k"), tables.get("scale", "sqrt(d_k)")
     if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-        raise ConfigError(f"d_k: got {size!r}, expected a whole number from 1")
+        raise ConfigError("d_k", got=size, expected="a whole number from 1")
     if "Q" in matrices or "W_Q" in matrices:
         columns = (matrices["Q"] if "Q" in matrices else matrices["W_Q"]).shape[1]
         if size not in (None, columns):
@@ -191,9 +190,8 @@ def _scale(tables: Mapping[str, Any], matrices: Mapping[str, Tensor]) -> Scale:
     root = isinstance(scale, str) and scale.startswith("sqrt(") and scale.endswith(")")
     number = _positive(scale[5:-1] if root else scale)
     if number is None:
-        raise ConfigError(
-            f'scale: got {scale!r}, expected "sqrt(d_k)", "sqrt(6)", a number above 0, or "none"'
-        )
+        expected = '"sqrt(d_k)", "sqrt(6)", a number above 0, or "none"'
+        raise ConfigError("scale", got=scale, expected=expected)
     if root:
         return Scale(math.sqrt(number), f"√{number:g} = {math.sqrt(number):.5g}", size)
     return Scale(number, f"{number:g}", size)
@@ -217,15 +215,11 @@ def _mask(tables: Mapping[str, Any], queries: int, keys: int) -> Bool[Tensor, "L
         return None
     if value == "look-ahead":
         if queries != keys:
-            raise ConfigError(
-                f"mask: the scores are {queries} × {keys}; look-ahead needs a square, as many keys "
-                "as queries"
-            )
+            advice = "look-ahead needs a square, as many keys as queries"
+            raise ConfigError("mask", f"the scores are {queries} × {keys}", advice=advice)
         return look_ahead(queries, keys, torch.device("cpu"))
     if isinstance(value, str):
-        raise ConfigError(
-            f'mask: got {value!r}, expected "none", "look-ahead" or a matrix of 0 and 1'
-        )
+        raise ConfigError("mask", got=value, expected='"none", "look-ahead" or a matrix of 0 and 1')
     matrix = read_matrix("mask", value)
     checks.check_mask(matrix, queries, keys)
     return matrix == 1
@@ -244,10 +238,10 @@ def _row_words(
 def _yours(tables: Any, row_words: Callable[[str], tuple[str, ...]]) -> dict[str, Written]:
     """[yours], in the order of the steps."""
     if not isinstance(tables, Mapping):
-        raise ConfigError(f"yours: expected a section [yours], got {tables!r}")
+        raise ConfigError("yours", got=tables, expected="a section [yours]")
     for key in tables:
         if key not in WRITTEN:
-            raise ConfigError(f"yours: unknown key {key!r}{nearest(key, WRITTEN)}")
+            raise ConfigError("yours", f"unknown key {key!r}", advice=nearest(key, WRITTEN))
     return {
         key: written(f"yours.{key}", tables[key], row_words(key))
         for key in WRITTEN

@@ -56,7 +56,7 @@ def walk_sheet(path: Path) -> Worksheet:
     try:
         judged = judge(sheet, values)
     except ConfigError as error:
-        raise ConfigError(f"{file.name}: {error}") from None
+        raise error.within(file.name) from None
     steps: list[WorksheetStep] = []
     numbers: dict[str, int] = {}  # step → its number in the worksheet
     for name, make in BUILD.items():

@@ -30,10 +30,9 @@ def check(recipe: Recipe) -> None:
 
 def _check_teacher(start: Start) -> None:
     if start.spec.head != "classes":
-        raise ConfigError(
-            f"train.start_from: {start.folder} has no classes to teach, its head is "
-            f"{start.spec.head!r}; expected a run that classifies or a published classifier"
-        )
+        problem = f"{start.folder} has no classes to teach, its head is {start.spec.head!r}"
+        expected = "a run that classifies or a published classifier"
+        raise ConfigError("train.start_from", problem, expected=expected)
 
 
 def prepare(run: RunFolder, recipe: Recipe, texts: Texts) -> None:

@@ -59,7 +59,7 @@ def masking_of(tokenizer: PublishedTokenizer, data: DataSection) -> Masking:
     """What may be hidden, and which pieces go on with a word."""
     mask = tokenizer.mask_id
     if mask is None:
-        raise MisuseError("fill: this tokenizer has no mask token, so no word can be hidden")
+        raise MisuseError("fill", "this tokenizer has no mask token, so no word can be hidden")
     special = set(tokenizer.codec.special.values())
     ordinary = [i for i, token in enumerate(tokenizer.codec.tokens) if token and i not in special]
     return Masking(mask, np.array(ordinary), tokenizer.later, data.mask, data.whole_words)

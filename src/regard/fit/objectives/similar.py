@@ -61,10 +61,8 @@ def score_of(row: Labelled, similar: SimilarSection, path: Path) -> float:
     except ValueError:
         score = float("nan")
     if not 0 <= score <= 1:
-        raise DataError(
-            f"{path}: row {row.line}: score {row.labels[0]!r}, expected a number from "
-            f"{similar.low:g} to {similar.high:g} (similar.low, similar.high)"
-        )
+        expected = f"a number from {similar.low:g} to {similar.high:g} (similar.low, similar.high)"
+        raise DataError(f"{path}: row {row.line}", f"score {row.labels[0]!r}", expected=expected)
     return score
 
 
@@ -87,10 +85,8 @@ def load(run: RunFolder, recipe: Recipe) -> EncoderJob:
     data, section = load_texts(run), _section(recipe)
     modes = read_pooling(run.folder).modes
     if len(modes) > 1:
-        raise ConfigError(
-            f"train.start_from: its vectors are {' and '.join(modes)} side by side; similar is "
-            "for one of them"
-        )
+        problem = f"its vectors are {' and '.join(modes)} side by side"
+        raise ConfigError("train.start_from", problem, advice="similar is for one of them")
     similarity = Similarity(modes[0], section.loss == "negatives", section.scale)
 
     def make_batch(store: Store, numbers: Numbers, chance: Sequence[int]) -> Batch:
