@@ -1,5 +1,6 @@
 """The command line as a newcomer meets it: help, typos, wrong files; each ends in a sentence."""
 
+import json
 import os
 import re
 import subprocess
@@ -102,6 +103,21 @@ def test_mistakes_end_in_a_sentence(
     assert got.returncode == code
     assert "Traceback" not in got.stderr
     assert not (tmp_path / "runs").exists()
+
+
+def test_with_json_a_mistake_is_an_object_too(tmp_path: Path) -> None:
+    got = regard("doctor", "no.safetensors", "--json", cwd=tmp_path)
+    sentence, parts = got.stderr.splitlines()
+    assert (got.returncode, got.stdout) == (2, "")
+    assert sentence == "regard: no.safetensors: no such file or folder"
+    assert json.loads(parts) == {
+        "error": "MisuseError",
+        "subject": "no.safetensors",
+        "problem": "no such file or folder",
+        "got": None,
+        "expected": "",
+        "advice": "",
+    }
 
 
 def test_an_interrupt_waits_for_no_thread(tmp_path: Path) -> None:

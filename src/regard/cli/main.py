@@ -13,6 +13,7 @@ import click
 from regard.cli.streams import prepared
 from regard.errors import RegardError, nearest
 from regard.processor.caps import enter
+from regard.valid_json import valid_json
 from regard.version import __version__
 
 # heading → name → what `regard --help` says; a command is `command` of its file in cli/
@@ -133,6 +134,8 @@ def _run() -> None:
         _leave_at_once()
     except RegardError as error:
         click.echo(f"regard: {error}", err=True)
+        if "--json" in sys.argv:  # for a program that reads the answers: the parts of the sentence
+            click.echo(valid_json({"error": type(error).__name__, **vars(error)}), err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:  # nobody reads any more, as after `| head -1`: nothing to say
         sys.exit(1)
