@@ -1,6 +1,7 @@
 """The house rules that can be counted: short files and functions, docstrings, no hidden doors."""
 
 import ast
+import builtins
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,6 +85,28 @@ def test_an_import_inside_a_function_says_why(path: Path) -> None:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("regard"):
                 said = "".join(lines[node.lineno - 1 : node.end_lineno])
                 assert "#" in said, f"line {node.lineno}: an import inside {function.name}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_what_was_got_and_expected_are_fields_of_an_error(path: Path) -> None:
+    """Not words of its sentence (errors.py); errors of Python are for programmers."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Raise | ast.Return) and isinstance(
+            call := error_of(node), ast.Call
+        ):
+            for argument in call.args:
+                parts = ast.walk(argument)
+                texts = [part.value for part in parts if isinstance(part, ast.Constant)]
+                sentence = "".join(text for text in texts if isinstance(text, str))
+                is_old = ": got " in sentence and "expected" in sentence
+                assert not is_old, f"line {node.lineno}: {sentence}"
+
+
+def error_of(node: ast.Raise | ast.Return) -> ast.expr | None:
+    """What is raised, or returned to be raised, if its class is one of ours."""
+    error = node.exc if isinstance(node, ast.Raise) else node.value
+    name = vars(error.func).get("id", "") if isinstance(error, ast.Call) else ""
+    return error if name.endswith("Error") and name not in vars(builtins) else None
 
 
 def test_no_name_has_two_meanings() -> None:
