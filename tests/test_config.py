@@ -6,6 +6,7 @@ from typing import Literal
 
 import pytest
 
+from refusals import refused
 from regard.config import build, override, read_toml, to_tables
 from regard.errors import ConfigError
 
@@ -37,15 +38,15 @@ def test_build_converts_and_nests() -> None:
     [
         ({"sizee": 3}, "file: unknown key 'sizee'; did you mean \"size\"?"),
         ({}, "file: missing key size"),
-        ({"size": "3"}, "file: size: expected a whole number, got '3'"),
-        ({"size": True}, "file: size: expected a whole number, got True"),
-        ({"size": 1, "flag": 1}, "file: flag: expected true or false, got 1"),
+        ({"size": "3"}, "file: size: got '3', expected a whole number"),
+        ({"size": True}, "file: size: got True, expected a whole number"),
+        ({"size": 1, "flag": 1}, "file: flag: got 1, expected true or false"),
         (
             {"size": 1, "inner": {"kind": "c"}},
             "file: inner: kind: got 'c', expected one of 'a', 'b'",
         ),
-        ({"size": 1, "inner": 5}, "file: inner: expected a section, got 5"),
-        ({"size": 1, "names": "p"}, "file: names: expected a list, got 'p'"),
+        ({"size": 1, "inner": 5}, "file: inner: got 5, expected a section"),
+        ({"size": 1, "names": "p"}, "file: names: got 'p', expected a list"),
     ],
 )
 def test_wrong_values_are_named(values: dict[str, object], message: str) -> None:
@@ -72,13 +73,13 @@ def test_a_wrong_override_is_an_error(wrong: str) -> None:
 
 def test_a_missing_recipe_names_its_neighbour(tmp_path: Path) -> None:
     (tmp_path / "demo.toml").write_text("")
-    with pytest.raises(ConfigError, match='did you mean "demo.toml"'):
+    with refused(ConfigError, advice='did you mean "demo.toml"'):
         read_toml(tmp_path / "dmeo.toml")
 
 
 def test_broken_toml_says_where(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text("[train\n")
-    with pytest.raises(ConfigError, match="line 1"):
+    with refused(ConfigError, problem="line 1"):
         read_toml(tmp_path / "x.toml")
 
 
@@ -105,7 +106,7 @@ def test_what_the_parser_cannot_read_is_named(tmp_path: Path, value: str, messag
 def test_a_file_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
     with (tmp_path / "x.toml").open("wb") as file:
         file.truncate(1 << 25)
-    with pytest.raises(ConfigError, match="x.toml: expected a TOML text file, got over"):
+    with refused(ConfigError, subject="x.toml", problem="got over", expected="a TOML text file"):
         read_toml(tmp_path / "x.toml")
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from refusals import refused
 from regard.errors import CheckpointError, DataError
 from regard.lock import held
 from regard.untrusted import opened, read_json, read_small_file, strict_json
@@ -67,7 +68,7 @@ def test_a_lock_neither_waits_for_a_pipe_nor_makes_a_file_elsewhere(tmp_path: Pa
 def test_a_file_may_not_be_longer_than_its_kind(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"12345")
     assert read_small_file(tmp_path / "x", 5) == b"12345"
-    with pytest.raises(CheckpointError, match="5 bytes, expected at most 4"):
+    with refused(CheckpointError, problem="5 bytes", expected="at most 4"):
         read_small_file(tmp_path / "x", 4)
 
 

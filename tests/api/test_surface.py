@@ -10,6 +10,7 @@ import pytest
 
 import folders
 import regard
+from refusals import refused
 from regard.answer.answers import Answers
 from regard.errors import MisuseError
 
@@ -92,16 +93,16 @@ def test_pairs(model: Callable[[str], regard.Model]) -> None:
     assert isinstance(cosine, float)
     assert encoder.similar(A, [B, A]) == pytest.approx([cosine, 1.0], abs=1e-5)
     assert encoder.similar([A, B], [B, B]) == pytest.approx([cosine, 1.0], abs=1e-5)
-    with pytest.raises(MisuseError, match="similar: got 2 texts on one side and 3"):
+    with refused(MisuseError, subject="similar", problem="got 2 texts on one side and 3"):
         encoder.similar([A, B], [A, B, A])
 
 
 def test_what_is_no_text_is_named(model: Callable[[str], regard.Model]) -> None:
-    with pytest.raises(MisuseError, match="classify: got int, expected a text or several"):
+    with refused(MisuseError, subject="classify", got="int", expected="a text or several"):
         model("classify").classify(3)  # type: ignore[call-overload]
-    with pytest.raises(MisuseError, match="embed: number 2 of the texts is float"):
+    with refused(MisuseError, subject="embed", problem="number 2 of the texts is float"):
         model("embed").embed([A, 1.5])  # type: ignore[list-item]
-    with pytest.raises(MisuseError, match="classify: text 2 of 2 has 30 tokens"):
+    with refused(MisuseError, subject="classify", problem="text 2 of 2 has 30 tokens"):
         model("classify").classify([A, "cat " * 28])
     assert model("classify").classify(["cat " * 28], cut=True)
     with pytest.raises(MisuseError, match="tag: text 2 of 2 has no words"):
@@ -111,12 +112,16 @@ def test_what_is_no_text_is_named(model: Callable[[str], regard.Model]) -> None:
 def test_a_table_is_no_list_of_texts(model: Callable[[str], regard.Model]) -> None:
     frame = pandas.DataFrame({"message": [A, B], "kind": ["glad", "sad"]})
     for table in (frame, {"message": [A, B]}):
-        with pytest.raises(MisuseError, match="classify: got a table .*give one of its columns"):
+        with refused(
+            MisuseError, subject="classify", problem="got a table", advice="give one of its columns"
+        ):
             model("classify").classify(table)  # type: ignore[call-overload]
     assert len(model("classify").classify(frame["message"])) == 2
-    with pytest.raises(MisuseError, match="evaluate: columns: unknown role 'message'"):
+    with refused(MisuseError, subject="evaluate: columns", problem="unknown role 'message'"):
         model("classify").evaluate(frame, columns={"message": "text"})
-    with pytest.raises(MisuseError, match="text: the table has no column 'mesage'.*\"message\""):
+    with refused(
+        MisuseError, subject="text", problem="the table has no column 'mesage'", advice='"message"'
+    ):
         model("classify").evaluate(frame, columns={"text": "mesage", "label": "kind"})
     scores = model("classify").evaluate(frame, columns={"text": "message", "label": "kind"})
     assert vars(scores)["texts"] == 2

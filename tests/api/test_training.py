@@ -9,6 +9,7 @@ import pytest
 
 import regard
 import toy
+from refusals import refused
 from regard.errors import ConfigError, MisuseError
 from regard.runs.folder import RunFolder
 
@@ -100,18 +101,18 @@ def test_records_come_one_by_one(tmp_path: Path) -> None:
         next(records)
     assert records.run is not None and records.run.state == "stopped"
     assert not [thread for thread in threading.enumerate() if thread.name == "regard.train"]
-    with pytest.raises(MisuseError, match="the table has no rows"):
+    with refused(MisuseError, problem="the table has no rows"):
         list(regard.train_records([], quiet=True))
 
 
 def test_what_cannot_be_is_told(tmp_path: Path) -> None:
-    with pytest.raises(MisuseError, match="unknown option 'trian'; did you mean \"train\""):
+    with refused(MisuseError, problem="unknown option 'trian'", advice='did you mean "train"'):
         regard.train("demo", trian={"steps": 3})
-    with pytest.raises(ConfigError, match="unknown key 'stepps'"):
+    with refused(ConfigError, problem="unknown key 'stepps'"):
         regard.train("demo", train={"stepps": 3}, run=tmp_path / "run", quiet=True)
-    with pytest.raises(MisuseError, match="columns: unknown role 'sources'"):
+    with refused(MisuseError, subject="columns", problem="unknown role 'sources'"):
         regard.train([("a", "b")], columns={"sources": "x"})
-    with pytest.raises(MisuseError, match="got data and files"):
+    with refused(MisuseError, problem="got data and files"):
         regard.train([("a", "b")], source="a.en")
     with pytest.raises(MisuseError, match="expected either a recipe"):
         regard.train(quiet=True)

@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save
 
+from refusals import refused
 from regard.api.load import load
 from regard.api.model import Model
 from regard.bundle.box import WEIGHTS, Boxed, models_in_the_box, narrowed, pack, widened
@@ -124,7 +125,7 @@ def test_damaged_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     data = bytearray((copy / WEIGHTS).read_bytes())
     data[-1] ^= 1
     (copy / WEIGHTS).write_bytes(data)
-    with pytest.raises(CheckpointError, match="damaged"):
+    with refused(CheckpointError, problem="damaged"):
         Boxed("demo-de", copy).unpacked()
 
 

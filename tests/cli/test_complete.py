@@ -70,7 +70,7 @@ def test_batches_are_checked(run: Callable[..., Result]) -> None:
 
 def test_what_cannot_be_read_is_named(run: Callable[..., Result], root: Path) -> None:
     (root / "empty.txt").write_text("")
-    with pytest.raises(DataError, match="empty.txt: is empty; expected a prompt a line"):
+    with pytest.raises(DataError, match="empty.txt: is empty, expected a prompt a line"):
         run("--file", "empty.txt")
     assert run(input="").stdout == ""
     with pytest.raises(DataError, match="missing.txt: cannot be read"):

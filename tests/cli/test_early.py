@@ -22,11 +22,11 @@ finally:
         ("positions --dim 7", "dim: got 7, expected an even number"),
         ("explain RUN TEXT --layer 9", "layer: got 9, the decoder of this model has layers 1 to"),
         ("explain RUN TEXT --head 99", "head: got 99, this model has heads 1 to"),
-        ("explain RUN TEXT --as equation --word dog", "word: 'dog' is not in the text; expected"),
+        ("explain RUN TEXT --as equation --word dog", "word: 'dog' is not in the text, expected"),
         ("explain RUN TEXT --as filter --word 99", "word: got position 99, the text has"),
         (
             "explain RUN TEXT --as equation --kind cross --translation katze --word dog",
-            "word: 'dog' is not in the text; expected",
+            "word: 'dog' is not in the text, expected",
         ),
         ("walk RUN TEXT --layer 9", "layer: got 9, the encoder of this model has layers 1 to"),
         ("walk RUN TEXT --word dog", "word: got 'dog', the text has"),

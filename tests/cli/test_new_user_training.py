@@ -57,7 +57,7 @@ def test_a_wrong_path_names_the_file_beside_it(
     code, said = regard(capsys, monkeypatch, *train_on("nowhere/x.en", "a.de"))
     assert code == 1 and "nowhere/x.en: there is no such file; check the path." in said
     code, said = regard(capsys, monkeypatch, *train_on(".", "a.de"))
-    assert code == 1 and "is a folder; expected a file of sentences" in said
+    assert code == 1 and "is a folder, expected a file of sentences" in said
     assert not (empty / "runs").exists()
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from refusals import refused
 from regard.data.buckets import BatchOrder, padding_share, plan_epoch
 from regard.errors import MisuseError
 
@@ -112,11 +113,11 @@ def test_training_goes_on_from_any_place() -> None:
 
 def test_misuse_is_explained() -> None:
     source, target = sentences(20)
-    with pytest.raises(MisuseError, match="got number 999"):
+    with refused(MisuseError, problem="got number 999"):
         BatchOrder(source, target, token_budget=300, seed=5).start_at(0, 999)
-    with pytest.raises(MisuseError, match="token budget 0"):
+    with refused(MisuseError, problem="token budget 0"):
         plan_epoch(source, target, token_budget=0, seed=0, epoch=0)
-    with pytest.raises(MisuseError, match="no examples"):
+    with refused(MisuseError, problem="no examples"):
         BatchOrder(source[:0], target[:0], token_budget=300, seed=5).start_at()
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from refusals import refused
 from regard.data.corpus import (
     DEFAULT_LIMITS,
     Limits,
@@ -196,14 +197,14 @@ def test_misuse_is_told_at_once(tmp_path: Path) -> None:
 
 def test_absent_files_and_folders_are_told_at_once(tmp_path: Path) -> None:
     write(tmp_path / "corpus.tsv", b"a\tb\n")
-    with pytest.raises(
-        DataError, match=r"corpsu\.tsv: there is no such file; did you mean corpus\.tsv"
+    with refused(
+        DataError, subject="corpsu.tsv", problem="there is no such file; did you mean corpus.tsv"
     ):
         read_pairs(tmp_path / "corpsu.tsv", None, Report())
-    with pytest.raises(DataError, match="no such file"):
+    with refused(DataError, problem="no such file"):
         read_pairs(tmp_path / "none" / "corpus.tsv", None, Report())
     (tmp_path / "folder.tsv").mkdir()
-    with pytest.raises(DataError, match="is a folder"):
+    with refused(DataError, problem="is a folder"):
         read_pairs(tmp_path / "folder.tsv", None, Report())
 
 
@@ -212,17 +213,17 @@ def test_a_truncated_archive_says_how_far_it_was_read(tmp_path: Path) -> None:
     path = write(tmp_path / "c.tsv.gz", rows)
     path.write_bytes(path.read_bytes()[:-1000])
     report = Report()
-    with pytest.raises(DataError, match=r"broken after [\d,]+ lines") as caught:
+    with refused(DataError, problem="broken after 49,509 lines") as caught:
         for _ in read_pairs(path, None, report):
             pass
     assert f"after {report.total:,} lines" in str(caught.value) and report.total > 1000
     path.write_bytes(b"not zipped")
-    with pytest.raises(DataError, match="broken after 0 lines"):
+    with refused(DataError, problem="broken after 0 lines"):
         read(path)
 
 
 def test_utf_16_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="UTF-16"):
+    with refused(DataError, problem="UTF-16"):
         read(write(tmp_path / "c.tsv", "a\tb\n".encode("utf-16")))
 
 

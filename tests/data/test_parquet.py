@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pandas
-import pytest
 
+from refusals import refused
 from regard.data.corpus import read_pairs
 from regard.data.report import Report
 from regard.data.role import Role
@@ -35,5 +35,5 @@ def test_a_column_of_translations_is_opened(tmp_path: Path) -> None:
 def test_what_is_no_parquet_is_told(tmp_path: Path) -> None:
     file = tmp_path / "pairs.parquet"
     file.write_bytes(b"PAR1 and then nothing")
-    with pytest.raises(DataError, match="not a Parquet file"):
+    with refused(DataError, problem="not a Parquet file"):
         list(Table(file, [Role("text")], 1000).rows)

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from refusals import refused
 from regard.data.passages import Passage, cut, survey
 from regard.errors import MisuseError
 
@@ -74,7 +74,7 @@ def test_a_survey_takes_text_and_counts_the_rest(tmp_path: Path) -> None:
     found = survey(tmp_path, without=tmp_path / "made")
     assert list(found.files) == ["a.TXT", "b.md", "sub/c.rst"]
     assert dict(found.other) == {".png": 2, "no suffix": 1}
-    with pytest.raises(MisuseError, match="no such folder"):
+    with refused(MisuseError, problem="no such folder"):
         survey(tmp_path / "absent")
-    with pytest.raises(MisuseError, match="is a file"):
+    with refused(MisuseError, problem="is a file"):
         survey(tmp_path / "b.md")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from refusals import refused
 from regard.data.corpus import Limits, Report
 from regard.data.tagged import read_tagged
 from regard.errors import DataError, MisuseError
@@ -61,7 +62,7 @@ def test_what_is_no_such_file_is_refused(tmp_path: Path) -> None:
         read(tmp_path / "a", "")
     with pytest.raises(MisuseError, match="as CoNLL writes them"):
         read(tmp_path / "a.csv", GOOD)
-    with pytest.raises(DataError, match="no such file"):
+    with refused(DataError, problem="no such file"):
         read_tagged(tmp_path / "b", "text", "label", Report(), Limits())
     long = "word\tN\n" * 500
     with pytest.raises(DataError, match="too long: 1 sentence"):

@@ -7,6 +7,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
+from refusals import refused
 from regard.datasets import make
 from regard.datasets.find import find
 from regard.datasets.make import CUTS, content, part_of, part_of_pairs, unpacked
@@ -87,10 +88,10 @@ def test_an_archive_of_another_layout_is_refused(tmp_path: Path) -> None:
 def test_damaged_gzip_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress(b"text" * 1000)[:-9])
-    with pytest.raises(DataError, match="expected a gzipped file"):
+    with refused(DataError, expected="a gzipped file"):
         unpacked(path, is_packed=True)
     path.write_bytes(b"plain")
-    with pytest.raises(DataError, match="expected a gzipped file"):
+    with refused(DataError, expected="a gzipped file"):
         unpacked(path, is_packed=True)
 
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from loopback import Site, serving
+from refusals import refused
 from regard.datasets.find import cached_data, find
 from regard.datasets.obtain import obtain
 from regard.datasets.table import DataFile, DataSet, all_sets, named
@@ -92,7 +93,7 @@ def test_a_wrong_checksum_keeps_nothing(site: Site) -> None:
 
 def test_a_page_in_place_of_a_file_is_refused(site: Site) -> None:
     site.files["/example.org/data/dev.txt.gz"] = b"<html>log in first</html>"
-    with pytest.raises(DataError, match="expected a gzipped file"):
+    with refused(DataError, expected="a gzipped file"):
         obtain(SMALL, print, mirror=site.address, timeout=5, pause=0)
 
 

@@ -315,12 +315,12 @@ def test_precisions(tmp_path: Path) -> None:
     )()
     assert sum(a[0].ids == b[0].ids for a, b in zip(got, expected, strict=True)) > 15
     assert got != expected
-    with pytest.raises(MisuseError, match="precision: got fp7; ctranslate2 offers fp32"):
+    with pytest.raises(MisuseError, match="precision: got 'fp7'; ctranslate2 offers fp32"):
         opened(model, tmp_path / "m", layout=replace(Layout(), precision="fp7"))
 
 
 def test_a_folder_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"has no regard\.json; expected a folder of"):
+    with pytest.raises(CheckpointError, match=r"has no regard\.json, expected a folder of"):
         CTranslate2Engine(tmp_path, FRAME)
     opened(make(0), tmp_path / "m")
     (tmp_path / "m/model.bin").write_bytes(b"?")

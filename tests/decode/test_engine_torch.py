@@ -9,6 +9,7 @@ import pytest
 
 import decode.plain as plain
 from decode.searching import END, FRAME, KINDS, make, search_with, sentences
+from refusals import refused
 from regard.decode.engine import Engine, Layout
 from regard.decode.engines.torch import TorchEngine
 from regard.decode.hypothesis import Hypothesis
@@ -236,7 +237,9 @@ def test_it_is_an_engine_that_refuses_unknown_precisions() -> None:
     engine = TorchEngine(make(), FRAME)
     assert isinstance(engine, Engine)
     engine.close()
-    with pytest.raises(MisuseError, match="precision: got int8; the torch engine offers fp32"):
+    with refused(
+        MisuseError, subject="precision", got="int8", advice="the torch engine offers fp32"
+    ):
         TorchEngine(make(), FRAME, layout=Layout("int8"))
 
 

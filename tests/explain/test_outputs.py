@@ -110,7 +110,7 @@ def test_one_word_rests_on_all_before_it(twins: Twins) -> None:
     assert found.attribution.value == pytest.approx(float(expected), abs=1e-4)
     by_place = explain_output(model, "the red", " cat sat on", word="2")
     assert by_place.gradients == pytest.approx(found.gradients)
-    with pytest.raises(MisuseError, match="'tree' is not in the text; .* 1 cat, 2 sat, 3 on"):
+    with pytest.raises(MisuseError, match="'tree' is not in the text, .* 1 cat, 2 sat, 3 on"):
         explain_output(model, "the red", " cat sat on", word="tree")
 
 

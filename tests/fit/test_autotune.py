@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import toy
+from refusals import refused
 from regard.data.batch import Batch, make_batch
 from regard.errors import MisuseError
 from regard.fit import autotune
@@ -147,7 +148,7 @@ def test_a_run_of_another_machine_goes_on_only_when_told_to(tmp_path: Path) -> N
     info = RunFolder(folder).read_info()
     info["bits"]["cpu"] = "abacus"
     write_json(RunFolder(folder).info, info)
-    with pytest.raises(MisuseError, match="cpu abacus.*add --inexact"):
+    with refused(MisuseError, problem="cpu abacus", advice="add --inexact"):
         train(Request(assignments=["train.steps=6"], resume=folder), lambda line: None)
     again = Request(assignments=["train.steps=6"], resume=folder, inexact=True)
     assert train(again, lambda line: None).step == 6

@@ -12,6 +12,7 @@ import transformers
 
 import folders
 from halting import digest, go, go_with_halts
+from refusals import refused
 from regard.checkpoint.files import read_own_json
 from regard.data.batch import IGNORED, Batch
 from regard.data.store import Store
@@ -204,5 +205,5 @@ def test_a_wrong_file_is_named(name: str, text: str, error: str, tmp_path: Path)
 def test_templates_of_recipes_are_those_there_are(tmp_path: Path) -> None:
     assert {*get_args(get_type_hints(ChatSection)["template"])} == {"", *TEMPLATES}
     tables = {"objective": "chat", "data": {"texts": "a"}, "model": {"preset": "gpt-tiny"}}
-    with pytest.raises(ConfigError, match="template"):
+    with refused(ConfigError, subject="template"):
         make_recipe({**tables, "chat": {"template": "chatm"}}, "recipe")

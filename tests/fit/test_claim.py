@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from refusals import refused
 from regard import lock
 from regard.bundle.open_run import open_run
 from regard.errors import CheckpointError, MisuseError
@@ -61,9 +62,9 @@ def test_it_is_held_and_says_so_before_anything_is_done(tmp_path: Path) -> None:
         assert claim.run.read_info()["state"] == PREPARING and claim.run.is_held()
         (row,) = list_runs(tmp_path)
         assert (row.state, row.problem) == ("preparing", "")
-        with pytest.raises(MisuseError, match="another process is training there"):
+        with refused(MisuseError, problem="another process is training there"):
             claimed(folder, []).__enter__()
-        with pytest.raises(MisuseError, match="another process prepares the data of this run"):
+        with refused(MisuseError, problem="another process prepares the data of this run"):
             open_run(folder)
         with claimed_free(tmp_path / "runs", "demo", []) as other:
             assert other.run.folder.name == "demo-2"
@@ -92,7 +93,7 @@ def test_a_folder_that_was_there_stays_and_so_does_what_is_not_ours(tmp_path: Pa
         (tmp_path / "run/notes.txt").write_text("mine")
         raise ValueError
     assert names(tmp_path / "run") == ["notes.txt"]
-    with pytest.raises(MisuseError, match="already there; delete it"):
+    with refused(MisuseError, problem="already there", advice="delete it"):
         claimed(tmp_path / "run", WORDS).__enter__()
     assert names(tmp_path / "run") == ["notes.txt"]
 
@@ -137,7 +138,7 @@ def test_a_run_that_has_results_is_never_taken_over(tmp_path: Path, result: str)
     run = killed(tmp_path / "demo")
     (run.folder / result).mkdir() if result == "checkpoints" else (run.folder / result).touch()
     before = names(run.folder)
-    with pytest.raises(MisuseError, match="already there"):
+    with refused(MisuseError, problem="already there"):
         claimed(run.folder, WORDS).__enter__()
     with pytest.raises(ValueError), claimed_free(tmp_path, "demo", WORDS) as claim:
         assert claim.run.folder.name == "demo-2"
@@ -148,7 +149,7 @@ def test_a_run_that_has_results_is_never_taken_over(tmp_path: Path, result: str)
 def test_a_damaged_run_json_is_nobodys_to_take(tmp_path: Path) -> None:
     run = killed(tmp_path / "demo")
     run.info.write_text("{")
-    with pytest.raises(MisuseError, match="already there"):
+    with refused(MisuseError, problem="already there"):
         claimed(run.folder, WORDS).__enter__()
 
 
@@ -156,7 +157,7 @@ def test_what_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for name in ("file", "link"):
-        with pytest.raises(MisuseError, match="already there, and no folder"):
+        with refused(MisuseError, problem="already there, and no folder"):
             claimed(tmp_path / name, WORDS).__enter__()
         with claimed_free(tmp_path, name, WORDS) as claim:
             assert claim.run.folder == tmp_path / f"{name}-2"
@@ -183,7 +184,7 @@ def test_a_lock_that_was_discarded_is_not_mistaken_for_one(tmp_path: Path) -> No
 
 def test_only_one_is_what_it_was(tmp_path: Path) -> None:
     run = killed(tmp_path / "demo")
-    with only_one(run), pytest.raises(MisuseError, match="another process"):
+    with only_one(run), refused(MisuseError, problem="another process"):
         claimed(run.folder, WORDS).__enter__()
 
 

@@ -18,6 +18,7 @@ import folders
 import regard
 from folders import fresh
 from halting import digest, forget_steps, go, go_with_halts
+from refusals import refused
 from regard.checkpoint.files import read_own_json
 from regard.cli.main import group
 from regard.convert.convert import convert
@@ -284,7 +285,7 @@ def test_evaluate_prints_accuracy_f1_and_confusions(
     assert "texts by their label (rows) and the answer (columns)" in printed.stdout
     assert "animal" in svg.read_text()
     file.write_text("the cat\tanimal\na rose\tplant\n")
-    with pytest.raises(DataError, match=r"labels that training has not seen: 'plant' \(1\)"):
+    with refused(DataError, problem="labels that training has not seen: 'plant' (1)"):
         CliRunner().invoke(group, words, catch_exceptions=False)
 
 
@@ -357,10 +358,10 @@ def test_recipes_for_encoders_are_checked() -> None:
 
 
 def test_only_an_encoder_can_be_started_from(toy_run: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is a run that translates; expected a published encoder"):
+    with refused(ConfigError, problem="is a run that translates", expected="a published encoder"):
         go(ask(tmp_path, f"train.start_from={toy_run}"))
     folders.gpt2(tmp_path / "gpt2")
-    with pytest.raises(ConfigError, match=r"\(gpt2\) is no encoder of texts"):
+    with refused(ConfigError, problem="(gpt2) is no encoder of texts"):
         go(ask(tmp_path, f"train.start_from={tmp_path / 'gpt2'}"))
 
 
@@ -385,5 +386,5 @@ def test_labels_that_are_not_those_of_the_head_are_named(
     shutil.copytree(runs("own"), tmp_path / "run")
     file = tmp_path / "run/encoder.json"
     write_json(file, read_own_json(file) | {"labels": ["animal"]})
-    with pytest.raises(CheckpointError, match="got 1 label, the model answers with 2"):
+    with refused(CheckpointError, problem="got 1 label, the model answers with 2"):
         regard.load(tmp_path / "run", device="cpu").classify("the cat")

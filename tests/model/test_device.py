@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from refusals import refused
 from regard.errors import MisuseError
 from regard.model.device import choose_device
 
@@ -19,5 +20,5 @@ def test_absent_devices_are_named() -> None:
 
 
 def test_unknown_devices_are_refused() -> None:
-    with pytest.raises(MisuseError, match="expected one of auto, cpu, cuda, mps"):
+    with refused(MisuseError, expected="one of auto, cpu, cuda, mps"):
         choose_device("tpu")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from refusals import refused
 from regard.errors import ConfigError
 from regard.model.presets import PRESETS, preset
 from regard.model.spec import Spec, parameter_count
@@ -75,5 +76,5 @@ def test_impossible_specs_are_refused(wrong: dict[str, int], message: str) -> No
 
 
 def test_unknown_preset_names_the_nearest() -> None:
-    with pytest.raises(ConfigError, match='did you mean "small"'):
+    with refused(ConfigError, advice='did you mean "small"'):
         preset("smal", 10)

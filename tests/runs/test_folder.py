@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import regard
+from refusals import refused
 from regard.bundle.open_run import open_run
 from regard.errors import CheckpointError, MisuseError
 
@@ -27,12 +28,12 @@ def test_an_unfinished_preparation_may_be_deleted(left: str, tmp_path: Path) -> 
 
 def test_a_published_folder_cannot_be_resumed(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(MisuseError, match="a published model, expected a run"):
+    with refused(MisuseError, problem="a published model", expected="a run"):
         open_run(tmp_path)
 
 
 def test_a_missing_folder_names_those_beside_it(tmp_path: Path) -> None:
-    with pytest.raises(MisuseError, match="no such folder; `regard train` makes a run"):
+    with refused(MisuseError, problem="no such folder", advice="`regard train` makes a run"):
         open_run(tmp_path / "none")
     for name, file in {"demo": "run.json", "bert": "config.json", "notes": "a.txt"}.items():
         (tmp_path / name).mkdir()

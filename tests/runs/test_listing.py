@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import toy
+from refusals import refused
 from regard.checkpoint.files import read_own_json
 from regard.cli.main import group
 from regard.errors import DataError, MisuseError
@@ -131,7 +132,7 @@ DAMAGE: dict[str, tuple[str, bytes | None, str]] = {
     "run.json is empty": ("run.json", b"", "run.json: not valid JSON"),
     "run.json is no text": ("run.json", b"\xff\x00", "run.json: not valid JSON"),
     "run.json is too deep": ("run.json", b"[" * 100_000, "run.json: not valid JSON"),
-    "run.json is a list": ("run.json", b"[]", "run.json: expected a JSON object"),
+    "run.json is a list": ("run.json", b"[]", "run.json: got list, expected a JSON object"),
     "a state that is none": ("run.json", b'{"state": 5}', "run.json: its state is 5"),
     "a step that is none": (
         "run.json",
@@ -257,7 +258,7 @@ def test_a_run_that_was_killed_is_cut_off(tmp_path: Path) -> None:
 
 def test_no_runs_and_no_folder(tmp_path: Path) -> None:
     assert invoke("runs", str(tmp_path)).startswith("No runs in ")
-    with pytest.raises(MisuseError, match="no such folder"):
+    with refused(MisuseError, problem="no such folder"):
         list_runs(tmp_path / "nothing")
 
 
@@ -285,7 +286,7 @@ def test_curves_are_those_of_the_log(toy_run: Path, tmp_path: Path) -> None:
     ]
     (other / "log.jsonl").write_text("")
     RunFolder(other).update_info(log_sha256="")
-    with pytest.raises(DataError, match="holds no loss to draw"):
+    with refused(DataError, problem="holds no loss to draw"):
         read_curves([RunFolder(other)], "loss")
 
 

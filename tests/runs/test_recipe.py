@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from refusals import refused
 from regard.config import override, read_toml
 from regard.datasets.find import with_sets
 from regard.datasets.table import named
@@ -271,5 +272,5 @@ def test_a_number_out_of_bounds_says_what_got_and_expected(
 
 def test_further_corpora_have_bounds_too() -> None:
     more = {"phrasebook": "de", "more": [{"source": "x.tsv", "weight": 10**6}]}
-    with pytest.raises(ConfigError, match=r"more\[0\]: weight: got 1000000.0, expected at most"):
+    with refused(ConfigError, subject="more[0]: weight", got=1000000.0, expected="at most"):
         make_recipe({"data": more}, "r.toml")

@@ -9,6 +9,7 @@ import pytest
 import folders
 import library
 import regard
+from refusals import refused
 from regard.errors import MisuseError
 from regard.search.index import index_folder
 from regard.search.query import SearchIndex, fuse, open_index
@@ -71,11 +72,11 @@ def test_fusion_by_hand() -> None:
 
 
 def test_questions_that_cannot_be_answered(opened: SearchIndex) -> None:
-    with pytest.raises(MisuseError, match='did you mean "keyword"'):
+    with refused(MisuseError, advice='did you mean "keyword"'):
         opened.search("cat", mode="keywords")
-    with pytest.raises(MisuseError, match="k: got 0"):
+    with refused(MisuseError, subject="k", got=0):
         opened.search("cat", 0)
-    with pytest.raises(MisuseError, match="empty"):
+    with refused(MisuseError, problem="empty"):
         opened.search(" \n")
 
 
@@ -87,7 +88,7 @@ def test_another_language_gets_an_answer_and_is_known_as_strange(opened: SearchI
 def test_a_model_that_moved_is_named(opened: SearchIndex, tmp_path: Path) -> None:
     Path(opened.manifest.model).rename(tmp_path / "elsewhere")
     try:
-        with pytest.raises(MisuseError, match="the model is not there.*--model"):
+        with refused(MisuseError, problem="the model is not there", advice="--model"):
             open_index(opened.path).search("cat")
         assert open_index(opened.path, tmp_path / "elsewhere", device="cpu").search("cat")
     finally:

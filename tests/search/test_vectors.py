@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from refusals import refused
 from regard.errors import CheckpointError
 from regard.search import vectors as search_vectors
 from regard.search.vectors import CODES, EXACT, Vectors, unit, write_vectors
@@ -77,11 +78,11 @@ def test_more_are_asked_for_than_there_are(tmp_path: Path, monkeypatch: pytest.M
 def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     pytest.importorskip("faiss")
     write_vectors(tmp_path, 60, 384, [random_vectors(60)], exact=0)
-    with pytest.raises(CheckpointError, match="expected float16"):
+    with refused(CheckpointError, expected="float16"):
         Vectors(tmp_path, 61, 384)
     (tmp_path / CODES).write_bytes((tmp_path / CODES).read_bytes()[:1000])
-    with pytest.raises(CheckpointError, match="faiss cannot read it"):
+    with refused(CheckpointError, problem="faiss cannot read it"):
         Vectors(tmp_path, 60, 384)
     np.save(tmp_path / "vectors.npy", np.array([{}], dtype=object), allow_pickle=True)
-    with pytest.raises(CheckpointError, match="cannot be read"):
+    with refused(CheckpointError, problem="cannot be read"):
         Vectors(tmp_path, 60, 384)

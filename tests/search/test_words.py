@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from refusals import refused
 from regard.errors import CheckpointError
 from regard.search.words import Words, best, words_in, write_words
 
@@ -59,7 +60,7 @@ def test_only_plain_files_are_written_and_a_pickle_is_not_read(tmp_path: Path) -
     assert files == {".npy", ".json"}
     data = next((tmp_path / "words").glob("data*.npy"))
     np.save(data, np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    with pytest.raises(CheckpointError, match="--rebuild"):
+    with refused(CheckpointError, advice="--rebuild"):
         Words(tmp_path, len(TEXTS))
 
 

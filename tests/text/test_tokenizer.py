@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from refusals import refused
 from regard.errors import DataError, MisuseError
 from regard.text.special import Special
 from regard.text.tokenizer import Tokenizer
@@ -219,9 +220,9 @@ def test_a_broken_file_is_explained(content: bytes, says: str, tmp_path: Path) -
 
 
 def test_an_absent_file_and_an_unwritable_place_are_explained(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="No such file"):
+    with refused(DataError, problem="No such file"):
         Tokenizer.load(tmp_path / "none.json")
-    with pytest.raises(DataError, match="cannot write"):
+    with refused(DataError, problem="cannot write"):
         (tmp_path / "a file").touch()
         BYTES.save(tmp_path / "a file" / "tokenizer.json")
 
@@ -230,7 +231,7 @@ def test_a_file_whose_text_spells_a_special_token_is_refused(tmp_path: Path) -> 
     content = json.loads(Tokenizer.train(LINES, kind="unigram", size=400)._backend.to_str())
     content["pre_tokenizer"] = content["pre_tokenizer"]["pretokenizers"][0]  # no cut at < and >
     (tmp_path / "t.json").write_text(json.dumps(content))
-    with pytest.raises(DataError, match="spells special tokens"):
+    with refused(DataError, problem="spells special tokens"):
         Tokenizer.load(tmp_path / "t.json")
 
 
@@ -251,7 +252,7 @@ def test_a_file_with_holes_in_its_ids_is_refused(tmp_path: Path) -> None:
     content = json.loads(BYTES._backend.to_str())
     content["model"]["vocab"]["far"] = 9999
     (tmp_path / "t.json").write_text(json.dumps(content))
-    with pytest.raises(DataError, match="holes"):
+    with refused(DataError, problem="holes"):
         Tokenizer.load(tmp_path / "t.json")
 
 

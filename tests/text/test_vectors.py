@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from refusals import refused
 from regard.errors import DataError
 from regard.text.vectors import read_dimensions, read_vectors
 
@@ -141,7 +142,7 @@ def test_an_absent_file_and_a_folder(tmp_path: Path) -> None:
 def test_dimensions_of_what_is_no_binary_file(tmp_path: Path) -> None:
     path = tmp_path / "a.bin"
     path.write_bytes(WRONG["fasttext.bin"][0])
-    with pytest.raises(DataError, match="does not begin with"):
+    with refused(DataError, problem="does not begin with"):
         read_dimensions(path)
 
 

@@ -10,6 +10,7 @@ from grammar.book import book
 from grammar.notes import notes_sentences
 from grammar.splits import plain
 
+from refusals import refused
 from regard.data.phrasebook.corpus import (
     NOTES,
     SPLITS,
@@ -198,7 +199,7 @@ def test_decided_right_looks_at_the_place() -> None:
 
 
 def test_decided_right_needs_an_answer() -> None:
-    with pytest.raises(PhrasebookError, match="no deciding word"):
+    with refused(PhrasebookError, problem="no deciding word"):
         decided_right(part_of("de", "train")[0], "Hallo")
 
 
@@ -321,5 +322,5 @@ def test_relative_clauses_are_not_contracted() -> None:
 def test_sample_and_unknown_language() -> None:
     few = sample(per_pattern=3)
     assert all(1 <= len(entries) <= 3 for entries in few.values())
-    with pytest.raises(PhrasebookError, match="no language 'xx'; there is de, hi"):
+    with refused(PhrasebookError, problem="no language 'xx'", advice="there is de, hi"):
         phrasebook("xx")

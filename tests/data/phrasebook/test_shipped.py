@@ -7,6 +7,7 @@ from pathlib import Path
 import make_phrasebook
 import pytest
 
+from refusals import refused
 from regard.data.phrasebook import corpus
 from regard.data.phrasebook.corpus import FOLDER, AlignedPair, aligned_pairs, phrasebook
 from regard.errors import DamageError
@@ -57,7 +58,7 @@ def test_a_damaged_file_is_refused(
     content[place] ^= 1
     file.write_bytes(content)
     monkeypatch.setattr(corpus, "FOLDER", tmp_path / "copy")
-    with pytest.raises(DamageError, match="de.pairs.jsonl.gz: differs from its checksum"):
+    with refused(DamageError, subject="de.pairs.jsonl.gz", problem="differs from its checksum"):
         corpus._rows.__wrapped__("de", "pairs")
 
 
