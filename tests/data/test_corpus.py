@@ -197,9 +197,7 @@ def test_misuse_is_told_at_once(tmp_path: Path) -> None:
 
 def test_absent_files_and_folders_are_told_at_once(tmp_path: Path) -> None:
     write(tmp_path / "corpus.tsv", b"a\tb\n")
-    with refused(
-        DataError, subject="corpsu.tsv", problem="there is no such file; did you mean corpus.tsv"
-    ):
+    with refused(DataError, subject="corpsu.tsv", problem="no such file", advice="corpus.tsv?"):
         read_pairs(tmp_path / "corpsu.tsv", None, Report())
     with refused(DataError, problem="no such file"):
         read_pairs(tmp_path / "none" / "corpus.tsv", None, Report())
