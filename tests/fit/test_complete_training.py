@@ -204,3 +204,12 @@ def test_evaluate_adds_up_what_transformers_says(tmp_path: Path) -> None:
         },
         rel=1e-5,
     )
+
+
+def test_a_run_is_evaluated_on_what_it_held_out(tmp_path: Path) -> None:
+    go(ask(tmp_path, *OWN, *STILL, steps=8, text="one two three four five six seven " * 60))
+    run = RunFolder(tmp_path / "run")
+    scores = regard.load(run.folder, "cpu").evaluate()
+    validated = [record["loss"] for record in read_log(run.log) if record["kind"] == "validation"]
+    assert scores.loss == pytest.approx(min(validated), abs=1e-4)
+    assert scores.documents == 1 and scores.bytes == pytest.approx(34 * 6, abs=1)

@@ -113,14 +113,14 @@ def _evaluate_complete(
     from regard.evaluate.continuations import documents_to_score, score_continuations
     from regard.printable import counted
 
-    data = documents_to_score(model, texts, columns)
+    named = documents_to_score(model, texts, columns)
     with progress_bar("reading", None) as bar:
-        scores = score_continuations(model, data, bar.advance)
+        scores = score_continuations(model, named, bar.advance)
     if as_json:
-        click.echo(valid_json({"set": str(data.texts), **asdict(scores)}, gaps=True))
+        click.echo(valid_json({"set": named.name, **asdict(scores)}, gaps=True))
         return
     size = f"{counted(scores.tokens, 'token')}, {counted(scores.words, 'word')}"
-    click.echo(f"{counted(scores.documents, 'document')} of {data.texts}: {size}")
+    click.echo(f"{counted(scores.documents, 'document')} of {named.name}: {size}")
     click.echo(f"perplexity       {scores.perplexity:10.2f}  (a token)")
     click.echo(f"word perplexity  {scores.word_perplexity:10.2f}")
     click.echo(f"bits per byte    {scores.bits_per_byte:10.4f}")

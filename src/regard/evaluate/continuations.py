@@ -10,7 +10,7 @@ that each token is asked for once; those at the beginning of a window have littl
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,7 +20,7 @@ from regard.data.windows import Windows
 from regard.draw.notebook.table import html_table
 from regard.errors import DataError, MisuseError
 from regard.prepare.decoder_data import encoded_parts
-from regard.prepare.documents import DocumentPart, parts_of
+from regard.prepare.documents import DocumentPart, parts_of, survey_documents
 from regard.runs.columns import NOTHING, data_of
 from regard.runs.folder import RunFolder
 from regard.runs.sections import DataSection
@@ -53,21 +53,35 @@ class ContinuationScores:
         return html_table(("score", "", ""), rows, f"{self.tokens:,} tokens")
 
 
+@dataclass(frozen=True)
+class TextsToForesee:
+    """Texts, and what a person calls them."""
+
+    name: str
+    parts: Iterable[DocumentPart] = field(repr=False)
+
+
 def documents_to_score(
     model: LoadedModel, file: Path | None, columns: Mapping[str, str] = NOTHING
-) -> DataSection:
-    """The texts of a file or folder; of a run without one, those that its recipe validates on."""
+) -> TextsToForesee:
+    """The texts of a file or folder; of a run without one, those that it was validated on."""
     data = data_of(RunFolder(model.bundle.path))
     if file is not None:
-        return DataSection(texts=file, text=columns.get("text", ""), max_characters=10**8)
-    if data is None or data.valid_texts is None:
+        data = DataSection(texts=file, text=columns.get("text", ""), max_characters=10**8)
+        return TextsToForesee(str(file), parts_of(data))
+    if data is None or data.texts is None:
         advice = "give some with --file"
         raise MisuseError("evaluate", f"{model.bundle.path} holds no texts to score", advice=advice)
-    return replace(data, texts=data.valid_texts)
+    if data.valid_texts is not None:
+        return TextsToForesee(
+            str(data.valid_texts), parts_of(replace(data, texts=data.valid_texts))
+        )
+    name = f"the last tenth of {data.set or data.texts}"
+    return TextsToForesee(name, survey_documents(data).valid())
 
 
 def score_continuations(
-    model: LoadedModel, data: DataSection, advance: Callable[[int], None] = lambda count: None
+    model: LoadedModel, texts: TextsToForesee, advance: Callable[[int], None] = lambda count: None
 ) -> ContinuationScores:
     """Ask for every token."""
     tokenizer = model.tokenizer_for("complete")
@@ -76,7 +90,7 @@ def score_continuations(
     def counted(parts: Iterable[DocumentPart]) -> Iterable[DocumentPart]:
         tail = ""
         for part in parts:
-            counts["documents"] += part.begins
+            counts["documents"] += part.begins or not counts["bytes"]  # a cut one counts too
             counts["bytes"] += len(part.text.encode())
             text = tail + part.text  # a word may be cut where a part ends
             cut = len(text.rstrip()) == len(text) and not part.ends
@@ -90,10 +104,10 @@ def score_continuations(
     length = min(most for most in limits if most is not None)
     kinds = {"text": ColumnKind(model.spec.vocabulary), "begins": ColumnKind(2, ragged=False)}
     with TemporaryDirectory(prefix="regard-") as place:
-        rows = encoded_parts(tokenizer, counted(parts_of(data)), advance)
+        rows = encoded_parts(tokenizer, counted(texts.parts), advance)
         store = write_store(Path(place) / "ids", kinds, rows)
         if len(store) == 0 or len(store["text"].values) < 2:
-            raise DataError(data.texts, "holds no text to score")
+            raise DataError(texts.name, "holds no text to score")
         loss, tokens = mean_loss(model.transformer, Windows(store, length).held_out(ROWS))
     nats = loss * tokens
     return ContinuationScores(
