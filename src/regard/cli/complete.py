@@ -88,7 +88,7 @@ def command(
 
 def _stream(completer: "Completer", prompt: str) -> None:
     """Print piece by piece; an interrupt ends the line as the end of the text does."""
-    pieces = completer.stream(prompt)
+    pieces, tokens = completer.stream(prompt), len(completer.row(prompt))
     first = next(pieces, "")  # a prompt that does not fit is an error, and not printed
     try:
         echo_answer(prompt + first, nl=False)
@@ -96,6 +96,10 @@ def _stream(completer: "Completer", prompt: str) -> None:
             echo_answer(piece, nl=False)
     finally:
         click.echo()
+    room, sampling = completer.room, completer.sampling
+    if room is not None and not sampling.window and tokens + sampling.max_tokens > room:
+        left = f"this model holds {room:,} tokens, so at most {room - tokens:,} follow the prompt"
+        click.echo(f"Note: {left}; --window lets a text go on.", err=True)
 
 
 def _print_all(completer: "Completer", prompts: list[str], as_json: bool) -> None:
