@@ -53,6 +53,7 @@ def test_the_parts_are_fields() -> None:
     assert vars(RANK) == {**parts, "problem": ""}
     nothing = {"subject": "", "got": None, "expected": "", "advice": ""}
     assert vars(DataError("a: sentence")) == {**nothing, "problem": "a: sentence"}
+    assert vars(DataError()) == {**nothing, "problem": ""} and not str(DataError())
     assert DataError(Path("a.de"), "is empty").subject == "a.de"
     assert MisuseError("mode", advice='; did you mean "y"?').advice == 'did you mean "y"?'
 

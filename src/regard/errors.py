@@ -52,7 +52,7 @@ class RegardError(Exception):
 
     def __init__(
         self,
-        subject: object,
+        subject: object = "",
         problem: str = "",
         *,
         got: object = ...,

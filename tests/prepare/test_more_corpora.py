@@ -75,7 +75,7 @@ def test_wrong_further_corpora_are_named(tmp_path: Path) -> None:
         ([{"source": "a.tsv", "wieght": 2}], r"more\[0\]: unknown key 'wieght'; did you mean"),
         ([{"source": "a.tsv", "weight": 0}], "weight: got 0.0, expected a number above 0"),
         ([{}], r"more\[0\]: missing key source"),
-        ("a.tsv", "more: expected a list"),
+        ("a.tsv", "more: got .a.tsv., expected a list"),
     ):
         with pytest.raises(ConfigError, match=message):
             make_recipe({"data": {"phrasebook": "de", "more": more}}, "r.toml")
