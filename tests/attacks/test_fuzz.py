@@ -26,7 +26,7 @@ def fuzz(*arguments: str) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="forks, pipes and devices")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_named_error_or_the_right_answer(kind: str) -> None:
-    fuzz("--kind", kind, "--cases", "8")
+    fuzz("--kind", kind, "--cases", "4")
 
 
 @pytest.mark.long

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from refusals import refused
 from regard.cli.main import group
 from regard.errors import MisuseError
 
@@ -103,7 +104,7 @@ def test_options_that_do_not_go_together(toy_run: Path, arguments: list[str], me
 
 
 def test_wrong_words_and_empty_texts_are_told(toy_run: Path) -> None:
-    with pytest.raises(MisuseError, match="'dog' is not in the text; .* 1 red, 2 cat, 3 </s>"):
+    with refused(MisuseError, subject="word", expected="1 red, 2 cat, 3 </s>"):
         call("explain", toy_run, "red cat", "--as", "equation", "--word", "dog")
     with pytest.raises(MisuseError, match="position 9, the text has 3"):
         call("explain", toy_run, "red cat", "--as", "equation", "--word", "9")

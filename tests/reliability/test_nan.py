@@ -48,6 +48,7 @@ def test_a_skipped_step_changes_no_weight(trainings: Trainings, tmp_path: Path) 
     assert toys.digest(tmp_path / "a", 9)["weights"] == toys.digest(tmp_path / "b", 9)["weights"]
 
 
+@pytest.mark.long
 def test_kills_and_skips_together_change_no_bit(trainings: Trainings, tmp_path: Path) -> None:
     nan = [3, 8, 9, 10, 22, 23, 24, 25, 37, 59]
     for name in ("straight", "killed"):

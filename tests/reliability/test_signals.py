@@ -96,7 +96,11 @@ def children_of(pid: int) -> list[int]:
     return [int(child) for child in task.read_text().split()]
 
 
-@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number",
+    [SIGNALS[0], *(pytest.param(n, marks=pytest.mark.long) for n in SIGNALS[1:])],
+    ids=lambda number: number.name,
+)
 def test_in_the_middle_of_a_long_validation(
     trainings: Trainings, tmp_path: Path, straight: dict[str, str], number: signal.Signals
 ) -> None:
@@ -171,7 +175,11 @@ def test_a_terminal_that_is_gone_does_not_end_the_training(
     assert found == {name: straight[name] for name in found}
 
 
-@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "first",
+    [pytest.param(signal.SIGTERM, marks=pytest.mark.long), signal.SIGINT],
+    ids=lambda one: one.name,
+)
 def test_while_the_final_weights_are_chosen(
     trainings: Trainings, tmp_path: Path, straight: dict[str, str], first: signal.Signals
 ) -> None:

@@ -174,7 +174,13 @@ SIZES = {  # changes of tiny, vocabulary, rows, source, target, workers, precisi
 @pytest.mark.parametrize(
     "size",
     [
-        pytest.param(size, marks=[pytest.mark.needs("bf16")] if "bf16" in SIZES[size] else [])
+        pytest.param(
+            size,
+            marks=[
+                *([pytest.mark.needs("bf16")] if "bf16" in SIZES[size] else []),
+                *([pytest.mark.long] if size in ("long sentences", "weights") else []),
+            ],
+        )
         for size in SIZES
     ],
 )

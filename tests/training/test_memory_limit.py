@@ -81,7 +81,7 @@ def steps(
     return means, {n: p.grad for n, p in model.named_parameters() if p.grad is not None}, halved
 
 
-@pytest.mark.parametrize("most", [25, 11])
+@pytest.mark.parametrize("most", [25, pytest.param(11, marks=pytest.mark.long)])
 def test_halves_give_the_gradient_of_the_whole(most: int) -> None:
     """Three kinds of dropout: only the same masks give the same numbers."""
     one, group = model(), [batch(), batch(5)]
