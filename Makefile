@@ -186,9 +186,10 @@ bench-dialogue: $(VENV)/.bench
 bench-attacks: $(VENV)/.bench
 	$(bin)/python bench/attacks.py $(BENCH)
 
-# A process for each core, each with one thread; a file's tests stay together and share what they made.
+# A process for each core, each with one thread; a file's tests stay together and share what they made. Files with a few long
+# tests come first (tests/conftest.py): at the end, one process would wait for the other.
 test: check
-	OMP_NUM_THREADS=1 $(bin)/python -m pytest -m "not long" -n logical --maxprocesses 4 --dist loadfile
+	OMP_NUM_THREADS=1 $(bin)/python -m pytest -m "not long" -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test-long: $(VENV)/.dev
 	$(bin)/python -m pytest -m long

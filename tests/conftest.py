@@ -61,6 +61,21 @@ def pytest_configure(config: pytest.Config) -> None:
     get_ready()
 
 
+# Files that take longest, so that they are begun first; the others follow in their own order.
+LONGEST = (
+    "tests/test_docs.py", "tests/test_readme.py", "tests/test_wheel.py", "tests/fit/test_resume.py",
+    "tests/reliability/test_signals.py", "tests/training/test_memory_limit.py",
+    "tests/reliability/test_prove.py", "tests/training/test_memory_estimate.py",
+    "tests/reliability/test_kill_sweep.py", "tests/reliability/test_spike.py",
+    "tests/fit/test_train.py", "tests/processor/test_ways_in.py", "tests/attacks/test_fuzz.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     for folder in _cache:
         shutil.rmtree(folder, ignore_errors=True)

@@ -29,6 +29,7 @@ def asked(tmp_path: Path, *extra: str, pairs: int = 3000) -> Request:
     return Request(source=source, target=target, assignments=(*toy.SMALL, *wide, *extra))
 
 
+@pytest.mark.long
 def test_the_largest_that_fits(tmp_path: Path) -> None:
     """In 60 MB more than a program takes, a few thousand tokens fit, not all of the corpus."""
     megabytes = (PROGRAM + FIRST_USE) // MEGABYTE + 60

@@ -17,6 +17,7 @@ from regard.runs.folder import RunFolder, write_json
 pytestmark = pytest.mark.end_to_end
 
 
+@pytest.mark.long
 def test_the_command_proves_a_users_own_files(tmp_path: Path) -> None:
     source, target = toy.write(tmp_path, 200)
     asked = ["--source", str(source), "--target", str(target), "--prove-resume", *toy.SMALL]

@@ -66,6 +66,7 @@ def test_saved_and_ended_within_seconds(
         )
 
 
+@pytest.mark.long
 def test_with_two_processes(trainings: Trainings, tmp_path: Path) -> None:
     """The signal goes to both, as from a terminal or a job manager; the worker ends with us."""
     (tmp_path / "straight").mkdir()

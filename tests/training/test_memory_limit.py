@@ -231,6 +231,7 @@ print(json.dumps(peak_memory()))
 
 
 @LINUX
+@pytest.mark.long
 @pytest.mark.end_to_end
 def test_a_training_in_little_memory_ends_with_the_same_weights(tmp_path: Path) -> None:
     """One process has all memory, the other half of what its batches take."""
