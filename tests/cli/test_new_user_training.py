@@ -135,7 +135,7 @@ def test_ctrl_c_twice_ends_at_once_and_says_how_to_go_on(empty: Path) -> None:
     toy.write(empty, 400)
     files = ["--source", "a.en", "--target", "a.de", "--run", "run"]
     # Large batches: the step that a first Ctrl-C waits for is long enough for a second one.
-    slow = ("train.steps=400", "train.validate_every=3", "train.accumulate=40")
+    slow = ("train.steps=400", "train.validate_every=1", "train.accumulate=40")
     command = [sys.executable, "-m", "regard", "train", *files, *toy.SMALL, *slow]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120

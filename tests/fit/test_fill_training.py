@@ -79,8 +79,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return run
 
 
+DISTILBERT = pytest.param("distilbert", marks=pytest.mark.long)
+
+
 @pytest.mark.end_to_end
-@pytest.mark.parametrize("name", ["own", "bert", "distilbert", "roberta"])
+@pytest.mark.parametrize("name", ["own", "bert", DISTILBERT, "roberta"])
 def test_it_learns_which_words_go_together(name: str, runs: Callable[[str], Path]) -> None:
     run = runs(name)
     model = regard.load(run, device="cpu")
@@ -95,7 +98,7 @@ def test_it_learns_which_words_go_together(name: str, runs: Callable[[str], Path
 
 
 @pytest.mark.end_to_end
-@pytest.mark.parametrize("name", ["bert", "distilbert", "roberta"])
+@pytest.mark.parametrize("name", ["bert", DISTILBERT, "roberta"])
 def test_transformers_reads_what_convert_writes(
     name: str, runs: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -23,9 +23,9 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "regard", "train", *arguments]
 
 
-def start(tmp_path: Path, folder: Path, *more: str) -> list[str]:
+def start(tmp_path: Path, folder: Path, *more: str, steps: int = STEPS) -> list[str]:
     source, target = toy.write(tmp_path, 400)
-    changes = (*toy.SMALL, f"train.steps={STEPS}", "train.validate_every=7", "train.average=3")
+    changes = (*toy.SMALL, f"train.steps={steps}", "train.validate_every=7", "train.average=3")
     files = ["--source", str(source), "--target", str(target), "--run", str(folder)]
     return command(*files, *changes, *more)
 
@@ -96,14 +96,17 @@ def test_ctrl_c_saves_says_how_to_go_on_and_changes_no_bit(
 @pytest.mark.skipif(sys.platform != "linux", reason="several workers are for Linux")
 def test_sigkill_with_two_workers_changes_no_bit_and_leaves_nobody_behind(tmp_path: Path) -> None:
     two = ("train.threads=2", "train.workers=2")
-    whole = tmp_path / "whole"
-    subprocess.run(start(tmp_path, whole, *two), check=True, capture_output=True, timeout=300)
+    steps, whole = 24, tmp_path / "whole"
+    straight = start(tmp_path, whole, *two, steps=steps)
+    subprocess.run(straight, check=True, capture_output=True, timeout=300)
     folder = tmp_path / "run"
-    process = subprocess.Popen(start(tmp_path, folder, *two), stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        start(tmp_path, folder, *two, steps=steps), stderr=subprocess.DEVNULL
+    )
     while not (folder / "log.jsonl").exists():  # its workers are at work then
         time.sleep(0.01)
     others = psutil.Process(process.pid).children()
-    assert kill_at(process, folder, 20, signal.SIGKILL)
+    assert kill_at(process, folder, 9, signal.SIGKILL)
     subprocess.run(command("--resume", str(folder)), check=True, capture_output=True, timeout=300)
-    assert digest(folder) == digest(whole)
+    assert toy.digest(folder, steps) == toy.digest(whole, steps)
     assert len(others) == 1 and not psutil.wait_procs(others, timeout=30)[1]

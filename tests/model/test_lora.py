@@ -121,8 +121,7 @@ def test_it_begins_as_the_model_and_moves_nothing_else() -> None:
     loaded = dict(began.named_parameters())
     for name, weight in mine.named_parameters():
         assert weight.detach().numpy().tobytes() == loaded[name].detach().numpy().tobytes()
-    adam = make_adam(lora)
-    adam.register_step_post_hook(lambda *_: lora.put())
+    adam = make_adam(lora, after=lora.put)
     with closing(DataParallel(mine, TranslationLoss(0.1), Compute(), 1, lora=lora)) as workers:
         groups = iter([[batch()]] * 4)
         list(training_steps(lora, adam, groups, workers.gradients, lambda step: 0.01, 1.0))

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from regard.errors import CheckpointError
-from regard.training.optimizer import make_adam, optimizer_tensors, restore_optimizer
+from regard.training.optimizer import Adam, make_adam, optimizer_tensors, restore_optimizer
 
 
-def stepped(model: torch.nn.Module, optimizer: torch.optim.Adam, steps: int) -> None:
+def stepped(model: torch.nn.Module, optimizer: Adam | torch.optim.Adam, steps: int) -> None:
     for number in range(steps):
         optimizer.zero_grad()
         x = torch.arange(6.0).view(2, 3) + number
@@ -21,9 +21,26 @@ def test_one_step_by_the_formula() -> None:
     model = torch.nn.Linear(3, 1)
     before = model.weight.detach().clone()
     optimizer = make_adam(model)
-    assert optimizer.defaults["betas"] == (0.9, 0.98) and optimizer.defaults["eps"] == 1e-9
     stepped(model, optimizer, 1)
     assert torch.allclose((model.weight - before).abs(), torch.full((1, 3), 0.01), atol=1e-6)
+
+
+@pytest.mark.parametrize("width", [3, 517])
+def test_torchs_class_moves_the_same_bits(width: int) -> None:
+    """β1 0.9, β2 0.98, ε 1e-9; a weight without a gradient stays as it is."""
+    models = [torch.nn.ModuleList([torch.nn.Linear(3, width), torch.nn.Linear(2, 2)]) for _ in "12"]
+    models[1].load_state_dict(models[0].state_dict())
+    settings = {"lr": 0.0, "betas": (0.9, 0.98), "eps": 1e-9, "fused": True}
+    optimizers = (make_adam(models[0]), torch.optim.Adam(models[1].parameters(), **settings))
+    for model, optimizer in zip(models, optimizers, strict=True):
+        stepped(model[0], optimizer, 7)
+    ours, theirs = (model.state_dict() for model in models)
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+    states = [optimizer.state[next(iter(m.parameters()))] for m, optimizer in
+              zip(models, optimizers, strict=True)]  # fmt: skip
+    assert states[0].keys() == states[1].keys()
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[1])
+    assert len(optimizers[0].state) == len(optimizers[1].state) == 2
 
 
 def test_state_survives_a_round_trip() -> None:

@@ -117,8 +117,7 @@ class Trainer:
         self.learned = self.lora = lora = Lora(
             self.model, section.rank, section.alpha, section.maps, new, seed
         )
-        self.optimizer = make_adam(lora)
-        self.optimizer.register_step_post_hook(lambda *_: lora.put())
+        self.optimizer = make_adam(lora, after=lora.put)
         self.ema = MovingAverage(self.model, self.recipe.train.ema)
 
     def _choose_compute(self) -> None:

@@ -8,6 +8,8 @@ table of `max_length` rows. `halves` has the same sinusoids, all sines first, th
 rotary and relative positions nothing is added: attention itself is told (rotary.py, relative.py).
 """
 
+from functools import partial
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -20,8 +22,10 @@ def sinusoids(
     length: int, d_model: int, start: int = 0, base: float | int = 10_000
 ) -> Float[Tensor, "L D"]:
     """PE for the positions start … start + length - 1, computed in double precision."""
-    position = torch.arange(start, start + length, dtype=torch.float64)[:, None]
-    wavelength = base ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+    # On the CPU, also of a model without memory: there arange imports half of torch, for a second.
+    counted = partial(torch.arange, dtype=torch.float64, device="cpu")
+    position = counted(start, start + length)[:, None]
+    wavelength = base ** (counted(0, d_model, 2) / d_model)
     angle = position / wavelength
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()
 

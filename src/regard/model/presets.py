@@ -33,11 +33,13 @@ _T5 = {
     "norm_order": "pre",
     "norm": "rms",
     "norm_epsilon": 1e-6,
+    "activation": "gelu_tanh",
+    "gated": True,
     "score_scale": False,
     "attention_bias": False,
     "ffn_bias": False,
     "embedding_scale": False,
-    "output_scale": True,
+    "tie": "embeddings",
     "positions": "relative",
 }
 PRESETS: dict[str, dict[str, Any]] = {
@@ -55,14 +57,15 @@ PRESETS: dict[str, dict[str, Any]] = {
     "gpt-small": {**_GPT, "d_model": 256, "decoder_layers": 6, "heads": 8, "ffn_size": 1024},
     "llama-tiny": {**_LLAMA, "d_model": 128, "decoder_layers": 4, "heads": 4, "ffn_size": 352},
     "llama-small": {**_LLAMA, "d_model": 256, "decoder_layers": 6, "heads": 8, "ffn_size": 704},
-    # An encoder and a decoder like T5
+    # An encoder and a decoder like T5 1.1, whose output matrix is its own: the one matrix of T5 1.0
+    # begins with entries of size 1, and Adam's small steps take long to move it
     "t5-tiny": {
         **_T5,
         "d_model": 128,
         "encoder_layers": 4,
         "decoder_layers": 4,
         "heads": 4,
-        "ffn_size": 512,
+        "ffn_size": 352,
     },
     "t5-small": {
         **_T5,
@@ -70,7 +73,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "encoder_layers": 4,
         "decoder_layers": 4,
         "heads": 8,
-        "ffn_size": 1024,
+        "ffn_size": 704,
     },
     "big": {"d_model": 1024, "ffn_size": 4096, "heads": 16, "dropout": 0.3},
     # Table 3 (A): number of heads at constant computation

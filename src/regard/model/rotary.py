@@ -22,7 +22,7 @@ Rotation = tuple[Tensor, Tensor]  # cosines and sines, each (B or 1, 1, L, K)
 
 def frequencies(spec: Spec) -> Float[Tensor, " half"]:
     """The angle by which each pair turns from one position to the next."""
-    exponent = torch.arange(0, spec.k, 2, dtype=torch.int64).float() / spec.k
+    exponent = torch.arange(0, spec.k, 2, dtype=torch.int64, device="cpu").float() / spec.k
     plain = 1.0 / spec.rotary_base**exponent
     if spec.rotary_scaling == "none":
         return plain

@@ -9,20 +9,20 @@ from dataclasses import dataclass
 
 from regard.bundle.bundle import open_bundle
 from regard.bundle.encoder_file import EncoderFile, read_encoder_file
-from regard.checkpoint.files import copy_around, read_own_json
+from regard.checkpoint.files import read_own_json
 from regard.config import build, to_tables
 from regard.data.store import ColumnKind, Store, StoreRow, write_store
 from regard.data.windows import Windows
 from regard.draw.terminal.progress import progress_bar
-from regard.errors import CheckpointError, ConfigError, DataError
+from regard.errors import ConfigError, DataError
 from regard.model.spec import Spec
 from regard.prepare.documents import DocumentPart, Documents
 from regard.prepare.encoder_spec import Start
+from regard.prepare.run_tokenizer import generator_spec, kept_tokenizer, tokenizer_for
 from regard.runs.folder import RunFolder, write_json
-from regard.runs.sections import Recipe, spec_of
+from regard.runs.sections import Recipe
 from regard.text.encoder_tokenizer import save_for_decoder
-from regard.text.published import PublishedTokenizer, load_tokenizer
-from regard.text.tokenizer import Tokenizer
+from regard.text.published import PublishedTokenizer
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,9 @@ def begin_decoder(
     `texts` are read where a vocabulary is learned from them; they have so many characters.
     """
     start = open_decoder(recipe)
-    tokenizer = _tokenizer_for(run, recipe, texts, characters, start)
-    spec = _spec(recipe, tokenizer, start)
+    section = recipe.tokenizer
+    tokenizer = tokenizer_for(run, section, start, texts, characters, save_for_decoder)
+    spec = generator_spec(recipe, tokenizer, start)
     limits = (recipe.data.max_tokens, spec.position_limit)
     length = min(most for most in limits if most is not None)
     EncoderFile(start.family.name if start else "regard", length).write(run.folder)
@@ -94,47 +95,10 @@ def encoded_parts(
         advance(len(part.text))
 
 
-def _spec(recipe: Recipe, tokenizer: PublishedTokenizer, start: Start | None) -> Spec:
-    if start is None:
-        return spec_of(recipe.model, tokenizer.size)
-    if tokenizer.size > start.spec.vocabulary:
-        raise CheckpointError(
-            f"{start.folder}: the tokenizer knows {tokenizer.size} tokens, the weights "
-            f"{start.spec.vocabulary}; its files belong to another model"
-        )
-    return build(Spec, {**vars(start.spec), **recipe.model}, "[model]")
-
-
-def _tokenizer_for(
-    run: RunFolder, recipe: Recipe, texts: Iterable[str], characters: int, start: Start | None
-) -> PublishedTokenizer:
-    """That of the model that training starts from, or one that is learned from the text."""
-    if start is not None:
-        copy_around(start.folder, run.folder)
-    else:
-        with progress_bar("vocabulary", characters) as bar:
-
-            def read() -> Iterator[str]:
-                for text in texts:
-                    yield text
-                    bar.advance(len(text))
-
-            learned = Tokenizer.train(read(), recipe.tokenizer.kind, recipe.tokenizer.size)
-        save_for_decoder(learned, run.folder)
-    tokenizer = load_tokenizer(run.folder)
-    if tokenizer is None:
-        assert start is not None
-        raise CheckpointError(start.folder, "has no tokenizer files, so text cannot become ids")
-    return tokenizer
-
-
 def load_documents(run: RunFolder) -> DecoderData:
     """What `prepare_documents` left in the run folder."""
     run.check_data()
-    tokenizer = load_tokenizer(run.folder)
-    if tokenizer is None:
-        advice = "copy it again"
-        raise CheckpointError(run.folder, "the files of its tokenizer are gone", advice=advice)
+    tokenizer = kept_tokenizer(run)
     spec = build(Spec, read_own_json(run.spec), str(run.spec))
     length = read_encoder_file(run.folder).limit
     train, valid = (Windows(Store.open(run.data / name), length) for name in ("train", "valid"))

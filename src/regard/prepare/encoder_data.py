@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 
 from regard.bundle.encoder_file import EncoderFile, read_encoder_file
-from regard.checkpoint.files import copy_around, read_own_json
+from regard.checkpoint.files import read_own_json
 from regard.config import build, to_tables
 from regard.data.labelled import Labelled
 from regard.data.store import ColumnKind, Store, StoreRow, write_store
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import CheckpointError, DataError
 from regard.model.spec import Spec
-from regard.prepare.encoder_spec import Start, encoder_spec, open_start
+from regard.prepare.encoder_spec import encoder_spec, open_start
 from regard.prepare.pairs import write_rows
+from regard.prepare.run_tokenizer import kept_tokenizer, rows_needed, tokenizer_for
 from regard.prepare.texts import Texts
 from regard.runs.folder import RunFolder, read_texts, write_json
 from regard.runs.sections import Recipe
 from regard.text.encoder_tokenizer import save_for_encoder
-from regard.text.published import PublishedTokenizer, load_tokenizer
-from regard.text.tokenizer import Tokenizer
+from regard.text.published import PublishedTokenizer
 
 Encode = Callable[[PublishedTokenizer, Labelled, int], StoreRow]  # of at most so many tokens
 
@@ -72,8 +72,10 @@ def prepare_texts(
     labels, unless `classes` says otherwise; `changes` are other fields of the spec.
     """
     start = None if recipe.train.start_from is None else open_start(recipe.train.start_from)
-    tokenizer = _tokenizer_for(run, recipe, texts, start)
-    vocabulary = _rows_needed(tokenizer, start)
+    sides = (side for row in texts.train() for side in (row.text, row.pair) if side is not None)
+    count, save = texts.characters, save_for_encoder
+    tokenizer = tokenizer_for(run, recipe.tokenizer, start, sides, count, save)
+    vocabulary = rows_needed(tokenizer, start)
     classes = len(labels) if classes is None else classes
     spec = encoder_spec(recipe, vocabulary, classes, start, **changes)
     limits = (recipe.data.max_tokens, spec.position_limit, tokenizer.max_length)
@@ -99,53 +101,13 @@ def prepare_texts(
     write_rows(run.data / "valid.jsonl", held)
 
 
-def _tokenizer_for(
-    run: RunFolder, recipe: Recipe, texts: Texts, start: Start | None
-) -> PublishedTokenizer:
-    """That of the model that training starts from, or one that is learned from the texts."""
-    if start is not None:
-        copy_around(start.folder, run.folder)
-    else:
-        with progress_bar("vocabulary", texts.report.kept) as bar:
-            lines = _sentences(texts.train(), bar.advance)
-            learned = Tokenizer.train(lines, recipe.tokenizer.kind, recipe.tokenizer.size)
-        save_for_encoder(learned, run.folder)
-    tokenizer = load_tokenizer(run.folder)
-    if tokenizer is None:
-        assert start is not None
-        raise CheckpointError(start.folder, "has no tokenizer files, so text cannot become ids")
-    return tokenizer
-
-
-def _rows_needed(tokenizer: PublishedTokenizer, start: Start | None) -> int:
-    """Rows of the embedding; a published one may have more than its tokenizer has tokens."""
-    if start is not None and tokenizer.size > start.spec.vocabulary:
-        raise CheckpointError(
-            f"{start.folder}: the tokenizer knows {tokenizer.size} tokens, the weights "
-            f"{start.spec.vocabulary}; its files belong to another model"
-        )
-    return tokenizer.size if start is None else start.spec.vocabulary
-
-
-def _sentences(rows: Iterable[Labelled], advance: Callable[[int], None]) -> Iterator[str]:
-    for row in rows:
-        yield row.text
-        if row.pair is not None:
-            yield row.pair
-        advance(1)
-
-
 def load_texts(run: RunFolder) -> EncoderData:
     """What `prepare_texts` left in the run folder."""
     run.check_data()
-    tokenizer = load_tokenizer(run.folder)
-    if tokenizer is None:
-        advice = "copy it again"
-        raise CheckpointError(run.folder, "the files of its tokenizer are gone", advice=advice)
     return EncoderData(
         build(Spec, read_own_json(run.spec), str(run.spec)),
         read_encoder_file(run.folder),
-        tokenizer,
+        kept_tokenizer(run),
         _open(run.data / "train"),
         _open(run.data / "valid"),
     )

@@ -10,6 +10,7 @@ data/valid.jsonl, data/tasks-test.jsonl   the same held-out pairs as text, with 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from regard.bundle.bundle import open_bundle
 from regard.bundle.codec import Codec, published_codec
 from regard.bundle.encoder_file import EncoderFile
 from regard.bundle.generation_settings import read_settings, settings_as_said
-from regard.checkpoint.files import copy_around, read_own_json
+from regard.checkpoint.files import read_own_json
 from regard.config import build, to_tables
 from regard.data.batch import Batch, Ids, pad_rows
 from regard.data.labelled import Labelled
@@ -27,16 +28,17 @@ from regard.data.store import ColumnKind, Store, StoreRow, write_store
 from regard.decode.engine import Frame
 from regard.decode.options import Rules
 from regard.draw.terminal.progress import progress_bar
-from regard.errors import CheckpointError, ConfigError, DataError
+from regard.errors import ConfigError, DataError
 from regard.model.spec import Spec
 from regard.prepare.encoder_spec import Start
 from regard.prepare.pairs import write_rows
+from regard.prepare.run_tokenizer import generator_spec, kept_tokenizer, tokenizer_for
 from regard.prepare.tasks import KeptTask, TaskPairs, Tasks
 from regard.prepare.texts import Texts
 from regard.runs.folder import RunFolder, read_texts, write_json
-from regard.runs.sections import Recipe, spec_of
+from regard.runs.sections import Recipe
 from regard.text.encoder_tokenizer import save_for_text_to_text, sentinel
-from regard.text.published import PublishedTokenizer, load_tokenizer
+from regard.text.published import PublishedTokenizer
 from regard.text.special import Special
 from regard.text.tokenizer import Tokenizer
 
@@ -117,9 +119,7 @@ def prepare_tasks(run: RunFolder, recipe: Recipe, survey: Tasks) -> None:
 def prepare_spans(run: RunFolder, recipe: Recipe, texts: Texts) -> None:
     """The same with plain texts; one that is too long is cut into several."""
     spec, codec, limit = _prepare_model(run, recipe, (row.text for row in texts.train()))
-    tokenizer = load_tokenizer(run.folder)
-    assert tokenizer is not None
-    corruption_of(recipe, tokenizer)  # or an error
+    corruption_of(recipe, kept_tokenizer(run))  # or an error
     kinds = {"text": ColumnKind(spec.vocabulary)}
     most = max(1, limit - 1)  # beside the end
     with progress_bar("encoding", texts.report.kept) as bar:
@@ -151,29 +151,15 @@ def corruption_of(recipe: Recipe, tokenizer: PublishedTokenizer) -> SpanCorrupti
 def _prepare_model(run: RunFolder, recipe: Recipe, texts: Iterable[str]) -> tuple[Spec, Codec, int]:
     """Tokenizer, settings and spec in the run's folder; the most tokens of a text, the end too."""
     start = open_text_to_text(recipe)
-    if start is not None:
-        copy_around(start.folder, run.folder)
-        # Ids may stand in config.json, which a run does not have.
-        atomic.write_json(run.folder / GENERATION, settings_as_said(start.folder))
-    else:
-        with progress_bar("vocabulary", None) as bar:
 
-            def told() -> Iterator[str]:
-                for text in texts:
-                    yield text
-                    bar.advance()
+    def save(learned: Tokenizer, folder: Path) -> None:
+        save_for_text_to_text(learned, folder, recipe.own.sentinels)
 
-            learned = Tokenizer.train(told(), recipe.tokenizer.kind, recipe.tokenizer.size)
-        save_for_text_to_text(learned, run.folder, recipe.own.sentinels)
-        special = Special()
-        ids = {"pad": special.pad, "eos": special.eos, "decoder_start": special.pad}
-        named = {f"{role}_token_id": number for role, number in ids.items()}
-        atomic.write_json(run.folder / GENERATION, named)
-    tokenizer = load_tokenizer(run.folder)
-    if tokenizer is None:
-        assert start is not None
-        raise CheckpointError(start.folder, "has no tokenizer files, so text cannot become ids")
-    spec = _spec(recipe, tokenizer, start)
+    tokenizer = tokenizer_for(run, recipe.tokenizer, start, texts, None, save)
+    # Ids may stand in config.json, which a run does not have.
+    settings = _new_settings() if start is None else settings_as_said(start.folder)
+    atomic.write_json(run.folder / GENERATION, settings)
+    spec = generator_spec(recipe, tokenizer, start)
     family = start.family.name if start else "t5" if spec.positions == "relative" else "regard"
     limit = recipe.data.max_tokens
     if spec.positions not in ("relative", "rotary"):
@@ -183,15 +169,11 @@ def _prepare_model(run: RunFolder, recipe: Recipe, texts: Iterable[str]) -> tupl
     return spec, _codec_of(run, spec, tokenizer), limit
 
 
-def _spec(recipe: Recipe, tokenizer: PublishedTokenizer, start: Start | None) -> Spec:
-    if start is None:
-        return spec_of(recipe.model, tokenizer.size)
-    if tokenizer.size > start.spec.vocabulary:
-        raise CheckpointError(
-            f"{start.folder}: the tokenizer knows {tokenizer.size} tokens, the weights "
-            f"{start.spec.vocabulary}; its files belong to another model"
-        )
-    return build(Spec, {**vars(start.spec), **recipe.model}, "[model]")
+def _new_settings() -> dict[str, int]:
+    """Where the outputs of a model like T5 start and end."""
+    special = Special()
+    ids = {"pad": special.pad, "eos": special.eos, "decoder_start": special.pad}
+    return {f"{role}_token_id": number for role, number in ids.items()}
 
 
 def _one_after_another(
@@ -265,10 +247,7 @@ def framed_batch(
 def load_text_to_text(run: RunFolder) -> TextToTextData:
     """What was prepared."""
     run.check_data()
-    tokenizer = load_tokenizer(run.folder)
-    if tokenizer is None:
-        advice = "copy it again"
-        raise CheckpointError(run.folder, "the files of its tokenizer are gone", advice=advice)
+    tokenizer = kept_tokenizer(run)
     spec = build(Spec, read_own_json(run.spec), str(run.spec))
     is_paired = (run.data / TASKS).is_file()
     return TextToTextData(

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from regard.data.batch import Batch
+from regard.training.optimizer import Adam
 from regard.training.watch import SkipReason, objection
 from regard.training.worker import MeanLoss
 
@@ -40,7 +41,7 @@ def _finite(loss: float, gradient_norm: float) -> SkipReason | None:
 
 def training_steps(
     model: nn.Module,
-    optimizer: torch.optim.Optimizer,
+    optimizer: Adam | torch.optim.Optimizer,
     batches: Iterator[Sequence[Batch]],
     backward: Callable[[int, Sequence[Batch]], MeanLoss],
     rate_at: Callable[[int], float],
