@@ -8,7 +8,9 @@ learned positions, segments, class token, relative bias     N(0, 0.02²)
 norms                        γ = 1, β = 0
 
 Where scores are not divided by √d_k, W_Q is: so T5 begins. Where the output is divided by √d_model
-instead of the embedding being multiplied by it, embeddings are N(0, 1).
+instead of the embedding being multiplied by it, embeddings are N(0, 1). So is one that nothing
+multiplies or normalises and that is not the output matrix too: its words must be as large as what
+the first sub-layers add to them, or they are lost in it.
 
 The factor of W_Q and W_K halves the scores that attention begins with. Without it a post-norm model
 at a high rate makes its weights sharp before they mean anything
@@ -36,6 +38,7 @@ def initialise(model: nn.Module, seed: int) -> None:
     unscaled = {a.query: a.size**-0.5 for a in attentions if not a.scale}
     outputs = [module for module in model.modules() if isinstance(module, Output)]
     divided = any(output.scale != 1.0 for output in outputs)
+    tied = {output.weight for output in outputs}
     for module in model.modules():
         if isinstance(module, nn.Linear):
             gain = (2**-0.5 if module in joined else 1.0) * unscaled.get(module, 1.0)
@@ -43,12 +46,19 @@ def initialise(model: nn.Module, seed: int) -> None:
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
         elif isinstance(module, Embedding | Output):
-            std = 1.0 if divided else module.weight.shape[1] ** -0.5
+            plain = divided or (isinstance(module, Embedding) and _is_bare(module, tied))
+            std = 1.0 if plain else module.weight.shape[1] ** -0.5
             nn.init.normal_(module.weight, std=std, generator=generator)
         elif isinstance(module, nn.LayerNorm | nn.RMSNorm):
             module.reset_parameters()
         for table in _tables(module):
             nn.init.normal_(table, std=0.02, generator=generator)
+
+
+def _is_bare(embedding: Embedding, tied: set[nn.Parameter]) -> bool:
+    """Whether its rows go into the first layer as they are, and nowhere else."""
+    unscaled = embedding.scale == 1.0 and isinstance(embedding.norm, nn.Identity)
+    return unscaled and embedding.weight not in tied
 
 
 def _tables(module: nn.Module) -> list[nn.Parameter]:
