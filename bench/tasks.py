@@ -1,7 +1,7 @@
 """One model for several tasks beside a model for each, and a beginning with holes beside chance.
 
     make bench-tasks
-    python bench/tasks.py --runs runs/bench-tasks --steps 6000 --short 1000 --pretrain 3000
+    python bench/tasks.py --runs runs/bench-tasks --steps 12000 --short 2000 --pretrain 4000
 
 All models have the recipe phrasebook-tasks: its size, its data, its rates.
 
@@ -144,8 +144,8 @@ def main() -> None:
     )
     parser.add_argument("--runs", type=Path, default=Path("runs/bench-tasks"))
     parser.add_argument("--steps", type=int, default=recipe()["train"]["steps"])
-    parser.add_argument("--short", type=int, default=1000)
-    parser.add_argument("--pretrain", type=int, default=3000)
+    parser.add_argument("--short", type=int, default=2000)
+    parser.add_argument("--pretrain", type=int, default=4000)
     parser.add_argument("--equal", action="store_true", help="alone: as many steps as one")
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--threads", type=int, default=0)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -54,7 +55,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """What regard keeps for a user goes to a folder of the tests, also from their children.
 
     The processes of `-n` inherit it. What this processor survives is asked before torch computes.
+    A shell that starts us in the background may have switched Ctrl-C off; commands that tests
+    interrupt would inherit that.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if "REGARD_CACHE" not in os.environ:
         _cache.append(tempfile.mkdtemp(prefix="regard-tests-"))
         os.environ["REGARD_CACHE"] = _cache[0]
