@@ -94,9 +94,14 @@ def read_spiece(path: Path, settings: TokenizerSettings) -> PieceCodec:
 
 def read_tokenizer_model(path: Path, settings: TokenizerSettings) -> PieceCodec:
     """A tokenizer.model: the space before a text stands before its first word only."""
-    model = later = _load(path)
+    return piece_codec(read_small_file(path, MAX_FILE), path, settings)
+
+
+def piece_codec(content: bytes, path: Path, settings: TokenizerSettings) -> PieceCodec:
+    """The same by its content; `path` is the file that it came from."""
+    model = later = _opened(content, path)
     if not settings.flag("legacy", False):
-        later = _load(path)
+        later = _opened(content, path)
         later.override_normalizer_spec(add_dummy_prefix=False)
     special = _special(model, settings)
     cut = partial(_cut, model, later, _finder(special), special)
@@ -144,7 +149,10 @@ def read_marian(source: Path, target: Path, table: Path, settings: TokenizerSett
 
 def _load(path: Path) -> SentencePieceProcessor:
     """A model of the library, within bounds."""
-    content = read_small_file(path, MAX_FILE)
+    return _opened(read_small_file(path, MAX_FILE), path)
+
+
+def _opened(content: bytes, path: Path) -> SentencePieceProcessor:
     model = SentencePieceProcessor()
     try:
         model.LoadFromSerializedProto(content)
