@@ -98,7 +98,7 @@ class Bundle:
             from regard.checkpoint.llama2c import read_spec  # imports torch
 
             return read_spec(self.path)
-        return self._gguf.spec if self.kind == "gguf" else self._checked.spec
+        return self.gguf.spec if self.kind == "gguf" else self._checked.spec
 
     @cached_property
     def family_name(self) -> str:
@@ -131,7 +131,7 @@ class Bundle:
         return check_published(self.path, allow_pickle=self.allow_pickle, strict=self.strict)
 
     @cached_property
-    def _gguf(self) -> "CheckedGguf":
+    def gguf(self) -> "CheckedGguf":
         """A GGUF file whose keys and tensors agree."""
         from regard.checkpoint.gguf import check_gguf  # imports torch
 
@@ -140,13 +140,13 @@ class Bundle:
     @cached_property
     def vocabulary_in_file(self) -> GgufVocabulary | None:
         """The tables of a GGUF file's tokenizer; None where it has none, and of other kinds."""
-        return read_vocabulary(self._gguf.header.values, self.path) if self.kind == "gguf" else None
+        return read_vocabulary(self.gguf.header.values, self.path) if self.kind == "gguf" else None
 
     @cached_property
     def config(self) -> dict[str, Any]:
         """What its config.json says; nothing where it has none."""
         if self.kind == "gguf":
-            return self._gguf.config
+            return self.gguf.config
         return read_config_file(self.path) if is_published(self.path) else {}
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The Llama in a GGUF file: its config from its keys, its weights dequantised by the library `gguf`.
+"""The Llama in a GGUF file: a config from its keys, weights dequantised by the library `gguf`.
 
 Order as for every file of a stranger: the header is walked by ourselves (headers/gguf.py), its keys
 become a spec within bounds, names and shapes of the tensors are compared with that spec; only then

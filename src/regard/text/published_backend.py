@@ -70,6 +70,10 @@ class BackendCodec:
             if any(i >= len(self.tokens) for i in ids):
                 raise broken(self._path, f"puts the id {max(ids)} around texts, which no token has")
 
+    def written(self) -> str:
+        """All of it as a tokenizer.json."""
+        return self._backend.to_str()
+
     def encode(self, text: str, pair: str | None, limit: int | None) -> Encoded:
         """The ids with the family's special tokens around them."""
         with _refusing(self._path, "cannot be run by the library"):
