@@ -60,6 +60,8 @@ def twin(vocabulary: int = 96, **more: Any) -> Any:
         num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=128,
         rms_norm_eps=1e-5, rope_theta=50_000.0, tie_word_embeddings=True,
     )  # fmt: skip
+    if "rope_parameters" in more:
+        del usual["rope_theta"]
     model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**(usual | more)))
     for name, parameter in model.named_parameters():
         if "norm" in name or "bias" in name:

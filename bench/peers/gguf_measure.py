@@ -1,6 +1,6 @@
 """One GGUF file, opened and gone on with: seconds, tokens a second, memory.
 
-    python gguf_measure.py QUESTION ANSWER
+python gguf_measure.py QUESTION ANSWER
 """
 
 import json

