@@ -15,6 +15,7 @@ import sentencepiece
 import tokenizers
 import torch
 import transformers
+import transformers.modeling_gguf_pytorch_utils
 from numpy.typing import NDArray
 
 import folders
@@ -69,6 +70,18 @@ def twin(vocabulary: int = 96, **more: Any) -> Any:
         else:
             torch.nn.init.normal_(parameter, 0.0, 0.15)
     return model.eval()
+
+
+def opened_by_transformers(path: Path) -> Any:
+    """The model that transformers makes of a file: its own names, its own order of rows."""
+    read = transformers.modeling_gguf_pytorch_utils.load_gguf_checkpoint
+    config = transformers.LlamaConfig(**read(str(path))["config"])
+    model = transformers.LlamaForCausalLM(config)
+    tensors = read(str(path), return_tensors=True, model_to_load=model)["tensors"]
+    missing, surplus = model.load_state_dict(tensors, strict=False)
+    assert not surplus and set(missing) <= {"lm_head.weight"}
+    model.tie_weights()
+    return model.float().eval()
 
 
 def theirs(model: Any) -> dict[str, NDArray[np.float32]]:
