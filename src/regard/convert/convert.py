@@ -84,12 +84,7 @@ def convert(
     """
     if shortlist and to != "ctranslate2":
         raise MisuseError("--shortlist: only `--to ctranslate2` has it")
-    offered = OFFERED.get(to, ())
-    if precision and precision not in offered:
-        others = " or ".join(f"--to {name}" for name in OFFERED)
-        choices = f"{', '.join(offered)} with --to {to}" if offered else f"none without {others}"
-        raise MisuseError("--precision", got=precision, expected=choices)
-    precision = precision or next(iter(offered), "fp32")
+    precision = _precision(to, precision)
     if out.exists() or out.is_symlink():
         advice = "regard convert never overwrites, choose a name"
         raise MisuseError(out, "already there", advice=advice)
@@ -129,6 +124,16 @@ def convert(
             golden = sha256(folder / GOLDEN)
             atomic.write_text(folder / "README.md", model_card(open_bundle(path), card, golden))
         return _conversion(source, out, folder, to, same_bits)
+
+
+def _precision(to: To, asked: str | None) -> str:
+    """The one that was asked for, if the format has it, or the usual one."""
+    offered = OFFERED.get(to, ())
+    if asked and asked not in offered:
+        others = " or ".join(f"--to {name}" for name in OFFERED)
+        choices = f"{', '.join(offered)} with --to {to}" if offered else f"none without {others}"
+        raise MisuseError("--precision", got=asked, expected=choices)
+    return asked or next(iter(offered), "fp32")
 
 
 def _write_gguf(source: Source, out: Path, precision: str) -> Conversion:

@@ -34,7 +34,7 @@ BPE = 2  # how SentencePiece numbers its kinds
 
 
 @dataclass(frozen=True)
-class Cut:
+class FirstCut:
     """How byte-level BPE cuts a text first, in the words of a tokenizer.json."""
 
     steps: tuple[dict[str, Any], ...]
@@ -59,9 +59,9 @@ _LLAMA_3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-_GPT2 = Cut((_bytes(use_regex=True),))
-_DIGITS = Cut(({"type": "Digits", "individual_digits": True}, _bytes(use_regex=True)))
-_THREES = Cut((_split(_LLAMA_3), _bytes(use_regex=False)), whole_first=True, begins=True)
+_GPT2 = FirstCut((_bytes(use_regex=True),))
+_DIGITS = FirstCut(({"type": "Digits", "individual_digits": True}, _bytes(use_regex=True)))
+_THREES = FirstCut((_split(_LLAMA_3), _bytes(use_regex=False)), whole_first=True, begins=True)
 CUTS = {
     "gpt-2": _GPT2,
     "smollm": _DIGITS,
@@ -70,7 +70,7 @@ CUTS = {
     "llama-bpe": _THREES,
     "llama3": _THREES,
     "llama-v3": _THREES,
-    "regard": Cut((_split(BYTES_SPLIT), _bytes(use_regex=False))),  # runs: text/kinds.py
+    "regard": FirstCut((_split(BYTES_SPLIT), _bytes(use_regex=False))),  # runs: text/kinds.py
 }
 
 
