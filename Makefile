@@ -17,7 +17,7 @@ bin := $(VENV)/$(if $(windows),Scripts,bin)
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo demo-hi models phrasebook dialogue multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks dist docs reference refresh-docs bench-decode bench-train bench-embed bench-search bench-complete bench-complete-decode bench-wikitext2 bench-tasks bench-dialogue bench-attacks test test-long check format clean
+.PHONY: help demo demo-hi models phrasebook dialogue multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks dist docs reference refresh-docs bench-decode bench-train bench-embed bench-search bench-complete bench-complete-decode bench-gguf bench-wikitext2 bench-tasks bench-dialogue bench-attacks test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
@@ -36,6 +36,7 @@ help:
 	@echo "make refresh-docs  run the commands of the pages again; RUNS=folder: also those that need runs; TRAIN=yes: makes them"
 	@echo "make bench-decode RUN=…  decoding speed beside CTranslate2 and transformers (needs Multi30k)"
 	@echo "make bench-complete-decode  speed of continuations beside transformers and CTranslate2"
+	@echo "make bench-gguf FILE=…  a GGUF file beside llama.cpp: tokens/s and memory"
 	@echo "make bench-train  training speed beside torch.nn.Transformer and transformers (needs Multi30k)"
 	@echo "make bench-embed  embedding speed beside sentence-transformers (needs STS-B and Multi30k)"
 	@echo "make bench-search  a million vectors on disk: milliseconds a query, recall"
@@ -153,6 +154,10 @@ bench-decode: $(VENV)/.bench
 # The size of GPT-2: make bench-complete-decode BENCH="--size gpt2"
 bench-complete-decode: $(VENV)/.bench
 	$(bin)/python bench/complete_decode.py $(BENCH)
+
+# llama.cpp in a place of its own: make bench-gguf FILE=… BENCH="--python llama/bin/python"
+bench-gguf: $(VENV)/.bench
+	$(bin)/python bench/gguf_speed.py $(FILE) $(BENCH)
 
 # All of tiny, small and base; of these only some: make bench-train BENCH="--preset small"
 bench-train: $(VENV)/.bench

@@ -19,12 +19,15 @@ ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in THREAD_VARIABLES}
 }
 
 
-def ask(script: str, question: dict[str, Any]) -> dict[str, Any]:
-    """The answer of a script of peers/; only `failure`, its last words, where it ended badly."""
+def ask(script: str, question: dict[str, Any], python: str = sys.executable) -> dict[str, Any]:
+    """The answer of a script of peers/; only `failure`, its last words, where it ended badly.
+
+    `python`: that of a peer which is installed elsewhere.
+    """
     with TemporaryDirectory() as folder:
         asked, answer = Path(folder) / "question.json", Path(folder) / "answer.json"
         asked.write_text(json.dumps(question), encoding="utf-8")
-        command = [sys.executable, str(PEERS / script), str(asked), str(answer)]
+        command = [python, str(PEERS / script), str(asked), str(answer)]
         done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
         if done.returncode:
             return {"failure": last_line(done.stderr)}

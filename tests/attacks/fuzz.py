@@ -93,6 +93,17 @@ def targets(tiny: Tiny, kind: str, seed: int) -> Target:
         texts = str(tiny.place / "texts")
         update = ["index", texts, "--output", name, "--model", str(tiny.classifier)]
         return Target(tiny.index, folder, [*asks, update, [*update, "--rebuild"], *looks])
+    if kind == "gguf":
+        import gguf_files
+
+        whole = tiny.place / kind
+        whole.mkdir()
+        gguf_files.write(whole / "a.gguf", gguf_files.twin(300), gguf_files.Kind.Q8_0)
+        insist(run("verify", str(whole / "a.gguf"), "--update"))
+        file = str(folder / "a.gguf")
+        asks = [["complete", file, "the cat", "--json"], ["doctor", file], ["verify", file]]
+        convert = ["convert", file, str(folder.parent / "out"), "--to", "hf"]
+        return Target(whole, folder, [*asks, *looks, convert], has_checksums=False)
     import folders
 
     family = list(ASKED)[seed % len(ASKED)]
@@ -196,7 +207,9 @@ def fuzz(kind: str, place: Path, seed: int, count: int, minutes: float) -> dict[
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--kind", choices=("run", "engine", "index", "published"), required=True)
+    parser.add_argument(
+        "--kind", choices=("run", "engine", "index", "published", "gguf"), required=True
+    )
     parser.add_argument("--cases", type=int, default=10**9)
     parser.add_argument("--minutes", type=float, default=0.0)
     parser.add_argument("--seed", type=int, default=1)

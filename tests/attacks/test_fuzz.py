@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 FUZZ = Path(__file__).parent / "fuzz.py"
-KINDS = ("run", "engine", "index", "published")
+KINDS = ("run", "engine", "index", "published", "gguf")
 
 
 def fuzz(*arguments: str) -> None:

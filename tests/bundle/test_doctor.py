@@ -1,6 +1,7 @@
 """The doctor against files that other libraries wrote, and against files that lie."""
 
 import json
+import math
 import os
 import pickle
 import random
@@ -37,7 +38,8 @@ def gguf(tensors: int = 1, shape: tuple[int, ...] = (8, 4)) -> bytes:
     pairs = text(b"general.architecture") + struct.pack("<I", 8) + text(b"llama")
     pairs += text(b"some.list") + struct.pack("<IIQ", 9, 8, 2) + text(b"a") + text(b"b")
     name = text(b"blk.0.attn_q.weight") + struct.pack("<I", len(shape))
-    return head + pairs + name + struct.pack(f"<{len(shape)}Q", *shape) + struct.pack("<IQ", 1, 0)
+    told = head + pairs + name + struct.pack(f"<{len(shape)}Q", *shape) + struct.pack("<IQ", 1, 0)
+    return told + bytes(-len(told) % 32) + bytes(2 * math.prod(shape))
 
 
 def write_all(folder: Path) -> dict[str, Path]:

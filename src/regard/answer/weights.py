@@ -8,6 +8,7 @@ from torch import Tensor
 from regard.bundle.bundle import Bundle, best_step
 from regard.checkpoint.converted import load_converted
 from regard.checkpoint.files import read_own_json, sha256, steps_saved
+from regard.checkpoint.gguf import load_gguf
 from regard.checkpoint.guard import load_into, read_tensors
 from regard.checkpoint.llama2c import load_llama2c
 from regard.checkpoint.published import load_published
@@ -24,6 +25,8 @@ def read_transformer(bundle: Bundle, *, allow_nonfinite: bool = False) -> Transf
     """
     if bundle.kind == "llama2.c":
         return load_llama2c(bundle.path)
+    if bundle.kind == "gguf":
+        return load_gguf(bundle.path, allow_nonfinite=allow_nonfinite)
     if bundle.kind == "converted":
         return load_converted(bundle.path)
     if bundle.kind == "published":

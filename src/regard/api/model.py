@@ -308,7 +308,7 @@ class Model(GoesOn):
         return evaluate(self, data, **options)
 
     def save(self, folder: str | Path, to: "To" = "native") -> "Conversion":
-        """Write it as a new folder: regard's own files, "hf" for transformers, or "ctranslate2".
+        """Write it as a new folder: regard's own files, "hf", "ctranslate2", or a file: "gguf".
 
         With a model card, README.md, that says what the run knows: data, recipe, scores.
         """

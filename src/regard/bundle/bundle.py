@@ -4,6 +4,7 @@
     published   config.json and weights, as the libraries of the field write them
     converted   the same with regard.json: `regard convert --to native`
     llama2.c    a single file, which says enough about itself to be a model
+    gguf        the same with its tokenizer: llama.cpp's format
 
 A translation by the ctranslate2 engine needs no more than this, so nothing here imports torch; only
 the spec of a published folder does, which the headers of its weights decide.
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from regard.bundle.codec import Codec, own_codec, published_codec
 from regard.bundle.encoder_file import EncoderFile, read_encoder_file
 from regard.bundle.engine_choice import Choice, ProbePair, probe_of, read_choice, to_log
-from regard.bundle.generation_settings import GenerationSettings, read_settings
+from regard.bundle.generation_settings import GenerationSettings, read_settings, settings_of
 from regard.bundle.labels import Labels, read_labels
 from regard.bundle.named import folder_of, located
 from regard.bundle.open_run import open_run
@@ -40,10 +41,12 @@ from regard.model.spec import Spec
 from regard.runs.folder import RunFolder, typed
 from regard.runs.objectives import Objective, objective_of
 from regard.text.published import PublishedTokenizer, load_tokenizer
+from regard.text.published_gguf import GgufVocabulary, read_vocabulary
 from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from regard.checkpoint.families.family import Family
+    from regard.checkpoint.gguf import CheckedGguf
     from regard.checkpoint.published import CheckedFolder
 
 AnyTokenizer = Tokenizer | PublishedTokenizer
@@ -53,8 +56,8 @@ AnyTokenizer = Tokenizer | PublishedTokenizer
 class Bundle:
     """A model before its weights are read; each part is read when it is first asked for."""
 
-    kind: str  # run, published, converted, llama2.c
-    path: Path  # the folder, or the file of llama2.c
+    kind: str  # run, published, converted, llama2.c, gguf
+    path: Path  # the folder, or the file of llama2.c or GGUF
     name: str = ""  # as a person typed it; "": the path says it
     allow_pickle: bool = False
     strict: bool = False  # whether keys of config.json that nobody knows are refused
@@ -95,14 +98,14 @@ class Bundle:
             from regard.checkpoint.llama2c import read_spec  # imports torch
 
             return read_spec(self.path)
-        return self._checked.spec
+        return self.gguf.spec if self.kind == "gguf" else self._checked.spec
 
     @cached_property
     def family_name(self) -> str:
         """Of a run "regard", or that of the encoder it began with; where it is said, no torch."""
         if self.is_run:
             return "regard" if self.is_own_translator else self.encoder_file.family
-        if self.kind == "llama2.c":
+        if self.kind in ("llama2.c", "gguf"):
             return "llama"
         # Of 2018 and 2019 few say it, and the weights tell.
         return str(self.config.get("model_type") or self.family.name)
@@ -128,8 +131,22 @@ class Bundle:
         return check_published(self.path, allow_pickle=self.allow_pickle, strict=self.strict)
 
     @cached_property
+    def gguf(self) -> "CheckedGguf":
+        """A GGUF file whose keys and tensors agree."""
+        from regard.checkpoint.gguf import check_gguf  # imports torch
+
+        return check_gguf(self.path)
+
+    @cached_property
+    def vocabulary_in_file(self) -> GgufVocabulary | None:
+        """The tables of a GGUF file's tokenizer; None where it has none, and of other kinds."""
+        return read_vocabulary(self.gguf.header.values, self.path) if self.kind == "gguf" else None
+
+    @cached_property
     def config(self) -> dict[str, Any]:
         """What its config.json says; nothing where it has none."""
+        if self.kind == "gguf":
+            return self.gguf.config
         return read_config_file(self.path) if is_published(self.path) else {}
 
     @cached_property
@@ -163,6 +180,8 @@ class Bundle:
         """Text ↔ ids; None where it has no files for that."""
         if self.kind == "llama2.c" or (not self.is_run and not self.vocabulary):
             return None
+        if self.kind == "gguf":
+            return self.vocabulary_in_file.tokenizer() if self.vocabulary_in_file else None
         if self.is_own_translator:
             own = Tokenizer.load(self.run.tokenizer)
             if self.spec.vocabulary != own.size:
@@ -216,6 +235,8 @@ class Bundle:
             return GenerationSettings(ends=ends, pad=roles.get("pad"), bos=roles.get("bos"))
         if self.is_run or self.kind == "llama2.c" or not self.vocabulary:
             return GenerationSettings()
+        if self.kind == "gguf":
+            return settings_of(self.config, self.path, self.vocabulary)
         return read_settings(self.path, self.vocabulary)
 
     def _decode_section(self) -> DecodingOptions:
@@ -290,6 +311,8 @@ class Bundle:
         """Why nothing should be kept beside this model yet."""
         if self.is_run:
             return "" if best_step(self.run) is None else "the run is not finished"
+        if self.kind == "gguf":
+            return "a GGUF file has no folder to keep an engine in; `regard convert` makes one"
         return "" if self.weights else "the folder has no safetensors"
 
     @cached_property
@@ -360,11 +383,13 @@ def _no_run(name: str | Path) -> MisuseError:
 
 
 def _single_file(path: Path) -> Bundle:
-    from regard.checkpoint.headers.look import look  # knows every kind of file
+    from regard.checkpoint.headers.look import is_gguf, look  # knows every kind of file
 
+    if is_gguf(path):
+        return Bundle("gguf", path)
     kind = look(path).kind
     if kind != "llama2.c":
-        expected = "the folder of a run or of a published model, or a llama2.c file"
+        expected = "the folder of a run or of a published model, a GGUF or a llama2.c file"
         advice = f"it is: {kind}. `regard doctor {path}` says what it holds"
         raise MisuseError(path, "is a file", expected=expected, advice=advice)
     return Bundle("llama2.c", path)

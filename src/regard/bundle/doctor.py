@@ -14,6 +14,7 @@ from regard.checkpoint.converted import check_converted
 from regard.checkpoint.families.config import requests_for_code
 from regard.checkpoint.families.family import OWN
 from regard.checkpoint.files import is_converted, is_published, read_config_file, read_own_json
+from regard.checkpoint.gguf import check_gguf
 from regard.checkpoint.headers.contents import Contents, Finding, Level, Stored, told
 from regard.checkpoint.headers.look import look
 from regard.checkpoint.published import FAMILIES, TOKENIZERS, check_published
@@ -24,6 +25,7 @@ from regard.model.spec import Spec
 from regard.printable import counted
 from regard.runs.folder import RunFolder
 from regard.runs.objectives import objective_of
+from regard.text.published_gguf import read_vocabulary
 from regard.untrusted import member, opened
 
 # A tensor of a layout that no family's table has → what it is.
@@ -121,8 +123,7 @@ def _advise_file(report: Diagnosis, contents: Contents) -> None:
     if contents.kind == "llama2.c":
         report.runs, report.how = True, f"regard convert {path} OUT --to native"
     elif contents.kind.startswith("gguf"):
-        report.why_not = "regard does not read GGUF; get the model's folder with config.json and "
-        report.why_not += "safetensors, which its makers publish beside it"
+        _advise_gguf(report)
     elif contents.kind.startswith("np"):
         report.why_not = "arrays without a config say too little; regard reads folders"
     elif (folder / "config.json").is_file():
@@ -133,6 +134,23 @@ def _advise_file(report: Diagnosis, contents: Contents) -> None:
         report.why_not = "put the model's config.json (and tokenizer files) into its folder"
     else:
         report.why_not = "no tensors were found in it"
+
+
+def _advise_gguf(report: Diagnosis) -> None:
+    """Whether its keys and tensors agree, and its tokenizer is of a kind that there is."""
+    try:
+        checked = check_gguf(report.path)
+        vocabulary = read_vocabulary(checked.header.values, report.path)
+        if vocabulary is not None:
+            vocabulary.tokenizer()
+    except RegardError as error:
+        report.why_not = told(str(error))
+        return
+    report.runs = True
+    if vocabulary is None:
+        report.find("missing", "a tokenizer: it takes and gives ids, no text")
+    command = COMMANDS["complete"] if vocabulary else _in_python(checked.spec)
+    report.how = command.replace("{}", str(report.path))
 
 
 def _examine_folder(folder: Path, strict: bool) -> Diagnosis:
@@ -162,9 +180,12 @@ def _examine_folder(folder: Path, strict: bool) -> Diagnosis:
         guesses = [family_by_names(contents) for contents in report.files.values()]
         report.family = next((guess for guess in guesses if guess), None)
         for name, contents in report.files.items():
-            if contents.kind == "llama2.c":  # a single file that says enough about itself
+            # single files that say enough about themselves
+            if contents.kind == "llama2.c" or contents.kind.startswith("gguf"):
                 report.why_not += f", but {told(name)} needs none"
-                report.how = f"regard convert {folder / name} OUT --to native"
+                is_gguf = contents.kind.startswith("gguf")
+                command = "regard complete {}" if is_gguf else "regard convert {} OUT --to native"
+                report.how = command.replace("{}", str(folder / name))
                 break
     return report
 

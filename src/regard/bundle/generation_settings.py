@@ -106,8 +106,12 @@ def read_settings(folder: Path, vocabulary: int) -> GenerationSettings:
     An id outside of the vocabulary counts as absent and is named in `ignored`: a small model often
     keeps the ids of the large one, and its logits are right nevertheless.
     """
-    values, where = _told(folder)
-    values, outside = _within(values, vocabulary, where)
+    return settings_of(*_told(folder), vocabulary)
+
+
+def settings_of(said: Mapping[str, Any], where: Path, vocabulary: int) -> GenerationSettings:
+    """The settings that these keys of a file are."""
+    values, outside = _within(said, vocabulary, where)
     pad, start = _id(values, "pad_token_id"), _id(values, "decoder_start_token_id")
     ends, forced = tuple(values["eos_token_id"]), tuple(values["forced_eos_token_id"])
     if ends and not set(forced) <= set(ends):

@@ -1,8 +1,7 @@
 """The model in a llama2.c file (headers/llama2c.py), and the tokenizer beside it.
 
-Its rotary positions turn neighbours (x_2i, x_2i+1), ours the two halves (x_i, x_{i+K/2}) of a head.
-Scores are sums over a head, so it is enough to sort the rows of W_Q and W_K: first all even ones of
-a head, then all odd ones.
+Its rotary positions turn neighbours, ours the halves of a head: the rows of W_Q and W_K are sorted
+(checkpoint/pairs.py).
 """
 
 import math
@@ -16,6 +15,7 @@ from torch import Tensor
 from regard.checkpoint.guard import check_finite, load_into
 from regard.checkpoint.headers.contents import strictly
 from regard.checkpoint.headers.llama2c import HEADER, OUTPUT, ROTARY, look_llama2c, shapes, spec_of
+from regard.checkpoint.pairs import to_halves
 from regard.errors import DataError
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
@@ -64,7 +64,7 @@ def load_llama2c(path: Path) -> Transformer:
                 else {f"decoder.layers.{i}.{ours}": part for i, part in enumerate(whole)}
             )
             for name, part in layers.items():
-                weights[f"{name}.weight"] = _halves(part, spec.k) if turned else part
+                weights[f"{name}.weight"] = to_halves(part, spec.k) if turned else part
         start = end
     for name, tensor in weights.items():
         check_finite(path, name, tensor)
@@ -99,9 +99,3 @@ def refuse_llama2c_tokenizer(path: Path) -> None:
         expected = "the SentencePiece model that it was made from"
         advice = f"give that, for example --tokenizer {path.with_suffix('.model').name}"
         raise DataError(path, "a tokenizer.bin of llama2.c", expected=expected, advice=advice)
-
-
-def _halves(weight: Tensor, k: int) -> Tensor:
-    """Rows of each head of size K from neighbours to halves: 0, 2, 4, …, 1, 3, 5, …"""
-    rows, columns = weight.shape
-    return weight.view(-1, k // 2, 2, columns).transpose(1, 2).reshape(rows, columns)

@@ -254,7 +254,7 @@ def save_published(
     model = family.exported(model)
     spec = model.spec
     config, rows = {**family.config(spec), **(changes or {})}, list(family.rows(spec))
-    _check_nothing_is_lost(spec, config, rows, family)
+    check_nothing_is_lost(spec, config, rows, family)
     weights = {name: p.detach() for name, p in model.named_parameters()}
     tensors = {row.theirs: row.to_theirs(weights).contiguous() for row in rows}
     named = {family.published_name(name, spec): t for name, t in tensors.items()}
@@ -263,7 +263,7 @@ def save_published(
     atomic.write_bytes(folder / "model.safetensors", save(named, metadata={"format": "pt"}))
 
 
-def _check_nothing_is_lost(
+def check_nothing_is_lost(
     spec: Spec, config: Mapping[str, Any], rows: list[RenameRow], family: Family
 ) -> None:
     """The spec that one would read back is the spec; a family cannot say everything."""

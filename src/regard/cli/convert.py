@@ -15,18 +15,23 @@ from regard.valid_json import valid_json
   regard convert path/to/bert bert-native --to native
   regard convert runs/demo demo-marian --to hf
   regard convert stories260K.bin stories --to hf
-  regard convert runs/demo demo-fast --to ctranslate2 --precision int8""")
+  regard convert runs/demo demo-fast --to ctranslate2 --precision int8
+  regard convert model.gguf model --to hf
+  regard convert runs/dialogue dialogue.gguf --to gguf --precision int8""")
 @declare.model
 @click.argument("out", type=declare.PATH)
 @click.option(
     "--to",
-    type=click.Choice(["hf", "native", "ctranslate2"]),
+    type=click.Choice(["hf", "native", "ctranslate2", "gguf"]),
     required=True,
-    help="Which kind of folder.",
+    help="Which kind of folder, or a GGUF file.",
 )
 @declare.path("--tokenizer", help="The tokenizer of a llama2.c file.")
-@declare.choice(
-    "--precision", among=["fp32", "bf16", "int8"], help="Of the weights that ctranslate2 reads."
+@click.option(
+    "--precision",
+    type=click.Choice(["fp32", "fp16", "bf16", "int8"]),
+    help="Of the weights: for ctranslate2 fp32 (default), bf16 or int8; for GGUF fp16 (default), "
+    "int8 (Q8_0) or fp32.",
 )
 @declare.flag("--shortlist", help="Learn one from a run's corpus, for ctranslate2.")
 @declare.flag("--allow-pickle", help="Read .bin and .pt files, as plain tensors.")
@@ -35,16 +40,17 @@ from regard.valid_json import valid_json
 def command(
     model: Path,
     out: Path,
-    to: Literal["hf", "native", "ctranslate2"],
+    to: Literal["hf", "native", "ctranslate2", "gguf"],
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Write MODEL as the new folder OUT.
+    """Write MODEL as the new folder OUT, or as a GGUF file.
 
     MODEL is a published folder or its name on the hub, a converted folder, a run of `regard train`,
-    or a llama2.c file. `hf` is config.json and model.safetensors, for every library that reads
-    them; `native` has regard's own names. A run becomes a Marian model with `--to hf`.
-    `ctranslate2` is for the library of that name, which translates fast on a CPU.
+    a GGUF or a llama2.c file. `hf` is config.json and model.safetensors, for every library that
+    reads them; `native` has regard's own names. A run becomes a Marian model with `--to hf`.
+    `ctranslate2` is for the library of that name, which translates fast on a CPU. `gguf` is one
+    file for llama.cpp: of a decoder like Llama, with its tokenizer.
     """
     from regard.convert.convert import convert
 
@@ -60,4 +66,6 @@ def command(
         click.echo(f"Not read back: {converted.unread}." if converted.unread else done, err=True)
         return
     same = "every bit of the weights is equal" if converted.same_bits else "it answers equally"
+    if converted.cost:
+        same = f"its logits are at most {converted.cost:.2g} from those of the source"
     click.echo(f"Read back: {same}. Later: regard verify {converted.folder}", err=True)

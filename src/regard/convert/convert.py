@@ -2,7 +2,7 @@
 
 What is written is read again before it gets its name, and must answer as its source does; the
 answers stay in golden.json for `regard verify`. A folder of the ctranslate2 library is made by
-convert/ctranslate2.py.
+convert/ctranslate2.py, a GGUF file by convert/gguf.py.
 """
 
 import re
@@ -16,6 +16,7 @@ from regard.answer.loaded import open_model
 from regard.bundle.bundle import open_bundle
 from regard.bundle.generation_settings import NOT_DONE
 from regard.checkpoint.converted import WEIGHTS, save_converted
+from regard.checkpoint.ctranslate2_info import PRECISIONS
 from regard.checkpoint.families.family import OWN
 from regard.checkpoint.families.marian import MARIAN
 from regard.checkpoint.files import COPIED, copy_around, read_own_json, sha256
@@ -26,6 +27,7 @@ from regard.checksums import NAME as CHECKSUMS
 from regard.checksums import add_checksums, read_checksums
 from regard.convert.card import model_card
 from regard.convert.ctranslate2 import fill_folder
+from regard.convert.gguf import write_file
 from regard.convert.golden import golden_of
 from regard.convert.source import Source, open_source
 from regard.convert.verify import GOLDEN, compare, write_golden
@@ -38,7 +40,9 @@ from regard.untrusted import read_json
 from regard.version import __version__
 
 MAX_TOKENIZER = 1 << 28  # bytes of a tokenizer.json
-To = Literal["hf", "native", "ctranslate2"]
+To = Literal["hf", "native", "ctranslate2", "gguf"]
+# what has a choice of precision → those there are, the usual one first
+OFFERED = {"ctranslate2": tuple(PRECISIONS), "gguf": ("fp16", "int8", "fp32")}
 # Keys of a config that no spec knows: labels, special ids, how text is made.
 KEPT = re.compile(
     r"id2label|label2id|problem_type|prefix|language|task_specific_params|bad_words_ids|\w+_token_id"
@@ -51,12 +55,13 @@ KEPT = re.compile(
 class Conversion:
     """What was written."""
 
-    folder: Path
+    folder: Path  # or the file
     family: str
     parameters: int
     files: tuple[str, ...]
     same_bits: bool  # False: the same function in another order of its numbers
     unread: str = ""  # why what was written could not be tried here
+    cost: float = 0.0  # of a lower precision: how far an answer is from the source's, at most
 
 
 def convert(
@@ -67,24 +72,29 @@ def convert(
     tokenizer: Path | None = None,
     allow_pickle: bool = False,
     strict: bool = False,
-    precision: str = "fp32",
+    precision: str | None = None,
     shortlist: bool = False,
     card: str = "",
 ) -> Conversion:
-    """Write the model at `path` as a new folder `out`: whole, or not at all.
+    """Write the model at `path` as a new folder (or GGUF file) `out`: whole, or not at all.
 
     `strict` refuses a published folder with keys in its config.json that regard does not know.
-    `precision` and `shortlist` are for a folder of the ctranslate2 library; `card` is the name
-    under which it is handed on, for a model card (convert/card.py).
+    `precision` is for ctranslate2 (fp32 unless given) and GGUF (fp16), `shortlist` for the former;
+    `card` is the name under which it is handed on, for a model card (convert/card.py).
     """
-    if to != "ctranslate2" and (precision != "fp32" or shortlist):
-        raise MisuseError("--precision, --shortlist: only `--to ctranslate2` has them")
+    if shortlist and to != "ctranslate2":
+        raise MisuseError("--shortlist: only `--to ctranslate2` has it")
+    precision = _precision(to, precision)
     if out.exists() or out.is_symlink():
         advice = "regard convert never overwrites, choose a name"
         raise MisuseError(out, "already there", advice=advice)
     source = open_source(path, allow_pickle=allow_pickle, strict=strict)
     if source.family is None and tokenizer is not None:
         raise MisuseError("--tokenizer: a run has its own tokenizer; leave the option out")
+    if source.bundle.kind == "gguf" and tokenizer is not None:
+        raise MisuseError("--tokenizer: a GGUF file has its own tokenizer; leave the option out")
+    if to == "gguf":
+        return _write_gguf(source, out, precision)
     if to == "ctranslate2":
         with atomic.new_folder(out) as folder:
             unread = fill_folder(source, folder, precision, shortlist)
@@ -116,6 +126,24 @@ def convert(
         return _conversion(source, out, folder, to, same_bits)
 
 
+def _precision(to: To, asked: str | None) -> str:
+    """The one that was asked for, if the format has it, or the usual one."""
+    offered = OFFERED.get(to, ())
+    if asked and asked not in offered:
+        others = " or ".join(f"--to {name}" for name in OFFERED)
+        choices = f"{', '.join(offered)} with --to {to}" if offered else f"none without {others}"
+        raise MisuseError("--precision", got=asked, expected=choices)
+    return asked or next(iter(offered), "fp32")
+
+
+def _write_gguf(source: Source, out: Path, precision: str) -> Conversion:
+    golden, got, exact = write_file(source, out, precision)
+    same_bits = got["weights"] == exact["weights"]
+    cost = max(abs(a - b) for a, b in zip(got["values"], exact["values"], strict=True))
+    count = sum(p.numel() for p in source.model.parameters())
+    return Conversion(out, "llama", count, (out.name, golden.name), same_bits, "", cost)
+
+
 def _state_checksums(folder: Path) -> None:
     """Of every file whose checksum is not stated yet; regard.json has that of the weights."""
     names = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
@@ -138,7 +166,7 @@ def _write_published(source: Source, folder: Path, to: To) -> Transformer:
     kept = {
         key: value for key, value in source.config.items() if KEPT.fullmatch(key) or key in NOT_DONE
     }
-    if source.path.is_file():  # llama2.c: its tokenizer begins with 1 and ends with 2
+    if source.bundle.kind == "llama2.c":  # its tokenizer begins with 1 and ends with 2
         kept |= {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": None}
     if to == "hf":
         save_published(source.model, source.family, folder, kept)
@@ -162,6 +190,9 @@ def _copy_files(source: Source, folder: Path, tokenizer: Path | None) -> None:
         shutil.copyfile(single, folder / name)
     if source.path.is_dir():
         copy_around(source.path, folder)
+    if source.bundle.vocabulary_in_file is not None:
+        for name, content in source.bundle.vocabulary_in_file.files.items():
+            atomic.write_bytes(folder / name, content)
     if tokenizer is not None:
         _check_tokenizer(tokenizer, folder, source.model.spec.vocabulary)
 

@@ -26,7 +26,7 @@ _SPECIALS = list(TEXTS.values())
 
 # Letters with their accents and vowel signs (\p{M}: without it Hindi falls apart), numbers, other
 # signs, each with the one space before it; any other white space stands alone.
-_BYTES_SPLIT = r" ?(?:[\p{L}\p{M}]+|\p{N}+|[^\s\p{L}\p{M}\p{N}]+)|\s"
+BYTES_SPLIT = r" ?(?:[\p{L}\p{M}]+|\p{N}+|[^\s\p{L}\p{M}\p{N}]+)|\s"
 # A word may hold apostrophes and hyphens inside (don't, well-known); each sign stands alone.
 WORDS_SPLIT = r"\w+(?:['’-]\w+)*|[^\w\s]"
 # Unigram looks every piece up, also "<s>"; cut at < and > so that text never spells a special one.
@@ -50,7 +50,7 @@ def _build_bytes() -> Backend:
     backend.normalizer = normalizers.Prepend(" ")
     backend.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(_BYTES_SPLIT), "isolated"),
+            pre_tokenizers.Split(Regex(BYTES_SPLIT), "isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )

@@ -187,7 +187,7 @@ def load_tokenizer(folder: Path) -> PublishedTokenizer | None:
     codec = _codec(folder, settings)
     if codec is None:
         return None
-    return PublishedTokenizer(codec, _roles(codec, settings), settings.max_length)
+    return PublishedTokenizer(codec, roles_of(codec, settings), settings.max_length)
 
 
 def _codec(folder: Path, settings: TokenizerSettings) -> AnyCodec | None:
@@ -214,7 +214,7 @@ def _codec(folder: Path, settings: TokenizerSettings) -> AnyCodec | None:
     return None
 
 
-def _roles(codec: AnyCodec, settings: TokenizerSettings) -> dict[str, int]:
+def roles_of(codec: AnyCodec, settings: TokenizerSettings) -> dict[str, int]:
     """By the text that a file gives, else by the id of config.json, else by custom."""
     by_text = {token: i for i, token in enumerate(codec.tokens)} | dict(codec.special)
     roles: dict[str, int] = {}

@@ -70,6 +70,10 @@ class BackendCodec:
             if any(i >= len(self.tokens) for i in ids):
                 raise broken(self._path, f"puts the id {max(ids)} around texts, which no token has")
 
+    def written(self) -> str:
+        """All of it as a tokenizer.json."""
+        return self._backend.to_str()
+
     def encode(self, text: str, pair: str | None, limit: int | None) -> Encoded:
         """The ids with the family's special tokens around them."""
         with _refusing(self._path, "cannot be run by the library"):
@@ -146,7 +150,11 @@ def _refusing(path: Path, problem: str) -> Iterator[None]:
 
 def read_tokenizer_json(path: Path, settings: TokenizerSettings) -> BackendCodec:
     """A tokenizer.json, after a look at everything in it that could do harm."""
-    content = read_small_file(path, MAX_FILE)
+    return read_tables(read_small_file(path, MAX_FILE), path, settings)
+
+
+def read_tables(content: bytes, path: Path, settings: TokenizerSettings) -> BackendCodec:
+    """The same by its content; `path` is the file that it came from."""
     check_tokenizer_file(path, strict_json(content, str(path), MAX_PARTS))
     with _refusing(path, "is no tokenizer file"):
         backend = Tokenizer.from_str(content.decode("utf-8"))

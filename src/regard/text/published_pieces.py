@@ -79,7 +79,7 @@ class PieceCodec:
 
 def read_spiece(path: Path, settings: TokenizerSettings) -> PieceCodec:
     """A spiece.model, with its sentinels: <extra_id_0> has the highest id."""
-    model = _load(path)
+    model = read_pieces(path)
     stated = settings.options.get("extra_ids")
     count = SENTINELS if stated is None else stated
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MAX_SENTINELS:
@@ -94,9 +94,14 @@ def read_spiece(path: Path, settings: TokenizerSettings) -> PieceCodec:
 
 def read_tokenizer_model(path: Path, settings: TokenizerSettings) -> PieceCodec:
     """A tokenizer.model: the space before a text stands before its first word only."""
-    model = later = _load(path)
+    return piece_codec(read_small_file(path, MAX_FILE), path, settings)
+
+
+def piece_codec(content: bytes, path: Path, settings: TokenizerSettings) -> PieceCodec:
+    """The same by its content; `path` is the file that it came from."""
+    model = later = _opened(content, path)
     if not settings.flag("legacy", False):
-        later = _load(path)
+        later = _opened(content, path)
         later.override_normalizer_spec(add_dummy_prefix=False)
     special = _special(model, settings)
     cut = partial(_cut, model, later, _finder(special), special)
@@ -121,7 +126,7 @@ def read_marian(source: Path, target: Path, table: Path, settings: TokenizerSett
     tokens = [by_id.get(i, "") for i in range(max(by_id) + 1)]
     unknown, end = vocabulary[texts["unk"]], vocabulary[texts["eos"]]
     finder = _finder(special)
-    into, out = _load(source), _load(target)
+    into, out = read_pieces(source), read_pieces(target)
 
     def cut(model: SentencePieceProcessor, text: str) -> list[int]:
         ids: list[int] = []
@@ -142,9 +147,12 @@ def read_marian(source: Path, target: Path, table: Path, settings: TokenizerSett
     return PieceCodec(partial(cut, into), partial(cut, out), join, tokens, special, after=(end,))
 
 
-def _load(path: Path) -> SentencePieceProcessor:
+def read_pieces(path: Path) -> SentencePieceProcessor:
     """A model of the library, within bounds."""
-    content = read_small_file(path, MAX_FILE)
+    return _opened(read_small_file(path, MAX_FILE), path)
+
+
+def _opened(content: bytes, path: Path) -> SentencePieceProcessor:
     model = SentencePieceProcessor()
     try:
         model.LoadFromSerializedProto(content)

@@ -36,6 +36,15 @@ def look(path: Path) -> Contents:
         return contents
 
 
+def is_gguf(path: Path) -> bool:
+    """Whether a file begins as one of llama.cpp; the rest of its header is not read."""
+    try:
+        with opened(path) as file:
+            return file.read(len(GGUF)) == GGUF
+    except OSError:
+        return False
+
+
 def _look(path: Path, start: bytes) -> Contents:
     if start.startswith(GGUF):
         return look_gguf(path)
