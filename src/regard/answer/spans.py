@@ -7,7 +7,6 @@ All of them are compared, not those of the best beginnings and ends alone: a ban
 sums is little.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -36,14 +35,12 @@ def span_band(
     return begin[..., None] + padded.unfold(1, longest, 1)
 
 
-def best_spans(band: Float[Tensor, "S W"], count: int, is_new: Callable[[int, int], bool]) -> list[PlacedSpan]:
-    """The `count` best spans of one window, best first, as far as `is_new` likes them."""
-    values, places = band.flatten().sort(descending=True, stable=True)
-    chosen: list[PlacedSpan] = []
-    for value, place in zip(values.tolist(), places.tolist(), strict=True):
-        if value == -torch.inf or len(chosen) == count:
-            break
-        begin, width = divmod(place, band.shape[1])
-        if is_new(begin, begin + width):
-            chosen.append(PlacedSpan(begin, begin + width, value))
-    return chosen
+def best_spans(band: Float[Tensor, "S W"], count: int) -> list[PlacedSpan]:
+    """The best spans of one window, best first; fewer than `count` where it has no more."""
+    top = band.flatten().topk(min(count, band.numel()))
+    places = (divmod(place, band.shape[1]) for place in top.indices.tolist())
+    return [
+        PlacedSpan(begin, begin + width, value)
+        for (begin, width), value in zip(places, top.values.tolist(), strict=True)
+        if value != -torch.inf
+    ]

@@ -88,8 +88,7 @@ def _ask(entry: Entry, words: AlignedPair, language: str) -> Iterator[TextPair]:
 
 
 def subject_of(words: Sequence[Word], word: Word) -> int | None:
-    """The place of the last word of the slot that a word's form follows from; None: there is none.
-    """
+    """The place of the last word of the slot that a word's form follows from; None: of none."""
     named = [n for n, w in enumerate(words) if w.slot in word.agrees_with and w.kind in SUBJECTS]
     return named[-1] if len(word.agrees_with) == 1 and named else None
 

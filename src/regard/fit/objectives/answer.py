@@ -61,7 +61,8 @@ def load(run: RunFolder, recipe: Recipe) -> EncoderJob:
         context = (places >= first[:, None]) & (places < beyond[:, None])
         return batch.having(begin=begin, end=end, text_context=context)
 
-    return EncoderJob(recipe, data, Answering(recipe.train.label_smoothing), make_batch, judge)
+    loss, beyond = Answering(recipe.train.label_smoothing), "the rest is in further windows"
+    return EncoderJob(recipe, data, loss, make_batch, judge, unit="window", beyond=beyond)
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,8 @@ def judge(
         count += len(batch)
         begin, end = found_places(logits, batch["text_context"])
         right = (begin == batch["begin"]) & (end == batch["end"])
-        common = (torch.minimum(end, batch["end"]) - torch.maximum(begin, batch["begin"]) + 1).clamp(0)
+        last, first = torch.minimum(end, batch["end"]), torch.maximum(begin, batch["begin"])
+        common = (last - first + 1).clamp(0)
         both = (end - begin + 1) + (batch["end"] - batch["begin"] + 1)
         exact += float(right.sum())
         f1 += float((2 * common / both).sum())

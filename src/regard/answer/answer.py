@@ -1,0 +1,218 @@
+"""A question and a context → the span that answers it, or none; or an answer that is written.
+
+    found     by a model with head "spans": the best span of all windows of the context
+    written   by a model that makes text: it is shown context and question (`PROMPTS`), and may
+              write what the context does not say
+
+    p(span) = exp(score) / Σ exp(score)     over all spans of all windows, and "no answer"
+
+"No answer" has the least s_0 + e_0 of all windows (Rajpurkar et al. 2018; BERT's own way): a window
+without the answer is no reason to doubt another. It is the answer where it leads by more than the
+threshold.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from regard.answer.answers import Answers
+from regard.answer.chat import chat_format, stream_answer
+from regard.answer.complete import Completer, sampling_with
+from regard.answer.encoder_batches import logits_by_length
+from regard.answer.loaded import LoadedModel
+from regard.answer.spans import LONGEST, best_spans, span_band
+from regard.bundle.encoder_file import ANSWERED
+from regard.errors import MisuseError
+from regard.text.encoded import ContextWindow
+from regard.text.turns import USER, Message
+
+STRIDE = 128  # tokens from the beginning of one window to that of the next
+FEWEST = 16  # tokens of the context that a window must have room for
+CROWDED = 100  # spans looked at for each that is asked for: most overlap a better one
+MOST_WRITTEN = 40  # tokens of an answer that is written
+# task of a model that makes text → what it is shown; T5 was trained on these very words
+PROMPTS = {
+    "generate": "question: {question} context: {context}",
+    "chat": "{context}\n\n{question}",
+    "complete": "{context}\n\nQuestion: {question}\nAnswer:",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A span of the context; without text: the context holds no answer.
+
+    What was written, not found, has neither a place nor a probability.
+    """
+
+    text: str
+    probability: float | None = None
+    start: int = 0  # characters of the context
+    end: int = 0
+    line: int = 0  # of the context, from 1; 0: no place
+    source: str = ""  # the file, where several were searched
+
+    @property
+    def score(self) -> float:
+        """For comparing: the probability, 0 of what has none."""
+        return self.probability or 0.0
+
+
+def answering_task(model: LoadedModel) -> str:
+    """By which of its tasks a model answers questions; one that has none is an error."""
+    task = next((name for name in ("answer", *PROMPTS) if name in model.tasks), "answer")
+    model.demand(task)
+    return task
+
+
+def answer_questions(
+    model: LoadedModel,
+    pairs: Sequence[tuple[str, str]],
+    top: int = 1,
+    threshold: float | None = None,
+    stride: int = STRIDE,
+    longest: int = LONGEST,
+    advance: Callable[[int], None] = lambda count: None,
+) -> list[Answers[Answer]]:
+    """The `top` best answers to each question of its context, best first.
+
+    `threshold`: by how much "no answer" must lead; None: 0, and never of a model that was trained
+    on questions that all have an answer.
+    """
+    for name, value in (("top", top), ("stride", stride), ("longest", longest)):
+        if value < 1:
+            raise MisuseError(f"answer: {name}", got=value, expected="1 or more")
+    if threshold is not None and math.isnan(threshold):
+        raise MisuseError("answer: threshold", got=threshold, expected="a number")
+    for question, context in pairs:
+        _check(question, context)
+    task = answering_task(model)
+    if task != "answer":
+        return [_written(model, task, *pair, advance) for pair in pairs]
+    never = model.bundle.is_run and model.bundle.encoder_file.kind == ANSWERED
+    lead = (math.inf if never else 0.0) if threshold is None else threshold
+    seen = _look(model, pairs, 1 if top == 1 else CROWDED * top, stride, longest, advance)
+    both = zip(pairs, seen, strict=True)
+    return [Answers(_ranked(spans, context, top, lead)) for (_, context), spans in both]
+
+
+def _check(question: str, context: str) -> None:
+    for name, text in (("question", question), ("context", context)):
+        if not text.strip():
+            raise MisuseError(f"answer: {name}", "it is empty", expected="a text")
+
+
+@dataclass
+class SpansSeen:
+    """What the windows of one context hold."""
+
+    spans: list[tuple[float, int, int]] = field(default_factory=list)  # score, characters
+    null: float = math.inf
+    log_sum: float = -math.inf  # log Σ exp(score) of all spans
+
+
+def windows_of(
+    model: LoadedModel, question: str, context: str, stride: int = STRIDE
+) -> list[ContextWindow]:
+    """The question with each window of its context, as far as the model reads."""
+    limit = model.bundle.longest_text
+    windows, tokens = model.tokenizer_for("answer").encode_windows(question, context, limit, stride)
+    if limit is not None and tokens > limit - FEWEST:
+        problem = f"the question has {tokens} tokens, the model reads {limit} with the context"
+        raise MisuseError("answer", problem, advice="shorten it")
+    return windows
+
+
+def _look(
+    model: LoadedModel,
+    pairs: Sequence[tuple[str, str]],
+    count: int,
+    stride: int,
+    longest: int,
+    advance: Callable[[int], None],
+) -> list[SpansSeen]:
+    """All windows of all contexts, those of similar lengths together."""
+    rows = [windows_of(model, *pair, stride) for pair in pairs]
+    flat = [(n, window) for n, windows in enumerate(rows) for window in windows]
+    left, seen = [len(windows) for windows in rows], [SpansSeen() for _ in rows]
+    texts = [window.text for _, window in flat]
+    tokenizer = model.tokenizer_for("answer")
+    for numbers, logits in logits_by_length(model.transformer, tokenizer, texts):
+        context = torch.zeros(logits.shape[:2], dtype=torch.bool)
+        for row, number in zip(context, numbers, strict=True):
+            places = flat[number][1].places
+            row[places.start : places.stop] = True
+        bands = span_band(logits.double(), context.to(logits.device), longest).cpu()
+        nulls = logits[:, 0].double().sum(dim=-1).tolist()
+        for band, null, number in zip(bands, nulls, numbers, strict=True):
+            n, window = flat[number]
+            _add(seen[n], band, null, window, count)
+            left[n] -= 1
+            advance(int(left[n] == 0))
+    return seen
+
+
+def _add(
+    seen: SpansSeen, band: torch.Tensor, null: float, window: ContextWindow, count: int
+) -> None:
+    seen.null = min(seen.null, null)
+    whole = torch.tensor([seen.log_sum, float(band.flatten().logsumexp(dim=0))])
+    seen.log_sum = float(whole.logsumexp(dim=0))
+    for span in best_spans(band, count):
+        first, last = window.offsets[span.begin], window.offsets[span.end]
+        assert first is not None and last is not None
+        seen.spans.append((span.score, first[0], last[1]))
+
+
+def _ranked(seen: SpansSeen, context: str, top: int, lead: float) -> list[Answer]:
+    """The best spans of which none overlaps a better one, and "no answer" where it is first."""
+    with_null = lead != math.inf
+    parts = torch.tensor([seen.log_sum, *([seen.null] if with_null else [])], dtype=torch.float64)
+    whole = float(parts.logsumexp(dim=0))
+    chosen = list[tuple[float, int, int]]()
+    for score, start, end in sorted(seen.spans, key=lambda span: (-span[0], span[1], span[2])):
+        if len(chosen) == top:
+            break
+        start, end = _trimmed(context, start, end)
+        if start < end and all(end <= other[1] or start >= other[2] for other in chosen):
+            chosen.append((score, start, end))
+    answers = [
+        Answer(
+            context[start:end],
+            math.exp(score - whole),
+            start,
+            end,
+            context.count("\n", 0, start) + 1,
+        )
+        for score, start, end in chosen
+    ]
+    if not chosen or (with_null and seen.null - chosen[0][0] > lead):
+        nothing = math.exp(seen.null - whole) if with_null else 0.0
+        return [Answer("", nothing), *answers][:top]
+    return answers
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """Without white space at its ends: some pieces have it before their letters."""
+    span = text[start:end]
+    return start + len(span) - len(span.lstrip()), end - len(span) + len(span.rstrip())
+
+
+def _written(
+    model: LoadedModel, task: str, question: str, context: str, advance: Callable[[int], None]
+) -> Answers[Answer]:
+    """What a model that makes text writes when it is shown both."""
+    prompt = PROMPTS[task].format(question=question.strip(), context=context.strip())
+    if task == "generate":
+        text = model.translator.translations([prompt], task, split=False)[0][0].text
+    elif task == "chat":
+        sampling = sampling_with({"max_tokens": MOST_WRITTEN}, "answer")
+        messages = [Message(USER, prompt)]
+        text = "".join(stream_answer(model, messages, sampling, chat_format(model)))
+    else:
+        sampling = sampling_with({"max_tokens": MOST_WRITTEN, "stop_text": "\n"}, "answer")
+        text = Completer(model, sampling).completions([prompt])[0][0].text
+    advance(1)
+    return Answers([Answer(text.strip())])
