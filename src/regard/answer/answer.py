@@ -54,11 +54,6 @@ class Answer:
     line: int = 0  # of the context, from 1; 0: no place
     source: str = ""  # the file, where several were searched
 
-    @property
-    def score(self) -> float:
-        """For comparing: the probability, 0 of what has none."""
-        return self.probability or 0.0
-
 
 def answering_task(model: LoadedModel) -> str:
     """By which of its tasks a model answers questions; one that has none is an error."""
@@ -81,27 +76,72 @@ def answer_questions(
     `threshold`: by how much "no answer" must lead; None: 0, and never of a model that was trained
     on questions that all have an answer.
     """
-    for name, value in (("top", top), ("stride", stride), ("longest", longest)):
+    settings = _settings(model, pairs, top, threshold, stride=stride, longest=longest)
+    if settings.task != "answer":
+        return [_written(model, settings.task, *pair, advance) for pair in pairs]
+    seen = _look(model, pairs, settings.count, stride, longest, advance)
+    both = zip(pairs, seen, strict=True)
+    return [
+        Answers(_ranked([spans], [Passage(context)], top, settings.lead))
+        for (_, context), spans in both
+    ]
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A text that may hold an answer: where it is from, and the line that it begins with."""
+
+    text: str
+    source: str = ""
+    first: int = 1
+
+
+def answer_from_passages(
+    model: LoadedModel,
+    question: str,
+    passages: Sequence[Passage],
+    top: int = 1,
+    threshold: float | None = None,
+) -> Answers[Answer]:
+    """The best answers that several texts hold together: all are compared as windows of one."""
+    context = "\n\n".join(passage.text for passage in passages)
+    settings = _settings(model, [(question, context)], top, threshold)
+    if settings.task != "answer":
+        return _written(model, settings.task, question, context)
+    pairs = [(question, passage.text) for passage in passages]
+    seen = _look(model, pairs, settings.count, STRIDE, LONGEST)
+    return Answers(_ranked(seen, passages, top, settings.lead))
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """How it is answered."""
+
+    task: str
+    lead: float  # of "no answer"; infinite: it never is the answer
+    count: int  # spans of a window that are looked at
+
+
+def _settings(
+    model: LoadedModel,
+    pairs: Sequence[tuple[str, str]],
+    top: int,
+    threshold: float | None,
+    **numbers: int,
+) -> _Settings:
+    """What is asked for, checked."""
+    for name, value in {"top": top, **numbers}.items():
         if value < 1:
             raise MisuseError(f"answer: {name}", got=value, expected="1 or more")
     if threshold is not None and math.isnan(threshold):
         raise MisuseError("answer: threshold", got=threshold, expected="a number")
-    for question, context in pairs:
-        _check(question, context)
-    task = answering_task(model)
-    if task != "answer":
-        return [_written(model, task, *pair, advance) for pair in pairs]
-    never = model.bundle.is_run and model.bundle.encoder_file.kind == ANSWERED
-    lead = (math.inf if never else 0.0) if threshold is None else threshold
-    seen = _look(model, pairs, 1 if top == 1 else CROWDED * top, stride, longest, advance)
-    both = zip(pairs, seen, strict=True)
-    return [Answers(_ranked(spans, context, top, lead)) for (_, context), spans in both]
-
-
-def _check(question: str, context: str) -> None:
-    for name, text in (("question", question), ("context", context)):
-        if not text.strip():
+    for name, texts in zip(("question", "context"), zip(*pairs, strict=True), strict=False):
+        if not all(text.strip() for text in texts):
             raise MisuseError(f"answer: {name}", "it is empty", expected="a text")
+    task, bundle = answering_task(model), model.bundle
+    never = task == "answer" and bundle.is_run and bundle.encoder_file.kind == ANSWERED
+    lead = (math.inf if never else 0.0) if threshold is None else threshold
+    return _Settings(task, lead, 1 if top == 1 else CROWDED * top)
 
 
 @dataclass
@@ -131,7 +171,7 @@ def _look(
     count: int,
     stride: int,
     longest: int,
-    advance: Callable[[int], None],
+    advance: Callable[[int], None] = lambda count: None,
 ) -> list[SpansSeen]:
     """All windows of all contexts, those of similar lengths together."""
     rows = [windows_of(model, *pair, stride) for pair in pairs]
@@ -166,30 +206,35 @@ def _add(
         seen.spans.append((span.score, first[0], last[1]))
 
 
-def _ranked(seen: SpansSeen, context: str, top: int, lead: float) -> list[Answer]:
+def _ranked(
+    seen: Sequence[SpansSeen], passages: Sequence[Passage], top: int, lead: float
+) -> list[Answer]:
     """The best spans of which none overlaps a better one, and "no answer" where it is first."""
-    with_null = lead != math.inf
-    parts = torch.tensor([seen.log_sum, *([seen.null] if with_null else [])], dtype=torch.float64)
-    whole = float(parts.logsumexp(dim=0))
-    chosen = list[tuple[float, int, int]]()
-    for score, start, end in sorted(seen.spans, key=lambda span: (-span[0], span[1], span[2])):
+    with_null, null = lead != math.inf, min(each.null for each in seen)
+    sums = [each.log_sum for each in seen] + [null] * with_null
+    whole = float(torch.tensor(sums, dtype=torch.float64).logsumexp(dim=0))
+    spans = [(-span[0], n, *span[1:]) for n, each in enumerate(seen) for span in each.spans]
+    chosen = list[tuple[float, int, int, int]]()
+    for negative, n, first, last in sorted(spans):
+        start, end = _trimmed(passages[n].text, first, last)
+        apart = all(n != m or end <= a or start >= b for _, m, a, b in chosen)
+        if start < end and apart:
+            chosen.append((-negative, n, start, end))
         if len(chosen) == top:
             break
-        start, end = _trimmed(context, start, end)
-        if start < end and all(end <= other[1] or start >= other[2] for other in chosen):
-            chosen.append((score, start, end))
     answers = [
         Answer(
-            context[start:end],
+            passages[n].text[start:end],
             math.exp(score - whole),
             start,
             end,
-            context.count("\n", 0, start) + 1,
+            passages[n].first + passages[n].text.count("\n", 0, start),
+            passages[n].source,
         )
-        for score, start, end in chosen
+        for score, n, start, end in chosen
     ]
-    if not chosen or (with_null and seen.null - chosen[0][0] > lead):
-        nothing = math.exp(seen.null - whole) if with_null else 0.0
+    if not chosen or (with_null and null - chosen[0][0] > lead):
+        nothing = math.exp(null - whole) if with_null else 0.0
         return [Answer("", nothing), *answers][:top]
     return answers
 
@@ -201,7 +246,11 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _written(
-    model: LoadedModel, task: str, question: str, context: str, advance: Callable[[int], None]
+    model: LoadedModel,
+    task: str,
+    question: str,
+    context: str,
+    advance: Callable[[int], None] = lambda count: None,
 ) -> Answers[Answer]:
     """What a model that makes text writes when it is shown both."""
     prompt = PROMPTS[task].format(question=question.strip(), context=context.strip())

@@ -93,8 +93,10 @@ def _checked(rows: Iterator[Labelled], path: Path, report: Report) -> Iterator[L
 def _table(path: Path, report: Report, names: Sequence[str]) -> Iterator[Labelled]:
     usual = ("question", "context", "answer")
     roles = ("text", "pair", "label")
-    columns = [Role(r, name or own) for r, name, own in zip(roles, names, usual, strict=True)]
-    found = Columns(*columns, several=True)
+    text, pair, label = (
+        Role(role, name or own) for role, name, own in zip(roles, names, usual, strict=True)
+    )
+    found = Columns(text, pair, label, several=True)
     return read_labelled(path, found, report, Limits(MOST_CHARACTERS))
 
 
