@@ -110,7 +110,7 @@ def _rows(
     pair_column: str,
 ) -> list[QuestionOf]:
     """Each question with its context."""
-    from regard.cli.inputs import arriving, check_there, rows_of
+    from regard.cli.inputs import arriving, check_there, rows_of, say_read
     from regard.data.questions import is_squad, read_questions
     from regard.data.report import Report
     from regard.data.table import is_table
@@ -118,11 +118,13 @@ def _rows(
 
     if file:
         check_there(file)
-    has_context = file is not None and (is_squad(file) or (is_table(file) and not context))
     if file and is_squad(file):
         if context or index:
             raise click.UsageError(f"{file} has contexts; leave --context and --index out")
-        return [(row.text, row.pair or "") for row in read_questions(file, Report())]
+        report = Report()
+        rows = [(row.text, row.pair or "") for row in read_questions(file, report)]
+        say_read(report)
+        return rows
     if file and is_table(file):
         names = {"text": text_column or "question", "pair": pair_column or "context"}
         roles = ["text"] if context or index else ["text", "pair"]
@@ -134,7 +136,7 @@ def _rows(
         raise click.UsageError("--text-column and --pair-column belong to a table as --file")
     elif file:
         questions = tuple(q for lines in arriving(file) for q in lines if q.strip())
-    if index or has_context:
+    if index:
         return [(question, "") for question in questions]
     if context is None and sys.stdin.isatty():
         raise click.UsageError("expected --context FILE, --index FOLDER, or a text at stdin")

@@ -45,7 +45,7 @@ def prepare(run: RunFolder, recipe: Recipe, texts: Texts) -> None:
     encode = partial(window_rows, stride=recipe.own.stride)
     columns = {name: ColumnKind(recipe.data.max_tokens + 1, ragged=False) for name in PLACES}
     always = all(row.labels for row in texts.train())
-    prepare_texts(run, recipe, texts, columns, encode, kind=ANSWERED if always else "", classes=2)
+    prepare_texts(run, recipe, texts, columns, encode, kind=ANSWERED if always else "")
 
 
 def load(run: RunFolder, recipe: Recipe) -> EncoderJob:
