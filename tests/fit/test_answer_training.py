@@ -10,7 +10,6 @@ import pytest
 import torch
 import transformers
 from click.testing import CliRunner, Result
-from test_tag_training import OWN
 
 import folders
 import regard
@@ -26,6 +25,15 @@ from regard.runs.log import read_log
 from regard.search.index import index_folder
 from regard.training.losses import Answering
 
+OWN = (
+    "model.preset=tiny",
+    "model.d_model=32",
+    "model.encoder_layers=2",
+    "model.heads=2",
+    "model.ffn_size=64",
+    "model.norm_order=pre",
+    "tokenizer.size=320",
+)
 ANIMALS, PLACES = ["cat", "dog", "bird"], ["mat", "house", "tree", "sea"]
 
 
