@@ -17,7 +17,7 @@ bin := $(VENV)/$(if $(windows),Scripts,bin)
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo demo-hi models phrasebook dialogue multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks dist docs reference refresh-docs bench-decode bench-train bench-embed bench-search bench-complete bench-complete-decode bench-gguf bench-wikitext2 bench-tasks bench-dialogue bench-attacks test test-long check format clean
+.PHONY: help demo demo-hi models phrasebook dialogue multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks dist docs reference refresh-docs bench-decode bench-train bench-embed bench-search bench-complete bench-complete-decode bench-gguf bench-wikitext2 bench-tasks bench-answer bench-dialogue bench-attacks test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
@@ -41,6 +41,7 @@ help:
 	@echo "make bench-embed  embedding speed beside sentence-transformers (needs STS-B and Multi30k)"
 	@echo "make bench-search  a million vectors on disk: milliseconds a query, recall"
 	@echo "make bench-tasks  one model for five tasks beside a model for each (trains for an hour or two)"
+	@echo "make bench-answer  answers from 100 to 900 questions, three seeds, beside the best-overlap sentence (trains for hours)"
 	@echo "make bench-dialogue  train recipe dialogue (or RUN=…), exact answers beside a nearest neighbour"
 	@echo "make bench-attacks  kills, races and damaged files: how many are survived, noticed, wrong"
 	@echo "make test       make check, then every test"
@@ -181,6 +182,10 @@ bench-search: $(VENV)/.bench
 # Trains what runs/bench-tasks lacks; a shorter one: make bench-tasks BENCH="--runs runs/short --steps 600 --short 100 --pretrain 300"
 bench-tasks: $(VENV)/.bench
 	$(bin)/python bench/tasks.py $(BENCH)
+
+# Trains what runs/bench-answer lacks; a shorter one: make bench-answer BENCH="--runs runs/short --sizes 100 --seeds 1 --steps 100"
+bench-answer: $(VENV)/.bench
+	$(bin)/python bench/answer.py $(BENCH)
 
 # RUN: a run of recipe dialogue; without it one is trained first.
 bench-dialogue: $(VENV)/.bench

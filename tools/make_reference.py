@@ -37,6 +37,7 @@ TITLES = {
     "text-to-text": 'Of objective "text-to-text" ([text to text](../text-to-text.md)).',
     "lora": "Small matrices that are trained in place of the model ([LoRA](../lora.md)).",
     "chat": 'Of objective "chat" ([chat](../chat.md#train)).',
+    "answer": 'Of objective "answer" ([answer](../answer.md#train)).',
     "similar": 'Of objective "similar" ([encoders](../encoders.md#vectors-that-are-compared)).',
     "distil": 'Of objective "distil" ([encoders](../encoders.md#a-student-and-its-teacher)).',
 }

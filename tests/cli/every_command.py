@@ -6,7 +6,7 @@ import folders
 import library
 import toy
 
-MODELS = ("run", "bert", "fill", "classes", "tags", "gpt2", "t5", "vit")
+MODELS = ("run", "bert", "fill", "classes", "tags", "spans", "gpt2", "t5", "vit")
 TABLE = "text,label\nthe cat sat,glad\na bad dog,sad\n"
 CALLS = {
     "demo": "demo --help",
@@ -25,6 +25,7 @@ CALLS = {
     "generate": "generate t5 the --max-length 3",
     "classify": "classify classes --file table.csv --output labelled.csv",
     "tag": "tag tags --file few.en",
+    "answer": "answer spans the? --context few.en",
     "see": "see vit image.png",
     "embed": "embed bert --file few.en --output vectors.npy",
     "index": "index texts --model bert --output index",
@@ -53,6 +54,7 @@ def make(root: Path, toy_run: Path) -> Path:
     folders.bert(root / "fill", "MaskedLM")
     folders.bert(root / "classes", "SequenceClassification", id2label=folders.LABELS)
     folders.bert(root / "tags", "TokenClassification", id2label=folders.LABELS)
+    folders.bert(root / "spans", "QuestionAnswering")
     folders.gpt2(root / "gpt2")
     folders.t5(root / "t5")
     folders.vit(root / "vit")

@@ -22,6 +22,7 @@ from regard.evaluate.continuations import (
 )
 from regard.evaluate.dialogues import DialogueScores, dialogues_to_score, score_dialogues
 from regard.evaluate.fill import FillScores, score_fill, texts_to_fill
+from regard.evaluate.questions import QuestionScores, questions_to_score, score_questions
 from regard.evaluate.tasks import TaskScores, has_tasks, score_tasks
 from regard.evaluate.texts import TextScores, score_tags_of, score_texts_of, texts_to_score
 from regard.evaluate.translations import Scores, pairs_to_score, score, translate_all
@@ -37,16 +38,26 @@ def evaluate(
     lowercase: bool = False,
     beam: int | None = None,
     alpha: float | None = None,
-) -> Scores | TextScores | FillScores | ContinuationScores | DialogueScores | TaskScores:
+) -> (
+    Scores
+    | TextScores
+    | FillScores
+    | ContinuationScores
+    | DialogueScores
+    | TaskScores
+    | QuestionScores
+):
     """BLEU and chrF of a translator, a score for each task of a run that has several, accuracy and
-    F1 of a classifier or a tagger, how well holes are filled, how well a decoder foresees texts,
-    how often one answers as expected.
+    F1 of a classifier or a tagger, exact match and F1 of answers, how well holes are filled, how
+    well a decoder foresees texts, how often one answers as expected.
 
     `columns` names the columns of a table by their role: source and target, or text, pair, label.
     """
-    if not {"translate", "generate", "classify", "tag", "fill", "complete"} & set(model.tasks):
+    if not {"translate", "generate", "classify", "tag", "fill", "complete", "answer"} & set(
+        model.tasks
+    ):
         problem = f"{model.bundle} offers {', '.join(model.tasks)}"
-        expected = "a model that translates, classifies, tags, fills or completes"
+        expected = "a model that translates, classifies, tags, answers, fills or completes"
         raise MisuseError("evaluate", problem, expected=expected)
     check_roles(columns or {}, "evaluate")
     with TemporaryDirectory(prefix="regard-") as place:
@@ -70,6 +81,8 @@ def evaluate(
             return score_continuations(model, texts)
         if "fill" in model.tasks:
             return score_fill(model, texts_to_fill(model, source, columns or {}))
+        if "answer" in model.tasks:
+            return score_questions(model, questions_to_score(model, source, columns or {}))
         test = texts_to_score(model, source, columns or {})
         return (score_tags_of if model.spec.head == "labels" else score_texts_of)(model, test)
 

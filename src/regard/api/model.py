@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 from regard.answer.answers import Answers
 from regard.answer.score import Scored, score_texts
 from regard.answer.translate import Translation
+from regard.api.ask import Asked
 from regard.api.options import (
     EvaluateOptions,
     SearchOptions,
@@ -22,7 +23,6 @@ from regard.api.options import (
     completes,
 )
 from regard.api.shapes import many, paired, shaped
-from regard.api.talk import GoesOn
 from regard.bundle.bundle import AnyTokenizer
 from regard.bundle.words_seen import WordsSeen
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from regard.evaluate.continuations import ContinuationScores
     from regard.evaluate.dialogues import DialogueScores
     from regard.evaluate.fill import FillScores
+    from regard.evaluate.questions import QuestionScores
     from regard.evaluate.tasks import TaskScores
     from regard.evaluate.texts import TextScores
     from regard.evaluate.translations import Scores
@@ -49,7 +50,7 @@ Advance = Callable[[int], None]
 ManyTexts = Iterable[str]
 
 
-class Model(GoesOn):
+class Model(Asked):
     """A model with the tasks that it offers: `tasks` lists them."""
 
     @property
@@ -275,16 +276,23 @@ class Model(GoesOn):
     ) -> "Attentions | Account | list[Attentions | Account]":
         """What an answer rests on: the attention of the pass, or with `words` what each word adds.
 
-        `words` is the view of a label and of a continuation unless it is False. `answer` is
+        `words` is the view of a label, of a continuation and of the answer to a question (of which
+        `pair` is the context) unless it is False. `answer` is
         explained instead of the model's own output, `word` one word of it; `pieces` shows sub-words
         of attention. The others are those of `regard explain`.
         """
-        from regard.explain.encoder import explain_label, explain_match  # imports torch
+        from regard.explain.encoder import (  # imports torch
+            explain_label,
+            explain_match,
+            explain_span,
+        )
         from regard.explain.heads import attend  # imports torch
         from regard.explain.outputs import explain_output  # imports torch
 
         spec = self.spec
-        usual = "complete" in self.tasks or (spec.head == "classes" and not spec.image_size)
+        usual = "complete" in self.tasks or (
+            spec.head in ("classes", "spans") and not spec.image_size
+        )
         accounts = usual or match is not None if words is None else words
 
         def one(text: str) -> "Attentions | Account":
@@ -294,6 +302,8 @@ class Model(GoesOn):
                 return attend(self, text, answer, pieces, pair, max_tokens)
             if spec.decoder_layers:
                 return explain_output(self, text, answer, word, steps, max_tokens)
+            if spec.head == "spans":
+                return explain_span(self, text, pair, steps)
             return explain_label(self, text, pair, label, steps)
 
         return shaped(texts, "explain", lambda listed: [one(text) for text in listed])
@@ -301,7 +311,10 @@ class Model(GoesOn):
     @completes(EvaluateOptions)
     def evaluate(
         self, data: object = None, **options: Unpack[EvaluateOptions]
-    ) -> "Scores | TextScores | FillScores | ContinuationScores | DialogueScores | TaskScores":
+    ) -> (
+        "Scores | TextScores | FillScores | ContinuationScores | DialogueScores | TaskScores"
+        " | QuestionScores"
+    ):
         """How good it is: on its own held-out texts, or on data (api/evaluation.py says how)."""
         from regard.api.evaluation import evaluate  # imports sacrebleu
 
@@ -369,11 +382,12 @@ NEEDS = {
     "fill": ("fill",),
     "classify": ("classify",),
     "tag": ("tag",),
+    "answer": ("answer", "generate", "complete"),
     "see": ("see",),
     "embed": ("embed",),
     "similar": ("embed",),
     "vector_size": ("embed",),
-    "explain": ("translate", "generate", "complete", "classify", "tag", "fill", "embed"),
-    "evaluate": ("translate", "generate", "classify", "tag", "fill", "complete"),
+    "explain": ("translate", "generate", "complete", "classify", "tag", "fill", "answer", "embed"),
+    "evaluate": ("translate", "generate", "classify", "tag", "fill", "complete", "answer"),
     "labels": ("classify", "tag", "see"),
 }

@@ -2,7 +2,8 @@
 
 family    of the folder that training began with, or regard for a shape of our own
 labels    the names of its classes, in the order of its logits
-kind      whether one of them holds, or several; words as config.json of published folders has
+kind      whether one of them holds, or several; words as config.json of published folders has;
+          of a model that answers questions, whether each one of its training had an answer
 limit     tokens of a text that training saw, special ones too; longer ones were cut
 """
 
@@ -14,6 +15,7 @@ from regard.config import build, to_tables
 from regard.runs.folder import write_json
 
 NAME = "encoder.json"
+ANSWERED = "always_answered"
 ONE, SEVERAL = "single_label_classification", "multi_label_classification"
 
 

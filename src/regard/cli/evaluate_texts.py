@@ -36,6 +36,7 @@ def evaluate_texts(
     """Classify or tag a test set, or fill its holes, and print how good that was."""
     from regard.api.load import load
     from regard.cli.evaluate_dialogues import evaluate_dialogues
+    from regard.cli.evaluate_questions import evaluate_questions
     from regard.data.table import is_table
     from regard.draw.terminal.progress import progress_bar
     from regard.evaluate.texts import score_tags_of, score_texts_of, texts_to_score
@@ -52,11 +53,16 @@ def evaluate_texts(
     if "complete" in model.tasks:
         _evaluate_complete(model, texts, columns, as_json)
         return
+    if "answer" in model.tasks:
+        if png or svg:
+            raise click.UsageError("--png and --svg belong to labels; answers have no such table")
+        evaluate_questions(model, texts, columns, as_json, dataset)
+        return
     if "classify" not in model.tasks:
         raise MisuseError(
             f"evaluate: {model.bundle} offers {', '.join(model.tasks) or 'nothing'}; scored are "
-            "translations (--source, --reference) and models that classify, tag, fill or complete "
-            "(--file). "
+            "translations (--source, --reference) and models that classify, tag, answer, fill or "
+            "complete (--file). "
             "`regard runs` shows how a run was judged while it trained"
         )
     test = texts_to_score(model, texts, columns)

@@ -28,6 +28,7 @@ OF_WORDS = ("match", "label", "steps")
   regard explain runs/demo "How are you?" --as words --word dir
   regard explain minilm "A cat sleeps." --match "A kitten naps on the sofa."
   regard explain path/to/classifier "A fine film, if a little slow." --label positive
+  regard explain runs/answer "Who won?" --pair "The final was won by Emma."
   regard explain path/to/gpt2 "The capital of France is" --answer " Paris"
   regard explain path/to/gpt2 "The cat sat on" --layer 3 --head 2""",
     all="--all-terms",
@@ -64,7 +65,7 @@ OF_WORDS = ("match", "label", "steps")
 @declare.flag("--pieces", help="Show sub-words instead of whole words.")
 @declare.path("--svg", help="Write the picture as SVG.")
 @declare.path("--png", help="Write the picture as PNG.")
-@click.option("--pair", help="Encoder: the second text, where the model compares two.")
+@click.option("--pair", help="Encoder: the second text, of two; the context of a question.")
 @click.option("--match", help="Encoder: what the match of TEXT with this text rests on.")
 @click.option("--label", help="Encoder: explain this label; default: the likeliest.")
 @click.option(
@@ -91,9 +92,9 @@ def command(
 
     In a heat map rows are the words that look and columns the words looked at, and each row sums
     to 1; a grid of dots is the same turned on its side. `--as words` shows what each word adds to
-    the answer, by integrated gradients, beside how much it was looked at: to a label or, with
-    --match, to the likeness of two texts (encoders), to a continuation (decoders), to an output
-    (models with both).
+    the answer, by integrated gradients, beside how much it was looked at: to a label, to the answer
+    of a question in --pair or, with --match, to the likeness of two texts (encoders), to a
+    continuation (decoders), to an output (models with both).
     """
     from regard.bundle.bundle import open_bundle
 
@@ -118,8 +119,9 @@ def _usual_view(bundle: "Bundle", options: dict[str, Any]) -> str:
     if any(options[name] for name in OF_ATTENTION):
         return "heatmap"
     spec = bundle.spec
-    answers = "classes" if not spec.decoder_layers else "tokens" if not spec.encoder_layers else ""
-    return "words" if spec.head == answers else "heatmap"
+    if not spec.decoder_layers:
+        return "words" if spec.head in ("classes", "spans") else "heatmap"
+    return "words" if spec.head == "tokens" and not spec.encoder_layers else "heatmap"
 
 
 def _refuse(options: dict[str, Any], view: str) -> None:

@@ -55,16 +55,22 @@ def _of_encoder(
     label: str | None,
 ) -> "Sequence[Account]":
     from regard.errors import MisuseError
-    from regard.explain.encoder import explain_label, explain_match  # here: torch takes seconds
+    from regard.explain.encoder import (  # here: torch takes seconds
+        explain_label,
+        explain_match,
+        explain_span,
+    )
 
     if match is not None and (pair is not None or label is not None):
         raise click.UsageError("--match compares two texts; --pair and --label are for a label")
+    if match is None and "answer" in model.tasks:
+        return [explain_span(model, text, pair, steps)]
     task = "classify" if match is None else "embed"
     if task not in model.tasks:
         raise MisuseError(
             f"explain: {model.bundle} offers {', '.join(model.tasks) or 'nothing'}; words account "
-            "for a label (classify) and, if you give --match TEXT, for the match of two texts "
-            "(embed); --as heatmap shows attention"
+            "for a label (classify), for the answer to a question (answer) and, if you give "
+            "--match TEXT, for the match of two texts (embed); --as heatmap shows attention"
         )
     if match is not None:
         return explain_match(model, text, match, steps)

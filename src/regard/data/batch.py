@@ -8,6 +8,8 @@
       text_labels                            fill, tag: what is asked at a place, IGNORED elsewhere
       text_documents  text_positions         complete: which document of the row a place belongs
                                              to, and its position there; only if there are several
+      begin  end  text_context               answer: the places of its first and last token, and
+                                             which places are the context's
     second  second_real  score               similar: the other text; how alike they are, 0 to 1
 
 Names say what belongs together: `x_real` tells which places of a text x hold tokens, and every

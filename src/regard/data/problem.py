@@ -14,6 +14,7 @@ class Problem(StrEnum):
     EMPTY = "empty side"
     RATIO = "absurd length ratio"
     UNLABELLED = "no label"
+    MISPLACED = "an answer that is not where its place says"
 
 
 CorpusRow = tuple[str, str] | Problem

@@ -1,12 +1,14 @@
 """Which words an encoder's answer rests on: the label of a text, or the match of two texts.
 
     label    f = p(label)                        words of the text, and of its pair
+    answer   f = s_i + e_j of the best span      words of the question, and of the window it is in
     match    f = cos(v(A), v(B))                 words of A while B stays, then words of B
 
 Attention is read at the first token where it speaks for the text, at every token where the vector
 is a mean or a maximum (explain/account.py).
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -15,17 +17,20 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.answer.answer import answer_questions, windows_of
 from regard.answer.labels import probabilities as label_probabilities
 from regard.answer.loaded import LoadedModel
 from regard.answer.prompt import fitting, one_text, row_of
+from regard.data.questions import Span
 from regard.errors import MisuseError
 from regard.explain.account import Account, ends_of_path, make_account, word_groups
 from regard.explain.feed import tokenizer_of
-from regard.explain.gradients import Attribution, attribute
+from regard.explain.gradients import Answerer, Attribution, attribute
 from regard.model.masks import Mask
 from regard.model.pool import POOL
 from regard.model.trace import Trace
 from regard.model.transformer import Transformer
+from regard.prepare.questions import places_of
 from regard.text.encoded import Encoded
 
 
@@ -58,6 +63,44 @@ def explain_label(
     name = labels.names[chosen]
     answer = (name, f"p({name})", text)
     return _account(model, encoded, answer, attribution, hidden_by, ("cls",))
+
+
+def explain_span(
+    model: LoadedModel, question: str, context: str | None, steps: int | None = None
+) -> Account:
+    """Which words the answer to a question rests on: those of the question, and those of the window
+    of its context that holds the best span. Explained is s_i + e_j, where it begins and ends."""
+    model.demand("answer")
+    if context is None:
+        problem = "a question needs a context"
+        raise MisuseError("explain", problem, advice="give it with --pair (Python: pair=…)")
+    (best,) = answer_questions(model, [(question, context)], threshold=math.inf)[0]
+    windows = windows_of(model, question, context)
+    ends = [places_of(window, Span(best.start, best.text)) for window in windows]
+
+    def score_in(number: int) -> Answerer:
+        begin, end = ends[number]
+        segments = row_of(model.transformer, windows[number].text.segments)
+
+        def score(rows: Float[Tensor, "B L D"]) -> Float[Tensor, " B"]:
+            memory = _memory(model.transformer, rows, segments.expand(len(rows), -1))
+            logits = model.transformer.answer(memory)
+            return logits[:, begin, 0] + logits[:, end, 1]
+
+        return score
+
+    with torch.no_grad():
+        values = [
+            float(score_in(n)(_ends(model, window.text)[0][None]))
+            if ends[n] != (0, 0)
+            else -math.inf
+            for n, window in enumerate(windows)
+        ]
+    chosen = values.index(max(values))
+    rows, baseline, hidden_by = _ends(model, windows[chosen].text)
+    attribution = attribute(score_in(chosen), rows, baseline, steps)
+    answer = (best.text, f"begin + end of {best.text!r}", question)
+    return _account(model, windows[chosen].text, answer, attribution, hidden_by, ("cls",))
 
 
 def explain_match(

@@ -53,6 +53,8 @@ class EncoderJob:
     make_batch: MakeBatch
     judge: Judge
     take: Callable[[Transformer, Path], WarmStart] = partial(take_weights, same_words=True)
+    unit: str = "text"
+    beyond: str = "what is beyond was cut"  # of a text that fills all places
     cut: bool = True  # whether batches may be cut where memory is too small for validation
 
     def __post_init__(self) -> None:
@@ -123,10 +125,10 @@ class EncoderJob:
         limit, stores = data.file.limit, (data.train, data.valid)
         full = sum(int((store["text"].lengths == limit).sum()) for store in stores)
         labels = f", {counted(len(data.file.labels), 'label')}" if data.file.labels else ""
-        cut = f"; {full:,} fill all {limit} tokens, what is beyond was cut" if full else ""
+        cut = f"; {full:,} fill all {limit} tokens, {self.beyond}" if full else ""
         return [
-            f"Data:       {counted(len(data.train), 'text')} to train on, {len(data.valid):,} held "
-            f"out for validation{labels}{cut}",
+            f"Data:       {counted(len(data.train), self.unit)} to train on, {len(data.valid):,} "
+            f"held out for validation{labels}{cut}",
             f"Vocabulary: {data.tokenizer.size:,} pieces",
         ]
 

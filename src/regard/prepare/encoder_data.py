@@ -27,7 +27,8 @@ from regard.runs.sections import Recipe
 from regard.text.encoder_tokenizer import save_for_encoder
 from regard.text.published import PublishedTokenizer
 
-Encode = Callable[[PublishedTokenizer, Labelled, int], StoreRow]  # of at most so many tokens
+# Of at most so many tokens; a list where a text is read by windows.
+Encode = Callable[[PublishedTokenizer, Labelled, int], StoreRow | list[StoreRow]]
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ def prepare_texts(
 
         def encoded(rows: Iterable[Labelled]) -> Iterator[StoreRow]:
             for row in rows:
-                yield encode(tokenizer, row, limit)
+                made = encode(tokenizer, row, limit)
+                yield from made if isinstance(made, list) else (made,)
                 bar.advance(1)
 
         for name, rows in {"train": texts.train(), "valid": iter(valid)}.items():

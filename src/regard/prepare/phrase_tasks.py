@@ -73,7 +73,8 @@ def _ask(entry: Entry, words: AlignedPair, language: str) -> Iterator[TextPair]:
     texts = [word.text for word in words.source]
     once = [(n, word) for n, word in enumerate(words.source) if texts.count(word.text) == 1]
     for _, word in once:
-        subject = _subject(words.source, word)
+        number = subject_of(words.source, word)
+        subject = "" if number is None else texts[number]
         if subject and word.text.lower() == "it":
             yield f'What does "{word.text}" stand for? {entry.source}', subject
         elif subject and word.kind == "verb":
@@ -86,10 +87,10 @@ def _ask(entry: Entry, words: AlignedPair, language: str) -> Iterator[TextPair]:
             return  # one of them is enough: sentences have many nouns
 
 
-def _subject(words: Sequence[Word], word: Word) -> str:
-    """The last word of the slot that a word's form follows from; empty where there is none."""
-    named = [w.text for w in words if w.slot in word.agrees_with and w.kind in SUBJECTS]
-    return named[-1] if len(word.agrees_with) == 1 and named else ""
+def subject_of(words: Sequence[Word], word: Word) -> int | None:
+    """The place of the last word of the slot that a word's form follows from; None: of none."""
+    named = [n for n, w in enumerate(words) if w.slot in word.agrees_with and w.kind in SUBJECTS]
+    return named[-1] if len(word.agrees_with) == 1 and named else None
 
 
 MAKE: dict[str, Callable[[Entry, AlignedPair, str], Iterator[TextPair]]] = {

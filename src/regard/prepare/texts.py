@@ -56,6 +56,8 @@ class Texts:
     phrases: Phrases = english_phrases
     counts: Counter[str] = field(default_factory=Counter)  # of each label; empty: there are none
     characters: int = 0  # of all texts
+    # By which rows are parted into those to learn from and to validate on: alike, same part.
+    key: Callable[[Labelled], str] = field(default=lambda row: whole(row))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -89,11 +91,11 @@ class Texts:
         assert self.data.texts is not None
         share = 0.0 if self.data.valid_texts else held_out_share(self.data, self.report.kept)
         for row in self.read(self.data.texts, self.data, Report()):
-            yield row, split_for_validation(whole(row), fraction=share, seed=self.seed)
+            yield row, split_for_validation(self.key(row), fraction=share, seed=self.seed)
 
 
 def whole(row: Labelled) -> str:
-    """All of its text, by which rows are parted into those to learn from and to validate on."""
+    """All of its text."""
     return row.text if row.pair is None else f"{row.text}\t{row.pair}"
 
 

@@ -13,6 +13,7 @@ from regard.checkpoint.files import read_own_json
 from regard.errors import CheckpointError, ConfigError
 from regard.runs.folder import RunFolder
 from regard.runs.sections import (
+    AnswerSection,
     ChatSection,
     DistilSection,
     Recipe,
@@ -250,6 +251,17 @@ OBJECTIVES: dict[str, Objective] = {
                 "data.pair": "tag reads one text; leave pair out",
                 "data.labels": "tag knows one label a word, not several",
             },
+            phrasebook=True,
+        ),
+        Objective(
+            "answer",
+            learned="Question answering",
+            offers=("answer", "embed"),
+            head="spans",
+            unit="nats per window",
+            scores=(_F1, Score("exact", "exact match")),
+            section=AnswerSection,
+            refuses={"data.labels": "answer knows any number of right answers already"},
             phrasebook=True,
         ),
         Objective(

@@ -303,6 +303,23 @@ class TextToTextSection:
 
 
 @dataclass(frozen=True)
+class AnswerSection:
+    """Of objective "answer": how a long context is read, and which questions are learned from.
+
+    A window of the context begins `stride` tokens after the one before it. `no_answer` of the
+    questions are asked once more of another paragraph of their article, where no answer is;
+    articles with the titles `leave_out` are not learned from (data/questions.py).
+    """
+
+    stride: int = 128
+    no_answer: float = 0.0
+    leave_out: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _within(self, {"stride": (1, 100_000), "no_answer": (0, 1)})
+
+
+@dataclass(frozen=True)
 class ChatSection:
     """Of objective "chat": how turns become one text (text/chat_template.py)."""
 

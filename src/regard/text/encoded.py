@@ -13,6 +13,21 @@ class Encoded:
     segments: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class ContextWindow:
+    """A question and a part of its context; of each place of the context, which of its characters
+    it stands for, of all other places None."""
+
+    text: Encoded
+    offsets: tuple[tuple[int, int] | None, ...]
+
+    @property
+    def places(self) -> range:
+        """Those of the context; none where it is empty."""
+        known = [place for place, span in enumerate(self.offsets) if span is not None]
+        return range(known[0], known[-1] + 1) if known else range(0)
+
+
 def share(room: int, first: int, second: int) -> tuple[int, int]:
     """How many tokens of two texts fit into a room: the longer one loses first.
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import DataError, MisuseError
-from regard.text.encoded import Encoded, Places
+from regard.text.encoded import ContextWindow, Encoded, Places
 from regard.text.pieces import label, spell_bytes
 from regard.text.published_backend import (
     BackendCodec,
@@ -93,12 +93,25 @@ class PublishedTokenizer:
     ) -> tuple[Encoded, Places]:
         """The ids of a text, and at which of them each span of its characters begins."""
         _check_text(text)
+        return self._backend.encode_places(text, spans, limit)
+
+    def encode_windows(
+        self, question: str, context: str, limit: int | None = None, stride: int = 128
+    ) -> tuple[list[ContextWindow], int]:
+        """A question with each window of its context, and how many tokens the question has."""
+        for each in (question, context):
+            _check_text(each)
+        return self._backend.encode_windows(question, context, limit, stride)
+
+    @property
+    def _backend(self) -> BackendCodec:
+        """The codec, if it knows which characters a piece stands for."""
         if not isinstance(self.codec, BackendCodec):
             raise MisuseError(
                 "a SentencePiece model does not say which word a piece belongs to; expected a "
                 "tokenizer.json, or vocab.txt"
             )
-        return self.codec.encode_places(text, spans, limit)
+        return self.codec
 
     def encode_batch(self, texts: Sequence[str], limit: int | None = None) -> list[list[int]]:
         """The ids of many texts, as `encode` gives them one by one."""

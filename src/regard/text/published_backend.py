@@ -19,7 +19,7 @@ from tokenizers import (
     processors,
 )
 
-from regard.text.encoded import Encoded, Places, share
+from regard.text.encoded import ContextWindow, Encoded, Places, share
 from regard.text.published_files import (
     MAX_FILE,
     MAX_MERGES,
@@ -115,6 +115,36 @@ class BackendCodec:
             is_here = number < len(pieces) and pieces[number][0] < end
             places.append(pieces[number][2] if is_here else None)
         return Encoded(tuple(whole.ids), tuple(whole.type_ids)), places
+
+    def encode_windows(
+        self, question: str, context: str, limit: int | None, stride: int
+    ) -> tuple[list[ContextWindow], int]:
+        """The question with each window of its context, and how many tokens it has by itself.
+
+        A window begins `stride` tokens after the one before it, less where it has no more room; at
+        least half of the room is the context's, and a longer question is cut.
+        """
+        with _refusing(self._path, "cannot be run by the library"):
+            first = self._backend.encode(question, add_special_tokens=False)
+            second, tokens = self._backend.encode(context, add_special_tokens=False), len(first)
+            parts = [second]
+            if limit is not None:
+                both = max(2, limit - self._frame[True])
+                first.truncate(both // 2)
+                room = both - len(first)
+                second.truncate(room, stride=room - min(stride, room))
+                parts = [second, *second.overflowing]
+            whole = [self._backend.post_process(first, p, add_special_tokens=True) for p in parts]
+        return [
+            ContextWindow(
+                Encoded(tuple(each.ids), tuple(each.type_ids)),
+                tuple(
+                    offsets if sequence == 1 else None
+                    for offsets, sequence in zip(each.offsets, each.sequence_ids, strict=True)
+                ),
+            )
+            for each in whole
+        ], tokens
 
     def encode_batch(self, texts: Sequence[str], limit: int | None) -> list[list[int]]:
         """The ids of many texts, cut by all cores; too long ones once more by `encode`."""

@@ -5,6 +5,7 @@
     complete    -log p of each token of a text, from those before it
     fill        -log p of each word that was masked
     tag         -log p of the tag of each word
+    answer      -log p of the place where an answer begins, and of that where it ends
     similar     how far the cosine of two texts is from their score; or -log p of the right partner
     distil      classify, and answer and see as a teacher does
 
@@ -91,6 +92,22 @@ class Tagging:
         has_label = batch["text_labels"] != IGNORED
         logits = model.answer(encoded(model, batch)[has_label][None])[0]
         return smoothed_cross_entropy(logits, batch["text_labels"][has_label], self.smoothing)
+
+
+@dataclass(frozen=True)
+class Answering:
+    """Where an answer begins and where it ends (Devlin et al. 2018, section 4.2), of each window
+
+    ½ · (-log softmax_i(s_i) at the first token of the answer
+         -log softmax_j(e_j) at its last)          i, j all real places of the window
+
+    A window that does not hold the answer has both at the first place.
+    """
+
+    smoothing: float = 0.0
+
+    def __call__(self, model: Transformer, batch: Batch) -> SummedLoss:
+        return span_loss(model.answer(encoded(model, batch)), batch, self.smoothing)
 
 
 @dataclass(frozen=True)
@@ -192,6 +209,20 @@ def classification_loss(
     labels = labels.to(logits.dtype)
     plain = F.binary_cross_entropy_with_logits(logits, labels, reduction="sum") / logits.shape[1]
     return SummedLoss(plain, plain.detach())
+
+
+def span_loss(logits: Float[Tensor, "B S 2"], batch: Batch, epsilon: float) -> SummedLoss:
+    """The loss of logits, summed over the windows; padding has no share in it.
+
+    Smoothing spreads over the real places, as `smoothed_cross_entropy` does over all classes.
+    """
+    real = batch["text_real"]
+    log_p = widened(logits).masked_fill(~real[..., None], -torch.inf).log_softmax(dim=1)
+    places = torch.stack((batch["begin"], batch["end"]), dim=1)[:, None]  # (B, 1, 2)
+    right = -log_p.gather(1, places).sum() / 2
+    spread = -(log_p.masked_fill(~real[..., None], 0.0).sum(dim=1) / real.sum(dim=1, keepdim=True))
+    smoothed = (1 - epsilon) * right + epsilon * spread.sum() / 2
+    return SummedLoss(smoothed, right.detach())
 
 
 def translation_loss(model: Transformer, batch: Batch, epsilon: float) -> SummedLoss:

@@ -81,6 +81,7 @@ class Family:
         encoder, words        fill, embed            BERT, DistilBERT, RoBERTa
         encoder, classifier   classify, embed
         encoder, word labels  tag, classify, embed
+        encoder, spans        answer, embed
         encoder, no head      embed                  sentence encoders too
         images, classifier    see                    ViT
         decoder               complete               GPT-2, Llama
@@ -91,7 +92,12 @@ class Family:
         if spec.decoder_layers:
             task = self.makes if spec.encoder_layers else "complete"
             return (task,) if spec.head == "tokens" else ()
-        by_head = {"tokens": ("fill",), "classes": ("classify",), "labels": ("tag", "classify")}
+        by_head = {
+            "tokens": ("fill",),
+            "classes": ("classify",),
+            "labels": ("tag", "classify"),
+            "spans": ("answer",),
+        }
         return (*by_head.get(spec.head, ()), "embed")
 
     def is_told_by(self, names: Iterable[str]) -> bool:

@@ -1,0 +1,70 @@
+"""Questions: `model.answer("Who won?", text)`, or over an index of texts."""
+
+# A text is an iterable of texts too, as mypy sees it; the overload for one text is the one meant.
+# mypy: disable-error-code="overload-overlap"
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
+
+from regard.answer.answers import Answers
+from regard.api.shapes import many, paired
+from regard.api.talk import GoesOn
+from regard.errors import MisuseError
+
+if TYPE_CHECKING:
+    from regard.answer.answer import Answer
+    from regard.search.query import SearchIndex
+
+
+class Asked(GoesOn):
+    """The part of `Model` that answers questions about a text."""
+
+    @overload
+    def answer(
+        self,
+        questions: str,
+        contexts: str | None = None,
+        *,
+        index: "str | Path | SearchIndex | None" = None,
+        top: int = 1,
+        threshold: float | None = None,
+    ) -> "Answers[Answer]": ...
+    @overload
+    def answer(
+        self,
+        questions: Iterable[str],
+        contexts: str | Iterable[str] | None = None,
+        *,
+        index: "str | Path | SearchIndex | None" = None,
+        top: int = 1,
+        threshold: float | None = None,
+    ) -> "list[Answers[Answer]]": ...
+    def answer(
+        self,
+        questions: str | Iterable[str],
+        contexts: str | Iterable[str] | None = None,
+        *,
+        index: "str | Path | SearchIndex | None" = None,
+        top: int = 1,
+        threshold: float | None = None,
+    ) -> "Answers[Answer] | list[Answers[Answer]]":
+        """The spans of a context that answer a question, best first; an empty text is "no answer".
+
+        Several questions have one context, or one each. Without a context, passages of an `index`
+        (its folder, or `open_index`) are read. `threshold`: by how much "no answer" must lead. A
+        model that makes text writes its answer, which has no place.
+        """
+        from regard.answer.answer import answer_questions  # imports torch
+        from regard.search.ask import answer_from_index  # imports torch
+
+        if (contexts is None) == (index is None):
+            raise MisuseError("answer", expected="either a context or an index")
+        if index is not None:
+            listed = many(questions, "answer")
+            rows = [answer_from_index(self, one, index, top, threshold) for one in listed]
+        else:
+            assert contexts is not None
+            pairs = list(zip(*paired(questions, contexts, "answer"), strict=True))
+            rows = answer_questions(self, pairs, top, threshold)
+        return rows[0] if isinstance(questions, str) else rows

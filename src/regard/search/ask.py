@@ -1,0 +1,32 @@
+"""A question over an index: passages are found for it, and the answer is looked for in all of them.
+
+What finds a passage is the index's own encoder; what finds the answer is the model that is asked.
+"""
+
+from pathlib import Path
+
+from regard.answer.answer import Answer, Passage, answer_from_passages, answering_task
+from regard.answer.answers import Answers
+from regard.answer.loaded import LoadedModel
+from regard.search.query import SearchIndex, open_index
+
+READ = 5  # passages
+WRITTEN_FROM = 2  # passages that a model which makes text is shown: its prompt has an end
+
+
+def answer_from_index(
+    model: LoadedModel,
+    question: str,
+    index: str | Path | SearchIndex,
+    top: int = 1,
+    threshold: float | None = None,
+    passages: int = READ,
+    mode: str = "hybrid",
+) -> Answers[Answer]:
+    """The best answers of the `passages` that fit the question best."""
+    if answering_task(model) != "answer":
+        passages = min(passages, WRITTEN_FROM)
+    searched = index if isinstance(index, SearchIndex) else open_index(index, device=model.device)
+    matches = searched.search(question, passages, mode, highlight=False)
+    texts = [Passage(match.text, match.file, match.first) for match in matches]
+    return answer_from_passages(model, question, texts, top, threshold)
