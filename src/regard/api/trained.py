@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from regard.evaluate.continuations import ContinuationScores
     from regard.evaluate.dialogues import DialogueScores
     from regard.evaluate.fill import FillScores
+    from regard.evaluate.summaries import SummaryScores
     from regard.evaluate.tasks import TaskScores
     from regard.evaluate.texts import TextScores
     from regard.evaluate.translations import Scores
@@ -87,7 +88,10 @@ class Run:
     @completes(EvaluateOptions)
     def evaluate(
         self, data: object = None, **options: Unpack[EvaluateOptions]
-    ) -> "Scores | TextScores | FillScores | ContinuationScores | DialogueScores | TaskScores":
+    ) -> (
+        "Scores | TextScores | FillScores | ContinuationScores | DialogueScores | TaskScores"
+        " | SummaryScores"
+    ):
         """How good the model is (api/evaluation.py)."""
         return self.model.evaluate(data, **options)
 
