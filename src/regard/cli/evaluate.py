@@ -91,13 +91,13 @@ def command(
     if dataset:
         source, reference, file = _files_of(dataset, source, reference, file)
     columns = declare.named_columns(options)
-    if metric == "rouge" or (metric == "auto" and is_summarizer(RunFolder(model))):
+    rouge = metric == "rouge" or (metric == "auto" and is_summarizer(RunFolder(model)))
+    if rouge and (source or not has_tasks(RunFolder(model))):
         loaded = open_model(model, options.pop("device"), declare.engine_request(options))
-        if source or not has_tasks(RunFolder(loaded.bundle.path)):
-            chosen = {name: value for name, value in options.items() if value is not None}
-            files = (source, reference)
-            evaluate_summaries(loaded, files, columns, length, chosen, output, as_json, dataset)
-            return
+        chosen = {name: value for name, value in options.items() if value is not None}
+        files = (source, reference)
+        evaluate_summaries(loaded, files, columns, length, chosen, output, as_json, dataset)
+        return
     if length:
         raise click.UsageError("--length belongs to summaries: --metric rouge")
     if is_encoder(model, file):
