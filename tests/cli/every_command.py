@@ -22,6 +22,7 @@ CALLS = {
     "complete": "complete gpt2 the --max-tokens 3",
     "chat": "chat gpt2 the cat --max-tokens 3",
     "fill": "fill fill the[MASK]sat",
+    "summarize": "summarize bert few.en",
     "generate": "generate t5 the --max-length 3",
     "classify": "classify classes --file table.csv --output labelled.csv",
     "tag": "tag tags --file few.en",

@@ -146,3 +146,38 @@ def test_what_has_no_score_is_refused(tmp_path: Path) -> None:
     base = {"objective": "similar", "data": {"texts": "t.tsv"}}
     with pytest.raises(ConfigError, match="pair: similar compares two texts"):
         make_recipe(base, "r")
+
+
+@pytest.mark.end_to_end
+def test_few_labels_become_pairs_then_a_head(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both runs draw the same rows; the first resumes to the bit, the second begins with it."""
+    chance, words = random.Random(2), {"glad": ["cat", "dog", "bird"], "sad": ["house", "sea"]}
+    rows = [(f"the {chance.choice(words[k])} is {n}", k) for n in range(40) for k in words]
+    (tmp_path / "t.tsv").write_text("".join(f"{text}\t{label}\n" for text, label in rows))
+    start = fresh(tmp_path / "start", "bert")
+    common = (
+        f'[data]\ntexts = "{tmp_path}/t.tsv"\ntext = "1"\nlabel = "2"\nfew = 6\nvalidation = 16\n'
+        'max_tokens = 20\n[train]\nschedule = "constant"\nrate = 0.003\nwarmup = 2\nthreads = 1\n'
+        'workers = 1\nprecision = "fp32"\ntoken_budget = 400\n'
+    )
+    pairs = f'steps = 16\nvalidate_every = 8\nstart_from = "{start}"\n[similar]\nlabel_pairs = 4\n'
+    (tmp_path / "pairs.toml").write_text(f'objective = "similar"\n{common}{pairs}high = 1.0\n')
+    straight, halted = tmp_path / "straight", tmp_path / "halted"
+    said = go(Request(recipe=tmp_path / "pairs.toml", folder=straight / "run"))
+    assert any("96 texts to train on" in line for line in said)  # 12 rows, 4 pairs of each kind
+    asked = Request(recipe=tmp_path / "pairs.toml", folder=halted / "run")
+    go_with_halts(asked, [3, 11], monkeypatch)
+    assert digest(halted / "run") == digest(straight / "run")
+    head = f'steps = 30\nvalidate_every = 30\nstart_from = "{straight}/run"\n'
+    (tmp_path / "head.toml").write_text(f'objective = "classify"\n{common}{head}')
+    said = go(Request(recipe=tmp_path / "head.toml", folder=tmp_path / "head"))
+    assert any("12 texts to train on" in line for line in said)
+    checks = [r for r in read_log(tmp_path / "head/log.jsonl") if r["kind"] == "validation"]
+    assert checks[-1]["accuracy"] > 0.9
+    with pytest.raises(ConfigError, match="label_pairs makes the pairs"):
+        make_recipe(
+            {"objective": "similar", "data": {"texts": "t", "pair": "p"},
+             "similar": {"label_pairs": 2}}, "r",
+        )  # fmt: skip

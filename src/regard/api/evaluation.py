@@ -9,6 +9,7 @@ model.evaluate(("test.en", "test.de"))                  a file and its reference
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from regard.answer.loaded import LoadedModel
 from regard.answer.translate import decoding_with
@@ -23,10 +24,18 @@ from regard.evaluate.continuations import (
 from regard.evaluate.dialogues import DialogueScores, dialogues_to_score, score_dialogues
 from regard.evaluate.fill import FillScores, score_fill, texts_to_fill
 from regard.evaluate.questions import QuestionScores, questions_to_score, score_questions
+from regard.evaluate.summaries import (
+    SummaryScores,
+    is_summarizer,
+    score_summaries,
+    summaries_to_score,
+)
 from regard.evaluate.tasks import TaskScores, has_tasks, score_tasks
 from regard.evaluate.texts import TextScores, score_tags_of, score_texts_of, texts_to_score
 from regard.evaluate.translations import Scores, pairs_to_score, score, translate_all
 from regard.runs.folder import RunFolder
+
+METRICS = ("auto", "bleu", "rouge")
 
 
 def evaluate(
@@ -36,6 +45,8 @@ def evaluate(
     columns: Mapping[str, str] | None = None,
     tokenize: str = "13a",
     lowercase: bool = False,
+    metric: str = "auto",
+    length: str | int | None = None,
     beam: int | None = None,
     alpha: float | None = None,
 ) -> (
@@ -46,26 +57,36 @@ def evaluate(
     | DialogueScores
     | TaskScores
     | QuestionScores
+    | SummaryScores
 ):
     """BLEU and chrF of a translator, a score for each task of a run that has several, accuracy and
     F1 of a classifier or a tagger, exact match and F1 of answers, how well holes are filled, how
-    well a decoder foresees texts, how often one answers as expected.
+    well a decoder foresees texts, how often one answers as expected; ROUGE of summaries.
 
     `columns` names the columns of a table by their role: source and target, or text, pair, label.
     """
+    given = {"beam": beam, "alpha": alpha}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    check_roles(columns or {}, "evaluate")
+    if metric not in METRICS:
+        raise MisuseError("metric", got=metric, expected=f"one of {', '.join(METRICS)}")
+    own = RunFolder(model.bundle.path)
+    rouge = metric == "rouge" or (metric == "auto" and is_summarizer(own))
+    if rouge and (data is not None or not has_tasks(own)):
+        with TemporaryDirectory(prefix="regard-") as place:
+            files = _files(data, Path(place), columns or {})
+            documents = summaries_to_score(own, *files, columns or {})
+            return score_summaries(model, documents, length, search=options)[0]
     if not {"translate", "generate", "classify", "tag", "fill", "complete", "answer"} & set(
         model.tasks
     ):
         problem = f"{model.bundle} offers {', '.join(model.tasks)}"
         expected = "a model that translates, classifies, tags, answers, fills or completes"
         raise MisuseError("evaluate", problem, expected=expected)
-    check_roles(columns or {}, "evaluate")
     with TemporaryDirectory(prefix="regard-") as place:
         source, reference = _files(data, Path(place), columns or {})
         if {"translate", "generate"} & set(model.tasks):
             run = RunFolder(model.bundle.path)
-            given = {"beam": beam, "alpha": alpha}
-            options = {name: value for name, value in given.items() if value is not None}
             decoding = decoding_with(model.bundle.settings.search, "evaluate", **options)
             if data is None and has_tasks(run):
                 return score_tasks(model, decoding)

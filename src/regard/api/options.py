@@ -62,6 +62,8 @@ class EvaluateOptions(TypedDict, total=False):
     columns: Mapping[str, str] | None  # of a table, by role: source, target, text, pair, label
     tokenize: str  # how BLEU finds words: sacreBLEU's name
     lowercase: bool
+    metric: str  # "bleu", or "rouge" of summaries; "auto": by what the run learned from
+    length: str | int | None  # of summaries, about: words, or "1 sentence"
     beam: int | None
     alpha: float | None
 

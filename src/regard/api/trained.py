@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from regard.evaluate.dialogues import DialogueScores
     from regard.evaluate.fill import FillScores
     from regard.evaluate.questions import QuestionScores
+    from regard.evaluate.summaries import SummaryScores
     from regard.evaluate.tasks import TaskScores
     from regard.evaluate.texts import TextScores
     from regard.evaluate.translations import Scores
@@ -90,7 +91,7 @@ class Run:
         self, data: object = None, **options: Unpack[EvaluateOptions]
     ) -> (
         "Scores | TextScores | FillScores | ContinuationScores | DialogueScores | TaskScores"
-        " | QuestionScores"
+        " | QuestionScores | SummaryScores"
     ):
         """How good the model is (api/evaluation.py)."""
         return self.model.evaluate(data, **options)

@@ -51,6 +51,7 @@ SAID = re.compile(
     r"\w+_token_id|bad_words_ids|renormalize_logits|max_length|max_new_tokens|num_beams"
     r"|length_penalty|early_stopping|min_length|no_repeat_ngram_size|repetition_penalty"
 )
+MOST_PREFIX = 200  # characters before a text
 NOT_DRAWN = ("min_p", "typical_p", "epsilon_cutoff", "eta_cutoff", "top_h")  # 0 or 1: nothing
 
 
@@ -98,6 +99,22 @@ def _told(folder: Path) -> tuple[Mapping[str, Any], Path]:
     ids = {k: v for k, v in values.items() if k.endswith("_token_id") or k == "bad_words_ids"}
     stated = read_config_file(folder, own.name)
     return ids | {k: v for k, v in stated.items() if v is not None}, own
+
+
+def task_settings(folder: Path, task: str, usual: DecodingOptions) -> tuple[str, DecodingOptions]:
+    """What config.json says about one task (`task_specific_params`): what stands before a text, and
+    how is searched; nothing and `usual` where it says nothing."""
+    stated = read_config_file(folder).get("task_specific_params")
+    own = stated.get(task) if isinstance(stated, dict) else None
+    if not isinstance(own, dict):
+        return "", usual
+    where = folder / "config.json"
+    prefix = own.get("prefix") or ""
+    if not isinstance(prefix, str) or len(prefix) > MOST_PREFIX:
+        expected = f"a text of at most {MOST_PREFIX} characters"
+        subject = f"{where}: task_specific_params: {task}: prefix"
+        raise CheckpointError(subject, got=prefix, expected=expected)
+    return prefix, _search({**_told(folder)[0], **own}, where)
 
 
 def read_settings(folder: Path, vocabulary: int) -> GenerationSettings:

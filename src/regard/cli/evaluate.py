@@ -23,6 +23,7 @@ MOST_SLIPS = 5  # that are printed
   regard evaluate runs/mine --source test.tok.en --reference test.tok.de --tokenize none
   regard evaluate runs/multi30k-quick --set multi30k
   regard evaluate Helsinki-NLP/opus-mt-en-de --source test.en --reference test.de
+  regard evaluate minilm --set scitldr --metric rouge --length "1 sentence"
   regard evaluate runs/sst2 --file dev.tsv --svg confusion.svg""",
     texts="--file",
 )
@@ -34,6 +35,12 @@ MOST_SLIPS = 5  # that are printed
 @declare.columns("source", "target", "text", "pair", "label")
 @declare.path("--png", help="Of a classifier: draw its mistakes.")
 @declare.path("--svg", help="Of a classifier: draw its mistakes.")
+@declare.choice(
+    "--metric",
+    among=["auto", "bleu", "rouge"],
+    help="rouge: of summaries; auto: by what the run learned from.",
+)
+@click.option("--length", help='Of summaries, about: words, or "1 sentence".')
 @declare.flag("--slices", help="Also score each slice (runs on the phrasebook).")
 @declare.count("--beam", help="Beam size; 1 is greedy.")
 @click.option("--alpha", type=float, help="Exponent of the length norm.")
@@ -54,6 +61,8 @@ def command(
     dataset: str | None,
     png: Path | None,
     svg: Path | None,
+    metric: str,
+    length: str | None,
     slices: bool,
     tokenize: str,
     lowercase: bool,
@@ -61,7 +70,7 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Translate a test set with a model and score it with sacreBLEU.
+    """Translate a test set with a model and score it with sacreBLEU; or summarise it, with ROUGE.
 
     Without files it is the own test set of a run: the phrasebook's, or else the pairs held out for
     validation; each task of a text-to-text run. Others are asked for labels or words of --file.
@@ -69,16 +78,28 @@ def command(
     from regard import atomic
     from regard.answer.loaded import open_model
     from regard.answer.translate import decoding_with
+    from regard.cli.evaluate_summaries import evaluate_summaries
     from regard.cli.evaluate_tasks import evaluate_tasks
     from regard.cli.evaluate_texts import evaluate_texts, is_encoder
     from regard.data.report import Report
     from regard.draw.terminal.progress import progress_bar
     from regard.evaluate import translations as scoring
+    from regard.evaluate.summaries import is_summarizer
+    from regard.evaluate.tasks import has_tasks
     from regard.runs.folder import RunFolder
 
     if dataset:
         source, reference, file = _files_of(dataset, source, reference, file)
     columns = declare.named_columns(options)
+    rouge = metric == "rouge" or (metric == "auto" and is_summarizer(RunFolder(model)))
+    if rouge and (source or not has_tasks(RunFolder(model))):
+        loaded = open_model(model, options.pop("device"), declare.engine_request(options))
+        chosen = {name: value for name, value in options.items() if value is not None}
+        files = (source, reference)
+        evaluate_summaries(loaded, files, columns, length, chosen, output, as_json, dataset)
+        return
+    if length:
+        raise click.UsageError("--length belongs to summaries: --metric rouge")
     if is_encoder(model, file):
         if source or reference or slices or output:
             raise click.UsageError("--source, --reference, --slices, --output: for translations")

@@ -35,6 +35,7 @@ GROUPS = {
         "translate": "Translate a text, a file or standard input.",
         "score": "How likely the model finds a given translation.",
         "generate": "Text in, text out (T5, FLAN-T5).",
+        "summarize": "A text in fewer words, written or by its sentences.",
         "complete": "Go on with a text (GPT-2, Llama).",
         "chat": "Talk with a model: it remembers what was said.",
     },

@@ -3,7 +3,10 @@
     two text files   line n of one is the translation of line n of the other
     a table          .tsv, .csv or .jsonl with a column for each side: data/table.py
 
-each also as .gz. A file is read once, line by line, as bytes: memory stays flat whatever its size
+each also as .gz. Where the pairs are documents (`Limits.documents`), each with a text that was made
+of it, their lengths say nothing about whether they belong together, and a cell of .jsonl may be a
+list: of a source its sentences, of a target several right answers, of which the first is learned
+from. A file is read once, line by line, as bytes: memory stays flat whatever its size
 or the length of a line, and a broken line never harms the next. Only "\\n" ends a line; a "\\r"
 before it, a UTF-8 mark at the start and white space around a sentence are dropped. A bad line is
 counted in exactly one class of `Problem` and left out; more than half bad is an error.
@@ -32,6 +35,7 @@ class Limits:
     max_characters: int = 2000
     max_ratio: float = 9.0
     ratio_from: int = 20  # characters of the longer side above which the ratio counts
+    documents: bool = False  # the ratio is not asked, and cells may be lists
 
 
 DEFAULT_LIMITS = Limits()
@@ -68,7 +72,7 @@ def read_pairs(
             raise MisuseError(source, f"a {kind} file holds both sides", advice=advice)
         table = Table(source, sides, limits.max_characters)
         report.columns = table.chosen
-        return _clean(_rows_of_table(table), report, limits)
+        return _clean(_rows_of_table(table, limits.documents), report, limits)
     if target is None:
         raise MisuseError(
             f"{source}: a text file holds one side only; give the file of the other side as "
@@ -107,7 +111,7 @@ def _judge(source: str, target: str, limits: Limits) -> CorpusRow:
         return Problem.NUL
     if short == 0:
         return Problem.EMPTY
-    if long > limits.ratio_from and long > limits.max_ratio * short:
+    if not limits.documents and long > limits.ratio_from and long > limits.max_ratio * short:
         return Problem.RATIO
     return source, target
 
@@ -129,15 +133,27 @@ def _rows_of_two(paths: tuple[Path, Path], report: Report, limits: Limits) -> It
                 yield Problem.ENCODING
 
 
-def _rows_of_table(table: Table) -> Iterator[CorpusRow]:
+def _rows_of_table(table: Table, documents: bool) -> Iterator[CorpusRow]:
     """Both sides from each row."""
     for row in table.rows:
         if isinstance(row, Problem):
             yield row
             continue
+        if documents:
+            yield _document(table.texts(row, "source"), table.texts(row, "target"))
+            continue
         source, target = table.text(row, "source"), table.text(row, "target")
         problems = (side for side in (source, target) if isinstance(side, Problem))
         yield next(problems, (source, target))
+
+
+def _document(source: list[str] | Problem, target: list[str] | Problem) -> CorpusRow:
+    """The sentences of a source together, the first of its right answers."""
+    if isinstance(source, Problem):
+        return source
+    if isinstance(target, Problem):
+        return target
+    return " ".join(text.strip() for text in source), next(iter(target), "")
 
 
 def plain(text: str) -> str:

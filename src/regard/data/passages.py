@@ -171,11 +171,11 @@ def _atoms(line: str, number: int, count: Callable[[str], int], budget: int) -> 
     """A line as a whole where it fits, else its sentences, else halves of them."""
     fits = len(line) <= MAX_PIECE and count(line) <= budget
     for text in [line] if fits else split_sentences(line)[1::2]:
-        for piece in _halves(text, count, budget):
+        for piece in halves(text, count, budget):
             yield _Atom(piece, number, count(piece))
 
 
-def _halves(text: str, count: Callable[[str], int], budget: int) -> Iterator[str]:
+def halves(text: str, count: Callable[[str], int], budget: int) -> Iterator[str]:
     """The text, or its halves, or theirs: between words as long as there are several."""
     if len(text) == 1 or (len(text) <= MAX_PIECE and count(text) <= budget):
         yield text
@@ -188,7 +188,7 @@ def _halves(text: str, count: Callable[[str], int], budget: int) -> Iterator[str
         else (text[:middle], text[middle:])
     )
     for part in parts:
-        yield from _halves(part, count, budget)
+        yield from halves(part, count, budget)
 
 
 def _joined(atoms: Sequence[_Atom]) -> Passage:

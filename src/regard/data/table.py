@@ -75,7 +75,16 @@ class Table:
 
     def text(self, row: ColumnValues, role: str) -> str | Problem:
         """The same as a text of one line."""
+        return self._one(self.value(row, role))
+
+    def texts(self, row: ColumnValues, role: str) -> list[str] | Problem:
+        """The same where a cell of .jsonl or .parquet may be a list of texts."""
         value = self.value(row, role)
+        listed = [self._one(one) for one in (value if isinstance(value, list) else [value])]
+        problems = (one for one in listed if isinstance(one, Problem))
+        return next(problems, None) or [str(one) for one in listed]
+
+    def _one(self, value: Any) -> str | Problem:
         if not isinstance(value, str):
             return Problem.MALFORMED
         if self._keys:

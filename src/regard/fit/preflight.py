@@ -259,8 +259,9 @@ def _counts(pairs: Store, size: int) -> Numbers:
 
 
 def warnings(recipe: Recipe, corpus: Corpus, data: PreparedPairs) -> list[str]:
-    """What looks wrong with the data; the embedded corpus has been looked at."""
-    if recipe.data.phrasebook:
+    """What looks wrong with the data; the embedded corpus has been looked at, and of documents
+    language and length are not those of translations."""
+    if recipe.data.phrasebook or recipe.data.documents:
         return []
     look = look_at(corpus.train())
     said = suspicions(look, (recipe.data.source, recipe.data.target))

@@ -29,6 +29,7 @@ from regard.runs.sections import DataSection, Recipe
 from regard.text.tokenizer import Tokenizer
 
 CHUNK = 1000  # pairs encoded at once
+MOST_OF_A_DOCUMENT = 1_000_000  # characters
 PARTS = "parts.jsonl"  # the corpora of a run, with their sizes and weights
 FEWEST = 20  # pairs of which some can be held out
 # How often an epoch shows each sentence of the notes: they are few, unlike all others, and must
@@ -59,6 +60,8 @@ class Corpus:
     def lines(self) -> list[str]:
         """What was read, for a person."""
         own = [] if self.data.phrasebook else self.report.lines()
+        if self.data.documents:
+            own.append("Documents: neither their length nor the ratio of lengths leaves one out.")
         return own + [line for each in self.further for line in each.lines()]
 
     def train(self) -> Iterator[tuple[str, str]]:
@@ -71,7 +74,7 @@ class Corpus:
         if self.data.phrasebook:
             yield from _phrases(self.data.phrasebook, "dev")
         elif self.data.valid_source:
-            limits = _limits(self.data)
+            limits = limits_of(self.data)
             sides = sides_of(self.data, own=False)
             files = self.data.valid_source, self.data.valid_target
             pairs = read_pairs(*files, Report(), limits, sides)
@@ -116,13 +119,13 @@ def survey_pairs(data: DataSection, seed: int) -> Corpus:
                 sources.check("corpus", report.kept, "source sentence", "data.valid_source")
             if data.valid_source:  # a wrong file is said now, not after the vocabulary
                 files, sides = (data.valid_source, data.valid_target), sides_of(data, own=False)
-                for _ in read_pairs(*files, Report(), _limits(data), sides):
+                for _ in read_pairs(*files, Report(), limits_of(data), sides):
                     bar.advance()
         if not data.phrasebook and not data.valid_source:
             refuse_few("corpus", report.kept, "pair", "data.valid_source")
         data = with_columns(data, report)
         sides = sides_of(data, own=False)
-        further = [survey_further(more, _limits(data), sides, bar.advance) for more in data.more]
+        further = [survey_further(more, limits_of(data), sides, bar.advance) for more in data.more]
     return Corpus(data, seed, report, tuple(further))
 
 
@@ -130,12 +133,12 @@ def prepare(run: RunFolder, recipe: Recipe, corpus: Corpus) -> None:
     """Fill the run's data folder."""
     tokenizer = _vocabulary(recipe, corpus)
     tokenizer.save(run.tokenizer)
-    most = recipe.data.max_tokens
+    most, cut = recipe.data.max_tokens, recipe.data.documents
     valid = list(corpus.valid())
     with progress_bar("encoding", None) as bar:
 
         def encoded(pairs: Iterable[tuple[str, str]]) -> Iterator[StoreRow]:
-            return _encoded(tokenizer, iter(pairs), most, bar.advance)
+            return _encoded(tokenizer, iter(pairs), most, cut, bar.advance)
 
         portions: list[Portion] = []
         sides = dict.fromkeys(("source", "target"), ColumnKind(tokenizer.size))
@@ -214,13 +217,16 @@ def _phrases(language: str, split: str) -> Iterator[tuple[str, str]]:
             yield from repeat((entry.source, entry.target), repeated)
 
 
-def _limits(data: DataSection) -> Limits:
+def limits_of(data: DataSection) -> Limits:
+    """What a pair of this recipe may be."""
+    if data.documents:
+        return Limits(max(data.max_characters, MOST_OF_A_DOCUMENT), documents=True)
     return Limits(max_characters=data.max_characters, max_ratio=data.max_ratio)
 
 
 def _read(data: DataSection, report: Report) -> Iterator[Pair]:
     assert data.source is not None
-    return read_pairs(data.source, data.target, report, _limits(data), sides_of(data))
+    return read_pairs(data.source, data.target, report, limits_of(data), sides_of(data))
 
 
 def _sentences(pairs: Iterable[tuple[str, str]], advance: Callable[[int], None]) -> Iterator[str]:
@@ -254,13 +260,16 @@ def _encoded(
     tokenizer: Tokenizer,
     pairs: Iterator[tuple[str, str]],
     most: int,
+    cut: bool,
     advance: Callable[[int], None],
 ) -> Iterator[StoreRow]:
-    """Ids of both sides; pairs with more than `most` tokens on a side are left out."""
+    """Ids of both sides; pairs with more than `most` tokens on a side are left out, or with `cut`
+    their sources are read so far."""
     while chunk := list(islice(pairs, CHUNK)):
         sources = tokenizer.encode_batch([source for source, _ in chunk])
         targets = tokenizer.encode_batch([target for _, target in chunk])
         for source, target in zip(sources, targets, strict=True):
+            source = source[:most] if cut else source
             if max(len(source), len(target)) <= most:
                 yield {"source": source, "target": target}
         advance(len(chunk))

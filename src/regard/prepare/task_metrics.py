@@ -1,4 +1,4 @@
-"""How the answers of a task are judged: by one of four numbers, each from 0 to 100.
+"""How the answers of a task are judged: by one of five numbers, each from 0 to 100.
 
 bleu       sacreBLEU of all answers together
 exact      the share of answers that are the right one, word by word
@@ -6,6 +6,7 @@ accuracy   the share of the right answers' words that stand at the same place in
            tags, and for labels of one word, where it is the same as `exact`
 f1         how many words answer and right answer share, the mean over the answers; articles,
            capitals and signs do not count (Rajpurkar et al. 2016): for questions
+rouge      ROUGE-L, the mean over the answers (rouge.py): for summaries
 """
 
 import re
@@ -15,11 +16,18 @@ from dataclasses import dataclass
 
 from sacrebleu.metrics.bleu import BLEU
 
+from regard.prepare.rouge import rouge_of
 from regard.runs.sections import Metric
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _SIGNS = re.compile(r"[^\w\s]")
-NAMES: dict[Metric, str] = {"bleu": "BLEU", "exact": "exact", "accuracy": "accuracy", "f1": "F1"}
+NAMES: dict[Metric, str] = {
+    "bleu": "BLEU",
+    "exact": "exact",
+    "accuracy": "accuracy",
+    "f1": "F1",
+    "rouge": "ROUGE-L",
+}
 
 
 @dataclass(frozen=True)
@@ -74,11 +82,17 @@ def _overlap(answer: Counter[str], right: Counter[str]) -> float:
     return 2 * shared / (answer.total() + right.total())
 
 
+def rouge(outputs: Sequence[str], references: Sequence[str]) -> float:
+    """The longest words in order that both have."""
+    return rouge_of(outputs, [[one] for one in references]).rougeL
+
+
 METRICS: dict[Metric, Callable[[Sequence[str], Sequence[str]], float]] = {
     "bleu": bleu,
     "exact": exact,
     "accuracy": accuracy,
     "f1": f1,
+    "rouge": rouge,
 }
 
 

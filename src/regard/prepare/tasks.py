@@ -87,7 +87,7 @@ class Tasks:
             f"{task.section.name}: {line}" if several else line
             for task in self.tasks
             if task.corpus is not None
-            for line in task.corpus.report.lines()
+            for line in task.corpus.lines()
         ]
 
 
@@ -136,6 +136,7 @@ def _surveyed(data: DataSection, section: TaskSection, seed: int) -> TaskPairs:
         valid_target=section.valid_target,
         source_column=section.source_column,
         target_column=section.target_column,
+        documents=data.documents,
         validation=data.validation,
         max_tokens=data.max_tokens,
         max_characters=data.max_characters,

@@ -101,10 +101,11 @@ def prepare_tasks(run: RunFolder, recipe: Recipe, survey: Tasks) -> None:
         for file, pairs in {VALID: task.valid(), TEST: task.test()}.items():
             rows[file] += [TaskRow(task.section.name, *pair) for pair in pairs]
     with progress_bar("encoding", sum(task.count for task in survey.tasks)) as bar:
-        train = _one_after_another(codec, survey.tasks, limit, kept, bar.advance)
+        cut = recipe.data.documents
+        train = _one_after_another(codec, survey.tasks, limit, cut, kept, bar.advance)
         write_store(run.data / "train", kinds, train)
         held_out = ((row.source, row.target) for row in rows[VALID])
-        valid = write_store(run.data / "valid", kinds, encoded_pairs(codec, held_out, limit))
+        valid = write_store(run.data / "valid", kinds, encoded_pairs(codec, held_out, limit, cut))
     for each in kept:
         if not each.pairs:
             raise _none_left(each.name, "train on", limit)
@@ -180,13 +181,14 @@ def _one_after_another(
     codec: Codec,
     tasks: Iterable[TaskPairs],
     limit: int,
+    cut: bool,
     kept: list[KeptTask],
     advance: Callable[[int], None],
 ) -> Iterator[StoreRow]:
     """The ids of all tasks in a row; `kept` is told how many pairs each has."""
     for task in tasks:
         section, total, count = task.section, Tally(), 0
-        for row in encoded_pairs(codec, total.of(task.train()), limit, advance):
+        for row in encoded_pairs(codec, total.of(task.train()), limit, cut, advance):
             yield row
             count += 1
         told = (section.name, count, section.weight, section.prefix, section.metric)
@@ -209,17 +211,21 @@ def encoded_pairs(
     codec: Codec,
     pairs: Iterable[tuple[str, str]],
     limit: int,
+    cut: bool = False,
     advance: Callable[[int], None] = lambda count: None,
 ) -> Iterator[StoreRow]:
     """Ids of both sides: the source as the model reads it, the target without start and end.
 
-    Pairs with more than `limit` tokens on a side are left out.
+    Pairs with more than `limit` tokens on a side are left out, or with `cut` their sources are read
+    so far, and end as all do.
     """
     rest = iter(pairs)
     while chunk := list(islice(rest, CHUNK)):
         sources = codec.encode([source for source, _ in chunk])
         for ids, (_, text) in zip(sources, chunk, strict=True):
             target = codec.encode_target(text)
+            if cut and len(ids) > limit:
+                ids = [*ids[: limit - 1], ids[-1]]
             if max(len(ids), len(target) + 1) <= limit:
                 yield {"source": ids, "target": target}
         advance(len(chunk))

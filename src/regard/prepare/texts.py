@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from regard.data.corpus import Limits, Report, split_for_validation
+from regard.data.label_pairs import few_of_each, label_pairs
 from regard.data.labelled import Labelled, in_order, read_labelled
 from regard.data.phrasebook.corpus import phrasebook
 from regard.data.suspicion import Different
@@ -77,7 +78,8 @@ class Texts:
         """Those to learn from."""
         if self.data.phrasebook:
             return self.phrases(self.data.phrasebook, "train")
-        return (row for row, held_out in self._rows() if not held_out)
+        rows = (row for row, held_out in self._rows() if not held_out)
+        return iter(few_of_each(rows, self.data.few, self.seed)) if self.data.few else rows
 
     def valid(self) -> Iterator[Labelled]:
         """Those to validate on."""
@@ -92,6 +94,23 @@ class Texts:
         share = 0.0 if self.data.valid_texts else held_out_share(self.data, self.report.kept)
         for row in self.read(self.data.texts, self.data, Report()):
             yield row, split_for_validation(self.key(row), fraction=share, seed=self.seed)
+
+
+@dataclass(frozen=True)
+class LabelPairs(Texts):
+    """The same rows as pairs, alike where their labels are (data/label_pairs.py)."""
+
+    times: int = 1
+    alike: str = "1"
+    apart: str = "0"
+
+    def train(self) -> Iterator[Labelled]:
+        """`times` pairs of each row with its label, and as many with another."""
+        return label_pairs(list(super().train()), self.times, self.seed, self.alike, self.apart)
+
+    def valid(self) -> Iterator[Labelled]:
+        """Two pairs of each."""
+        return label_pairs(list(super().valid()), 1, self.seed, self.alike, self.apart)
 
 
 def whole(row: Labelled) -> str:

@@ -65,6 +65,15 @@ def check_texts(recipe: Recipe, where: str) -> None:
             )
 
 
+def check_similar(recipe: Recipe, where: str) -> None:
+    """A recipe whose pairs stand in a table, or are made of labels."""
+    if bool(recipe.data.pair) == bool(recipe.own.label_pairs):
+        why = "similar compares two texts; name both columns"
+        made = "similar.label_pairs makes the pairs; leave pair out"
+        raise ConfigError(f"{where}: [data]: pair", made if recipe.data.pair else why)
+    check_texts(recipe, where)
+
+
 def check_documents(recipe: Recipe, where: str) -> None:
     """A recipe for a decoder."""
     if not recipe.data.texts:
@@ -271,7 +280,7 @@ OBJECTIVES: dict[str, Objective] = {
             head="none",
             scores=(Score("spearman", "Spearman"),),
             section=SimilarSection,
-            needs={"data.pair": "similar compares two texts; name both columns"},
+            check=check_similar,
         ),
         Objective(
             "distil",

@@ -18,6 +18,7 @@ MOST_STEPS = 10**12
 MOST = 10**9  # of what is no count
 DATA = {
     "validation": (1, 10**9),
+    "few": (0, 10**6),
     "max_tokens": (1, 10**6),
     "max_characters": (1, 10**8),
     "max_ratio": (1, MOST),
@@ -78,7 +79,7 @@ class More:
 
 # How answers are judged (prepare/task_metrics.py), and what the phrasebook has tasks for
 # (prepare/phrase_tasks.py).
-Metric = Literal["bleu", "exact", "accuracy", "f1"]
+Metric = Literal["bleu", "exact", "accuracy", "f1", "rouge"]
 PhraseTask = Literal["", "translate", "translate-back", "tag", "classify", "ask"]
 
 
@@ -131,8 +132,10 @@ class DataSection:
     pair: str = ""
     label: str = ""
     labels: Literal["one", "several"] = "one"
+    few: int = 0  # rows of each label to learn from, drawn by the seed; 0: all
     mask: float = 0.15
     whole_words: bool = False
+    documents: bool = False  # pairs of a document and what is made of it: data/corpus.py
     validation: int = 500
     max_tokens: int = 200
     max_characters: int = 2000
@@ -250,15 +253,23 @@ class TrainSection:
 
 @dataclass(frozen=True)
 class SimilarSection:
-    """Of objective "similar": what the pairs say, and what is learned from them."""
+    """Of objective "similar": what the pairs say, and what is learned from them.
+
+    With `label_pairs` the pairs are made of texts with labels: of each text so many with its label
+    and as many with another (data/label_pairs.py).
+    """
 
     loss: Literal["score", "negatives"] = "score"
+    label_pairs: int = 0
     low: float = 0.0
     high: float = 5.0
     scale: float = 20.0
 
     def __post_init__(self) -> None:
-        _within(self, {"low": (-MOST, MOST), "high": (-MOST, MOST)})
+        bounds = {"low": (-MOST, MOST), "high": (-MOST, MOST), "label_pairs": (0, 1000)}
+        _within(self, bounds)
+        if self.label_pairs and self.loss != "score":
+            raise ConfigError("label_pairs", 'pairs of labels are alike or not: take loss "score"')
         _above_zero("scale", self.scale)
         if not self.low < self.high:
             raise ConfigError("high", got=self.high, expected=f"more than low ({self.low})")

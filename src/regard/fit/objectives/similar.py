@@ -22,7 +22,7 @@ from regard.fit.encoder_job import EncoderJob, check
 from regard.fit.job import ObjectiveCode
 from regard.model.transformer import Transformer
 from regard.prepare.encoder_data import load_texts, prepare_texts
-from regard.prepare.texts import Texts, read_rows, survey_texts
+from regard.prepare.texts import LabelPairs, Texts, check_labels, read_rows, survey_texts
 from regard.runs.folder import RunFolder
 from regard.runs.sections import DataSection, Recipe, SimilarSection
 from regard.text.published import PublishedTokenizer
@@ -32,6 +32,12 @@ from regard.training.losses import Similarity
 def survey(recipe: Recipe) -> Texts:
     """Pairs of texts; a score must be a number between low and high."""
     section = _section(recipe)
+    if section.label_pairs:
+        texts = survey_texts(recipe.data, recipe.train.seed, check=check_labels)
+        scores = str(section.high), str(section.low)
+        return LabelPairs(
+            **vars(texts), times=section.label_pairs, alike=scores[0], apart=scores[1]
+        )
     has_score = section.loss == "score"
 
     def read(path: Path, data: DataSection, report: Report) -> Iterator[Labelled]:

@@ -28,6 +28,7 @@ from regard.model.lora import check_maps
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.prepare.phrase_tasks import both_sides
+from regard.prepare.rouge import insist_on_rouge
 from regard.prepare.task_metrics import NAMES, TaskScore, judged
 from regard.prepare.tasks import Tasks, survey_tasks
 from regard.prepare.text_to_text import (
@@ -55,6 +56,8 @@ FIXED: Chance = (0, 0)  # … of the held-out texts, each time the same
 
 def check(recipe: Recipe) -> Spec | None:
     """Look at the model that is started from; how large a new vocabulary is is not known yet."""
+    if "rouge" in [task.metric for task in recipe.data.tasks] or recipe.own.metric == "rouge":
+        insist_on_rouge("metric")
     start = open_text_to_text(recipe)
     if start is not None:
         check_names(start.spec, recipe.train.freeze)

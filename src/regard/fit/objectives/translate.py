@@ -137,10 +137,13 @@ class TranslationJob:
         held = 0 if section.phrasebook or section.valid_source else len(data.valid_texts)
         too_long = survey.report.kept - held - data.corpora[0].pairs
         left_out = f" ({too_long:,} over {section.max_tokens} tokens left out)"
+        full = int((data.train["source"].lengths == section.max_tokens).sum())
+        cut = f"; {full:,} sources fill all {section.max_tokens} tokens, what is beyond was cut"
         return [
             f"Data:       {counted(len(data.train), 'pair')} to train on"
             f"{left_out if too_long > 0 else ''}, "
-            f"{len(data.valid_texts):,} held out for validation ({origin})",
+            f"{len(data.valid_texts):,} held out for validation ({origin})"
+            f"{cut if section.documents and full else ''}",
             *(f"            {line}" for line in corpora_lines(data.corpora, survey.further)),
             f"Vocabulary: {self.spec.vocabulary:,} pieces ({data.tokenizer.kind}), shared by both "
             "sides",
