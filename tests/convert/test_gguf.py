@@ -13,14 +13,14 @@ from click.testing import CliRunner, Result
 import folders
 import gguf_files
 import regard
+from halting import go
 from refusals import refused
 from regard.checkpoint.gguf import load_gguf
 from regard.cli.main import group
 from regard.convert.convert import convert
 from regard.convert.verify import verify
 from regard.errors import DataError, MisuseError
-from regard.fit.request import Request
-from regard.fit.train import go
+from regard.fit.train import Request
 
 
 @pytest.fixture(scope="module")

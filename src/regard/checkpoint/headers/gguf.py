@@ -218,7 +218,9 @@ def _place(contents: Contents, header: GgufHeader, held: list[_Told], end: int, 
             whole = f"{kind.name} keeps {kind.block} numbers together"
             raise _Broken(f"{shown(name)} has rows of {shape[-1]}; {whole}")
         bytes_ = math.prod(shape) // kind.block * kind.bytes
-        if offset % step or begin + offset + bytes_ > size:
+        if offset % step:
+            raise _Broken(f"{shown(name)} begins at {offset:,}, expected a multiple of {step}")
+        if begin + offset + bytes_ > size:
             ends = f"claims bytes {begin + offset:,} to {begin + offset + bytes_:,}"
             raise _Broken(f"{shown(name)} {ends}, the file has {size:,}; copy it again")
         header.extents[name] = Extent(kind.name, shape, begin + offset, bytes_)
