@@ -29,7 +29,6 @@ from regard.text.encoded import ContextWindow
 from regard.text.turns import USER, Message
 
 STRIDE = 128  # tokens from the beginning of one window to that of the next
-FEWEST = 16  # tokens of the context that a window must have room for
 CROWDED = 100  # spans looked at for each that is asked for: most overlap a better one
 MOST_WRITTEN = 40  # tokens of an answer that is written
 # task of a model that makes text → what it is shown; T5 was trained on these very words
@@ -158,9 +157,9 @@ def windows_of(
 ) -> list[ContextWindow]:
     """The question with each window of its context, as far as the model reads."""
     limit = model.bundle.longest_text
-    windows, tokens = model.tokenizer_for("answer").encode_windows(question, context, limit, stride)
-    if limit is not None and tokens > limit - FEWEST:
-        problem = f"the question has {tokens} tokens, the model reads {limit} with the context"
+    windows, cut = model.tokenizer_for("answer").encode_windows(question, context, limit, stride)
+    if cut:
+        problem = f"the question is {cut} tokens too long; half of {limit} are for the context"
         raise MisuseError("answer", problem, advice="shorten it")
     return windows
 

@@ -98,7 +98,7 @@ class PublishedTokenizer:
     def encode_windows(
         self, question: str, context: str, limit: int | None = None, stride: int = 128
     ) -> tuple[list[ContextWindow], int]:
-        """A question with each window of its context, and how many tokens the question has."""
+        """A question with each window of its context, and how many of its tokens were cut off."""
         for each in (question, context):
             _check_text(each)
         return self._backend.encode_windows(question, context, limit, stride)

@@ -119,15 +119,15 @@ class BackendCodec:
     def encode_windows(
         self, question: str, context: str, limit: int | None, stride: int
     ) -> tuple[list[ContextWindow], int]:
-        """The question with each window of its context, and how many tokens it has by itself.
+        """The question with each window of its context, and how many of its tokens were cut off.
 
         A window begins `stride` tokens after the one before it, less where it has no more room; at
         least half of the room is the context's, and a longer question is cut.
         """
         with _refusing(self._path, "cannot be run by the library"):
             first = self._backend.encode(question, add_special_tokens=False)
-            second, tokens = self._backend.encode(context, add_special_tokens=False), len(first)
-            parts = [second]
+            second = self._backend.encode(context, add_special_tokens=False)
+            parts, tokens = [second], len(first)
             if limit is not None:
                 both = max(2, limit - self._frame[True])
                 first.truncate(both // 2)
@@ -144,7 +144,7 @@ class BackendCodec:
                 ),
             )
             for each in whole
-        ], tokens
+        ], tokens - len(first)
 
     def encode_batch(self, texts: Sequence[str], limit: int | None) -> list[list[int]]:
         """The ids of many texts, cut by all cores; too long ones once more by `encode`."""
