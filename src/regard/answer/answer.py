@@ -81,13 +81,13 @@ def answer_questions(
     seen = _look(model, pairs, settings.count, stride, longest, advance)
     both = zip(pairs, seen, strict=True)
     return [
-        Answers(_ranked([spans], [Passage(context)], top, settings.lead))
+        Answers(_ranked([spans], [Context(context)], top, settings.lead))
         for (_, context), spans in both
     ]
 
 
 @dataclass(frozen=True)
-class Passage:
+class Context:
     """A text that may hold an answer: where it is from, and the line that it begins with."""
 
     text: str
@@ -98,7 +98,7 @@ class Passage:
 def answer_from_passages(
     model: LoadedModel,
     question: str,
-    passages: Sequence[Passage],
+    passages: Sequence[Context],
     top: int = 1,
     threshold: float | None = None,
 ) -> Answers[Answer]:
@@ -206,7 +206,7 @@ def _add(
 
 
 def _ranked(
-    seen: Sequence[SpansSeen], passages: Sequence[Passage], top: int, lead: float
+    seen: Sequence[SpansSeen], passages: Sequence[Context], top: int, lead: float
 ) -> list[Answer]:
     """The best spans of which none overlaps a better one, and "no answer" where it is first."""
     with_null, null = lead != math.inf, min(each.null for each in seen)

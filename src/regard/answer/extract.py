@@ -17,15 +17,15 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-Vectors = Float[np.ndarray, "n D"]
-Scores = Float[np.ndarray, " n"]
+SentenceVectors = Float[np.ndarray, "n D"]
+SentenceScores = Float[np.ndarray, " n"]
 
 POSITION = 0.05  # that the first sentence has more than the last
 REDUNDANCY = 0.25  # of the likeness to what is taken already
 
 
 @dataclass(frozen=True)
-class SourceSentence:
+class DocumentSentence:
     """A sentence of a text: its number among them and the line where it begins, both from 1."""
 
     text: str
@@ -38,15 +38,17 @@ class SourceSentence:
         return len(self.text.split())
 
 
-def sentence_scores(vectors: Vectors, whole: Float[np.ndarray, " D"]) -> Scores:
+def sentence_scores(vectors: SentenceVectors, whole: Float[np.ndarray, " D"]) -> SentenceScores:
     """How much of the whole each sentence says, the earlier a little more."""
     count = len(vectors)
     early = 1 - np.arange(count) / max(1, count - 1)
-    scores: Scores = _unit(vectors) @ _unit(whole[None])[0] + POSITION * early
+    scores: SentenceScores = _unit(vectors) @ _unit(whole[None])[0] + POSITION * early
     return scores
 
 
-def taken(vectors: Vectors, scores: Scores, enough: Callable[[Sequence[int]], bool]) -> list[int]:
+def taken(
+    vectors: SentenceVectors, scores: SentenceScores, enough: Callable[[Sequence[int]], bool]
+) -> list[int]:
     """The numbers (from 0) of the chosen sentences in the order of the text; at least one.
 
     `enough` is asked after each whether those taken are as many as wanted.
@@ -61,6 +63,8 @@ def taken(vectors: Vectors, scores: Scores, enough: Callable[[Sequence[int]], bo
     return sorted(chosen)
 
 
-def _unit(vectors: Vectors) -> Vectors:
-    unit: Vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+def _unit(vectors: SentenceVectors) -> SentenceVectors:
+    unit: SentenceVectors = vectors / np.maximum(
+        np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12
+    )
     return unit

@@ -31,8 +31,8 @@ def probabilities(labels: Labels, logits: Float[Tensor, "*L C"]) -> Float[Tensor
 def best_labels(labels: Labels, logits: Float[Tensor, " C"], top: int | None) -> list[Label]:
     """The likeliest labels, most likely first."""
     p = probabilities(labels, logits)
-    order = p.argsort(descending=True, stable=True).tolist()[:top]
-    return [Label(labels.names[i], float(p[i])) for i in order]
+    order, share = p.argsort(descending=True, stable=True).tolist()[:top], p.tolist()
+    return [Label(labels.names[i], share[i]) for i in order]
 
 
 def token_labels(

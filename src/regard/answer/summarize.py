@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from regard.answer.extract import SourceSentence, sentence_scores, taken
+from regard.answer.extract import DocumentSentence, sentence_scores, taken
 from regard.answer.loaded import LoadedModel
-from regard.answer.writing import Writer, writer_of
+from regard.answer.writing import TextWriter, writer_of
 from regard.data.passages import halves
 from regard.errors import MisuseError
 from regard.printable import counted
@@ -60,7 +60,7 @@ class Summary:
     text: str
     way: Literal["written", "continued", "extracted"]
     windows: int = 1
-    sentences: tuple[SourceSentence, ...] = ()
+    sentences: tuple[DocumentSentence, ...] = ()
     taken: tuple[int, ...] = ()
 
     @property
@@ -78,12 +78,12 @@ class Summary:
         return f"{self.way}, {counted(self.windows, 'window')}"
 
 
-def sentences_of(text: str, language: str = "en") -> list[SourceSentence]:
+def sentences_of(text: str, language: str = "en") -> list[DocumentSentence]:
     """The sentences of a text with their lines; what has no letter or digit is none."""
-    found, line = list[SourceSentence](), 1
+    found, line = list[DocumentSentence](), 1
     for number, part in enumerate(split_sentences(text, language)):
         if number % 2 and re.search(r"\w", part):
-            found.append(SourceSentence(" ".join(part.split()), len(found) + 1, line))
+            found.append(DocumentSentence(" ".join(part.split()), len(found) + 1, line))
         line += part.count("\n")
     return found
 
@@ -119,7 +119,7 @@ def summarize_texts(
 
 
 def _extracted(
-    model: LoadedModel, sentences: list[SourceSentence], length: Length | None
+    model: LoadedModel, sentences: list[DocumentSentence], length: Length | None
 ) -> Summary:
     if not sentences:
         return Summary("", "extracted", 0)
@@ -150,7 +150,7 @@ def _extracted(
 
 
 def _written(
-    writer: Writer, texts: list[list[SourceSentence]], length: Length | None, language: str
+    writer: TextWriter, texts: list[list[DocumentSentence]], length: Length | None, language: str
 ) -> list[Summary]:
     """Round after round, until each text is one window."""
     left = {number: [one.text for one in text] for number, text in enumerate(texts) if text}
@@ -178,7 +178,7 @@ def _written(
 Bounds = tuple[int, int] | None  # fewest and most tokens
 
 
-def _bounds(writer: Writer, sentences: list[str], length: Length | None) -> Bounds:
+def _bounds(writer: TextWriter, sentences: list[str], length: Length | None) -> Bounds:
     """The length as limits of the search, from half to one and a half of it: tokens, as many as
     words of this text have; sentences, as long as those of this text."""
     if length is None:
@@ -189,7 +189,7 @@ def _bounds(writer: Writer, sentences: list[str], length: Length | None) -> Boun
     return max(0, int(0.5 * each * length.count)), max(2, int(1.5 * each * length.count) + 1)
 
 
-def _in_bounds(writer: Writer, asked: Sequence[tuple[Bounds, str]]) -> list[str]:
+def _in_bounds(writer: TextWriter, asked: Sequence[tuple[Bounds, str]]) -> list[str]:
     """Those with the same limits are written together."""
     answers: dict[int, str] = {}
     for bounds in dict.fromkeys(limits for limits, _ in asked):

@@ -26,7 +26,7 @@ REQUEST = "Summarize this text:\n\n"  # … or comes before it in a chat
 
 
 @dataclass(frozen=True)
-class Writer:
+class TextWriter:
     """`write` takes texts and the fewest and most tokens, or None; `count` counts tokens."""
 
     way: Literal["written", "continued"]
@@ -35,7 +35,7 @@ class Writer:
     write: Callable[[Sequence[str], tuple[int, int] | None], list[str]]
 
 
-def writer_of(model: LoadedModel, **search: Any) -> Writer | None:
+def writer_of(model: LoadedModel, **search: Any) -> TextWriter | None:
     """Of a model that makes text; None of any other."""
     tasks = set(model.tasks)
     if tasks & {"generate", "translate"}:
@@ -43,7 +43,7 @@ def writer_of(model: LoadedModel, **search: Any) -> Writer | None:
     return _of_decoder(model, "chat" in tasks) if "complete" in tasks else None
 
 
-def _of_both(model: LoadedModel, changes: dict[str, Any]) -> Writer:
+def _of_both(model: LoadedModel, changes: dict[str, Any]) -> TextWriter:
     prefix, usual = _asked(model)
     translator, task = model.translator, "summarize"
     search = decoding_with(usual, task, **changes)
@@ -60,7 +60,7 @@ def _of_both(model: LoadedModel, changes: dict[str, Any]) -> Writer:
     def count(text: str) -> int:
         return len(encode([text])[0]) - end
 
-    return Writer("written", max(1, _room(model) - before - end), count, write)
+    return TextWriter("written", max(1, _room(model) - before - end), count, write)
 
 
 def bounded(search: DecodingOptions, bounds: tuple[int, int]) -> DecodingOptions:
@@ -94,7 +94,7 @@ def _room(model: LoadedModel) -> int:
     return min(limits, default=USUAL_ROOM)
 
 
-def _of_decoder(model: LoadedModel, is_chat: bool) -> Writer:
+def _of_decoder(model: LoadedModel, is_chat: bool) -> TextWriter:
     tokenizer = model.tokenizer_for("complete")
     room = model.bundle.longest_text or 4 * USUAL_ROOM
 
@@ -112,4 +112,4 @@ def _of_decoder(model: LoadedModel, is_chat: bool) -> Writer:
         return [best[0].text.strip() for best in answers]
 
     spare = count(AFTER) + count(REQUEST) + 2 * ANSWER
-    return Writer("continued", max(room - spare, room // 2), count, write)
+    return TextWriter("continued", max(room - spare, room // 2), count, write)

@@ -1,4 +1,4 @@
-"""Questions: `model.answer("Who won?", text)`, or over an index of texts."""
+"""What a text says: `model.answer("Who won?", text)`, or over an index; `model.summarize(text)`."""
 
 # A text is an iterable of texts too, as mypy sees it; the overload for one text is the one meant.
 # mypy: disable-error-code="overload-overlap"
@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from regard.answer.answers import Answers
-from regard.api.shapes import many, paired
+from regard.api.shapes import many, paired, shaped
 from regard.api.talk import GoesOn
 from regard.errors import MisuseError
 
 if TYPE_CHECKING:
     from regard.answer.answer import Answer
+    from regard.answer.summarize import Summary
     from regard.search.query import SearchIndex
 
 
 class Asked(GoesOn):
-    """The part of `Model` that answers questions about a text."""
+    """The part of `Model` that answers questions about a text, and says it in short."""
 
     @overload
     def answer(
@@ -68,3 +69,31 @@ class Asked(GoesOn):
             pairs = list(zip(*paired(questions, contexts, "answer"), strict=True))
             rows = answer_questions(self, pairs, top, threshold)
         return rows[0] if isinstance(questions, str) else rows
+
+    @overload
+    def summarize(self, texts: str, *, length: str | int | None = None) -> str: ...
+    @overload
+    def summarize(self, texts: Iterable[str], *, length: str | int | None = None) -> list[str]: ...
+    def summarize(
+        self, texts: str | Iterable[str], *, length: str | int | None = None
+    ) -> str | list[str]:
+        """A text, or each of several, in fewer words: written, or the sentences that say most.
+
+        `length` is about how long: words, or "2 sentences".
+        """
+
+        def answer(listed: list[str]) -> list[str]:
+            return [summary.text for summary in self._summaries(listed, length)]
+
+        return shaped(texts, "summarize", answer)
+
+    def summaries(
+        self, texts: str | Iterable[str], *, length: str | int | None = None
+    ) -> "Summary | list[Summary]":
+        """The same with how each came about: its way, windows, and the sentences with scores."""
+        return shaped(texts, "summarize", lambda listed: self._summaries(listed, length))
+
+    def _summaries(self, texts: list[str], length: str | int | None) -> "list[Summary]":
+        from regard.answer.summarize import summarize_texts  # imports torch
+
+        return summarize_texts(self, texts, length)

@@ -26,16 +26,27 @@ from regard.evaluate.fill import FillScores, score_fill, texts_to_fill
 from regard.evaluate.questions import QuestionScores, questions_to_score, score_questions
 from regard.evaluate.summaries import (
     SummaryScores,
-    is_summarizer,
     score_summaries,
     summaries_to_score,
+    wants_rouge,
 )
 from regard.evaluate.tasks import TaskScores, has_tasks, score_tasks
 from regard.evaluate.texts import TextScores, score_tags_of, score_texts_of, texts_to_score
 from regard.evaluate.translations import Scores, pairs_to_score, score, translate_all
 from regard.runs.folder import RunFolder
 
+SCORED = {"translate", "generate", "classify", "tag", "fill", "complete", "answer"}
 METRICS = ("auto", "bleu", "rouge")
+AnyScores = (
+    Scores
+    | TextScores
+    | FillScores
+    | ContinuationScores
+    | DialogueScores
+    | TaskScores
+    | QuestionScores
+    | SummaryScores
+)
 
 
 def evaluate(
@@ -49,16 +60,7 @@ def evaluate(
     length: str | int | None = None,
     beam: int | None = None,
     alpha: float | None = None,
-) -> (
-    Scores
-    | TextScores
-    | FillScores
-    | ContinuationScores
-    | DialogueScores
-    | TaskScores
-    | QuestionScores
-    | SummaryScores
-):
+) -> AnyScores:
     """BLEU and chrF of a translator, a score for each task of a run that has several, accuracy and
     F1 of a classifier or a tagger, exact match and F1 of answers, how well holes are filled, how
     well a decoder foresees texts, how often one answers as expected; ROUGE of summaries.
@@ -71,26 +73,22 @@ def evaluate(
     if metric not in METRICS:
         raise MisuseError("metric", got=metric, expected=f"one of {', '.join(METRICS)}")
     own = RunFolder(model.bundle.path)
-    rouge = metric == "rouge" or (metric == "auto" and is_summarizer(own))
-    if rouge and (data is not None or not has_tasks(own)):
+    if wants_rouge(own, metric, data is not None):
         with TemporaryDirectory(prefix="regard-") as place:
             files = _files(data, Path(place), columns or {})
             documents = summaries_to_score(own, *files, columns or {})
             return score_summaries(model, documents, length, search=options)[0]
-    if not {"translate", "generate", "classify", "tag", "fill", "complete", "answer"} & set(
-        model.tasks
-    ):
+    if not SCORED & set(model.tasks):
         problem = f"{model.bundle} offers {', '.join(model.tasks)}"
         expected = "a model that translates, classifies, tags, answers, fills or completes"
         raise MisuseError("evaluate", problem, expected=expected)
     with TemporaryDirectory(prefix="regard-") as place:
         source, reference = _files(data, Path(place), columns or {})
         if {"translate", "generate"} & set(model.tasks):
-            run = RunFolder(model.bundle.path)
             decoding = decoding_with(model.bundle.settings.search, "evaluate", **options)
-            if data is None and has_tasks(run):
+            if data is None and has_tasks(own):
                 return score_tasks(model, decoding)
-            pairs = pairs_to_score(run, source, reference, False, columns or {})
+            pairs = pairs_to_score(own, source, reference, False, columns or {})
             outputs = translate_all(model, pairs.sources, decoding)
             return score(outputs, pairs.references, tokenize, lowercase)
         if reference is not None:

@@ -34,17 +34,9 @@ if TYPE_CHECKING:
 
     from regard.answer.fill import Candidate
     from regard.answer.labels import Label
-    from regard.answer.summarize import Summary
     from regard.answer.tag import Tag
+    from regard.api.evaluation import AnyScores
     from regard.convert.convert import Conversion, To
-    from regard.evaluate.continuations import ContinuationScores
-    from regard.evaluate.dialogues import DialogueScores
-    from regard.evaluate.fill import FillScores
-    from regard.evaluate.questions import QuestionScores
-    from regard.evaluate.summaries import SummaryScores
-    from regard.evaluate.tasks import TaskScores
-    from regard.evaluate.texts import TextScores
-    from regard.evaluate.translations import Scores
     from regard.explain.account import Account
     from regard.explain.heads import Attentions
 
@@ -132,34 +124,6 @@ class Model(Asked):
         whole = {"split": False} if task == "generate" else {}  # what it reads is no paragraph
         answers = self.translator.translations(texts, task, **(whole | options))
         return [Answers(row) for row in answers]
-
-    @overload
-    def summarize(self, texts: str, *, length: str | int | None = None) -> str: ...
-    @overload
-    def summarize(self, texts: ManyTexts, *, length: str | int | None = None) -> list[str]: ...
-    def summarize(
-        self, texts: str | ManyTexts, *, length: str | int | None = None
-    ) -> str | list[str]:
-        """A text, or each of several, in fewer words: written, or the sentences that say most.
-
-        `length` is about how long: words, or "2 sentences".
-        """
-
-        def answer(listed: list[str]) -> list[str]:
-            return [summary.text for summary in self._summaries(listed, length)]
-
-        return shaped(texts, "summarize", answer)
-
-    def summaries(
-        self, texts: str | ManyTexts, *, length: str | int | None = None
-    ) -> "Summary | list[Summary]":
-        """The same with how each came about: its way, windows, and the sentences with scores."""
-        return shaped(texts, "summarize", lambda listed: self._summaries(listed, length))
-
-    def _summaries(self, texts: list[str], length: str | int | None) -> "list[Summary]":
-        from regard.answer.summarize import summarize_texts  # imports torch
-
-        return summarize_texts(self, texts, length)
 
     @overload
     def score(self, sources: str, targets: str) -> Scored: ...
@@ -339,12 +303,7 @@ class Model(Asked):
         return shaped(texts, "explain", lambda listed: [one(text) for text in listed])
 
     @completes(EvaluateOptions)
-    def evaluate(
-        self, data: object = None, **options: Unpack[EvaluateOptions]
-    ) -> (
-        "Scores | TextScores | FillScores | ContinuationScores | DialogueScores | TaskScores"
-        " | QuestionScores | SummaryScores"
-    ):
+    def evaluate(self, data: object = None, **options: Unpack[EvaluateOptions]) -> "AnyScores":
         """How good it is: on its own held-out texts, or on data (api/evaluation.py says how)."""
         from regard.api.evaluation import evaluate  # imports sacrebleu
 

@@ -14,14 +14,7 @@ from regard.runs.folder import RunFolder
 from regard.runs.log import read_log
 
 if TYPE_CHECKING:
-    from regard.evaluate.continuations import ContinuationScores
-    from regard.evaluate.dialogues import DialogueScores
-    from regard.evaluate.fill import FillScores
-    from regard.evaluate.questions import QuestionScores
-    from regard.evaluate.summaries import SummaryScores
-    from regard.evaluate.tasks import TaskScores
-    from regard.evaluate.texts import TextScores
-    from regard.evaluate.translations import Scores
+    from regard.api.evaluation import AnyScores
 
 
 class History(list[dict[str, Any]]):
@@ -87,12 +80,7 @@ class Run:
             return Plot(file.read_bytes())
 
     @completes(EvaluateOptions)
-    def evaluate(
-        self, data: object = None, **options: Unpack[EvaluateOptions]
-    ) -> (
-        "Scores | TextScores | FillScores | ContinuationScores | DialogueScores | TaskScores"
-        " | QuestionScores | SummaryScores"
-    ):
+    def evaluate(self, data: object = None, **options: Unpack[EvaluateOptions]) -> "AnyScores":
         """How good the model is (api/evaluation.py)."""
         return self.model.evaluate(data, **options)
 

@@ -207,6 +207,23 @@ def named_columns(options: dict[str, Any]) -> dict[str, str]:
     return {role: name for role, name in named.items() if name}
 
 
+def lengths(of: str = "") -> Decorator:
+    """`--length` and `--sentences`: how long a summary is to be."""
+    about = f"{of}: about so many" if of else "About so many"
+    words = click.option("--length", type=int, metavar="WORDS", help=f"{about} words.")
+    sentences = click.option("--sentences", type=int, metavar="N", help=f"{about} sentences.")
+    return _all_of([words, sentences])
+
+
+def named_length(words: int | None, sentences: int | None) -> str | None:
+    """What of the two was given, as answer/summarize.py reads it."""
+    if words is not None and sentences is not None:
+        raise click.UsageError("--length counts words, --sentences sentences: give one of them")
+    if words is not None:
+        return str(words)
+    return None if sentences is None else f"{sentences} sentences"
+
+
 def engines(shortlist: bool = True, heading: str = "Engine") -> Decorator:
     """Which engine works and how it uses the machine."""
     engine = section(heading)

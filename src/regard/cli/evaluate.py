@@ -23,7 +23,7 @@ MOST_SLIPS = 5  # that are printed
   regard evaluate runs/mine --source test.tok.en --reference test.tok.de --tokenize none
   regard evaluate runs/multi30k-quick --set multi30k
   regard evaluate Helsinki-NLP/opus-mt-en-de --source test.en --reference test.de
-  regard evaluate minilm --set scitldr --metric rouge --length "1 sentence"
+  regard evaluate minilm --set scitldr --metric rouge --sentences 1
   regard evaluate runs/sst2 --file dev.tsv --svg confusion.svg""",
     texts="--file",
 )
@@ -40,7 +40,7 @@ MOST_SLIPS = 5  # that are printed
     among=["auto", "bleu", "rouge"],
     help="rouge: of summaries; auto: by what the run learned from.",
 )
-@click.option("--length", help='Of summaries, about: words, or "1 sentence".')
+@declare.lengths("Of summaries")
 @declare.flag("--slices", help="Also score each slice (runs on the phrasebook).")
 @declare.count("--beam", help="Beam size; 1 is greedy.")
 @click.option("--alpha", type=float, help="Exponent of the length norm.")
@@ -62,7 +62,8 @@ def command(
     png: Path | None,
     svg: Path | None,
     metric: str,
-    length: str | None,
+    length: int | None,
+    sentences: int | None,
     slices: bool,
     tokenize: str,
     lowercase: bool,
@@ -75,31 +76,20 @@ def command(
     Without files it is the own test set of a run: the phrasebook's, or else the pairs held out for
     validation; each task of a text-to-text run. Others are asked for labels or words of --file.
     """
-    from regard import atomic
-    from regard.answer.loaded import open_model
-    from regard.answer.translate import decoding_with
     from regard.cli.evaluate_summaries import evaluate_summaries
-    from regard.cli.evaluate_tasks import evaluate_tasks
     from regard.cli.evaluate_texts import evaluate_texts, is_encoder
-    from regard.data.report import Report
-    from regard.draw.terminal.progress import progress_bar
-    from regard.evaluate import translations as scoring
-    from regard.evaluate.summaries import is_summarizer
-    from regard.evaluate.tasks import has_tasks
+    from regard.evaluate.summaries import wants_rouge
     from regard.runs.folder import RunFolder
 
     if dataset:
         source, reference, file = _files_of(dataset, source, reference, file)
-    columns = declare.named_columns(options)
-    rouge = metric == "rouge" or (metric == "auto" and is_summarizer(RunFolder(model)))
-    if rouge and (source or not has_tasks(RunFolder(model))):
-        loaded = open_model(model, options.pop("device"), declare.engine_request(options))
-        chosen = {name: value for name, value in options.items() if value is not None}
+    columns, wanted = declare.named_columns(options), declare.named_length(length, sentences)
+    if wants_rouge(RunFolder(model), metric, source is not None):
         files = (source, reference)
-        evaluate_summaries(loaded, files, columns, length, chosen, output, as_json, dataset)
+        evaluate_summaries(model, files, columns, wanted, options, output, as_json, dataset)
         return
-    if length:
-        raise click.UsageError("--length belongs to summaries: --metric rouge")
+    if wanted:
+        raise click.UsageError("--length and --sentences belong to summaries: --metric rouge")
     if is_encoder(model, file):
         if source or reference or slices or output:
             raise click.UsageError("--source, --reference, --slices, --output: for translations")
@@ -107,17 +97,42 @@ def command(
         return
     if png or svg:
         raise click.UsageError("--png and --svg belong to classifiers")
+    files = (source, reference)
+    how = {"tokenize": tokenize, "lowercase": lowercase}
+    _evaluate_translations(model, files, columns, slices, how, output, as_json, dataset, options)
+
+
+def _evaluate_translations(
+    model: Path,
+    files: tuple[Path | None, Path | None],
+    columns: dict[str, str],
+    slices: bool,
+    how: dict[str, Any],
+    output: Path | None,
+    as_json: bool,
+    dataset: str | None,
+    options: dict[str, Any],
+) -> None:
+    from regard import atomic
+    from regard.answer.loaded import open_model
+    from regard.answer.translate import decoding_with
+    from regard.cli.evaluate_tasks import evaluate_tasks
+    from regard.data.report import Report
+    from regard.draw.terminal.progress import progress_bar
+    from regard.evaluate import translations as scoring
+    from regard.runs.folder import RunFolder
+
     loaded = open_model(model, options.pop("device"), declare.engine_request(options))
     report, run = Report(), RunFolder(loaded.bundle.path)
     chosen = {name: value for name, value in options.items() if value is not None}
     search = decoding_with(loaded.bundle.settings.search, "evaluate", **chosen)
-    if not (source or reference or slices or output) and evaluate_tasks(loaded, search, as_json):
+    if not (any(files) or slices or output) and evaluate_tasks(loaded, search, as_json):
         return
-    pairs = scoring.pairs_to_score(run, source, reference, slices, columns, report)
+    pairs = scoring.pairs_to_score(run, *files, slices, columns, report)
     say_read(report)
     with progress_bar("translating", len(pairs.sources)) as bar:
         outputs = scoring.translate_all(loaded, pairs.sources, search, bar.advance)
-    scores = scoring.score(outputs, pairs.references, tokenize, lowercase)
+    scores = scoring.score(outputs, pairs.references, **how)
     rows = scoring.score_slices(pairs.entries, outputs) if slices else []
     notes, slips = scoring.score_notes(loaded, search) if slices else ([], [])
     if output:

@@ -2,29 +2,28 @@
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from regard.cli import declare
 from regard.cli.inputs import say_read
 from regard.valid_json import valid_json
 
-if TYPE_CHECKING:
-    from regard.answer.loaded import LoadedModel
-
 
 def evaluate_summaries(
-    model: "LoadedModel",
+    model: Path,
     files: tuple[Path | None, Path | None],
     columns: dict[str, str],
     length: str | None,
-    search: dict[str, Any],
+    options: dict[str, Any],
     output: Path | None,
     as_json: bool,
     dataset: str | None,
 ) -> None:
     """Summarise each document, and print ROUGE."""
     from regard import atomic
+    from regard.answer.loaded import open_model
     from regard.data.report import Report
     from regard.draw.terminal.progress import progress_bar
     from regard.evaluate.summaries import score_summaries, summaries_to_score
@@ -33,11 +32,13 @@ def evaluate_summaries(
     from regard.runs.folder import RunFolder
 
     insist_on_rouge("evaluate")
+    loaded = open_model(model, options.pop("device"), declare.engine_request(options))
+    search = {name: value for name, value in options.items() if value is not None}
     report = Report()
-    test = summaries_to_score(RunFolder(model.bundle.path), *files, columns, report)
+    test = summaries_to_score(RunFolder(loaded.bundle.path), *files, columns, report)
     say_read(report)
     with progress_bar("summarizing", len(test.sources)) as bar:
-        scores, outputs = score_summaries(model, test, length, bar.advance, search)
+        scores, outputs = score_summaries(loaded, test, length, bar.advance, search)
     if output:
         atomic.write_text(output, "".join(f"{' '.join(text.splitlines())}\n" for text in outputs))
     scores = replace(scores, set=dataset or scores.set)

@@ -20,23 +20,24 @@ if TYPE_CHECKING:
   regard summarize minilm report.txt
   regard summarize minilm notes/ --length 40
   regard summarize runs/scitldr abstracts.jsonl --text-column source --json
-  regard summarize google-t5/t5-small report.txt --length "2 sentences"
+  regard summarize google-t5/t5-small report.txt --sentences 2
   cat report.txt | regard summarize minilm --scores""")
 @declare.model
 @click.argument("files", nargs=-1, metavar="[FILE]...", type=declare.PATH)
-@click.option("--length", help='About how long: words, or "2 sentences".')
+@declare.lengths()
 @declare.flag("--scores", help="Sentence encoder: show every sentence with its score.")
 @declare.columns("text")
-@click.option("--language", default="en", show_default=True, help="Whose full stops: en, de, …")
+@click.option("--source-language", "language", help="Whose full stops: en, de, …  [default: en]")
 @declare.engines(shortlist=False)
 @declare.json("One JSON object a document: the summary, and how it came about.")
 def command(
     model: Path,
     files: tuple[Path, ...],
-    length: str | None,
+    length: int | None,
+    sentences: int | None,
     scores: bool,
     text_column: str,
-    language: str,
+    language: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -49,11 +50,11 @@ def command(
     were taken.
     """
     from regard.answer.loaded import open_model
-    from regard.answer.summarize import read_length, summarize_texts
+    from regard.answer.summarize import summarize_texts
     from regard.data.report import Report
     from regard.draw.terminal.progress import progress_bar
 
-    wanted = None if length is None else read_length(length)
+    wanted = declare.named_length(length, sentences)
     report = Report()
     documents = _documents(files, text_column, model, report)
     say_read(report)
@@ -63,7 +64,7 @@ def command(
         raise click.UsageError("--scores: only sentences that are extracted have scores")
     with progress_bar("summarizing", len(documents)) as bar:
         texts = [document.text for document in documents]
-        summaries = summarize_texts(loaded, texts, wanted, language, bar.advance)
+        summaries = summarize_texts(loaded, texts, wanted, language or "en", bar.advance)
     for document, summary in zip(documents, summaries, strict=True):
         if as_json:
             click.echo(valid_json(_row(document, summary)))

@@ -14,6 +14,7 @@ from regard.data.report import Report
 from regard.data.table import Table, is_table
 from regard.draw.notebook.table import html_table
 from regard.errors import DataError, MisuseError
+from regard.evaluate.tasks import has_tasks
 from regard.prepare.rouge import Rouge, insist_on_rouge, rouge_of
 from regard.runs.columns import NOTHING, data_of, role_of
 from regard.runs.folder import RunFolder, read_texts
@@ -47,10 +48,13 @@ class TestDocuments:
     references: list[list[str]]
 
 
-def is_summarizer(run: RunFolder) -> bool:
-    """Whether a folder is a run that learned from documents, so that ROUGE says more than BLEU."""
+def wants_rouge(run: RunFolder, metric: str, has_files: bool) -> bool:
+    """Whether summaries are scored; "auto": of a run that learned from documents. A run with tasks
+    of their own metrics is asked for those, unless there are files."""
     data = data_of(run)
-    return data is not None and data.documents
+    learned = data is not None and data.documents
+    is_asked = metric == "rouge" or (metric == "auto" and learned)
+    return is_asked and (has_files or not has_tasks(run))
 
 
 def summaries_to_score(

@@ -32,7 +32,7 @@ MOST_NUMBERS = 1 << 25  # logits that one pass may hold
 
 
 @dataclass(frozen=True)
-class Answer:
+class ChosenOutput:
     """What is explained: tokens of the output, and the places that predict them."""
 
     text: str
@@ -70,17 +70,17 @@ def explain_output(
     return make_account(chosen.text, quantity, text, groups, attribution, looked, hidden_by)
 
 
-def _chosen(fed: Fed, tokenizer: AnyTokenizer, word: str | None) -> Answer:
+def _chosen(fed: Fed, tokenizer: AnyTokenizer, word: str | None) -> ChosenOutput:
     """All of the output, or one word of it; where nothing is put out, the token that ends it."""
     first = 0 if fed.source else fed.prompt - 1  # the place that predicts its first token
     last = len(fed.predicted) if fed.source else len(fed.predicted) - 1
     places = list(range(first, last)) or [first]
     if word is None:
         ending = tokenizer.pieces([fed.predicted[first]])[0]
-        return Answer(fed.output.strip() or ending, places)
+        return ChosenOutput(fed.output.strip() or ending, places)
     groups = tokenizer.word_groups([fed.predicted[place] for place in places])
     found = find_word([name for name, _ in groups], word)[0]
-    return Answer(groups[found][0], [places[n] for n in groups[found][1]])
+    return ChosenOutput(groups[found][0], [places[n] for n in groups[found][1]])
 
 
 def _reads(network: Transformer, fed: Fed) -> Embedding:
