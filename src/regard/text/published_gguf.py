@@ -192,7 +192,7 @@ def _config_file(settings: TokenizerSettings) -> dict[str, bytes]:
 
 
 def _texts(values: Mapping[str, Any], path: Path, key: str, most: int) -> list[str]:
-    found = values.get(PREFIX + key)
+    found = values.get(PREFIX + key, [])  # an empty list is often left out
     is_list = isinstance(found, list) and all(isinstance(text, str) for text in found)
     if not is_list or len(found or ()) > most:
         raise DataError(f"{path}: {PREFIX}{key}", f"expected a list of at most {most:,} texts")
