@@ -64,7 +64,7 @@ def test_a_run_becomes_a_file_that_answers_as_it_does(
     held = {tensor.name: tensor for tensor in gguf.GGUFReader(out).tensors}
     assert held["blk.1.ffn_up.weight"].tensor_type.name == kind
     ids = [1, *range(40, 60)]
-    close = {"fp16": 5e-3, "int8": 0.1, "fp32": 1e-6}[precision]
+    close = {"fp16": 5e-3, "int8": 0.3, "fp32": 1e-6}[precision]
     assert torch.allclose(logits(out, ids), logits(own, ids), atol=close)
     one, other = regard.load(own), regard.load(out)
     for text in gguf_files.TEXTS:
@@ -131,7 +131,7 @@ def test_byte_pairs_become_a_tokenizer_json_that_transformers_reads(tmp_path: Pa
 def test_a_file_in_another_precision(tmp_path: Path) -> None:
     path = gguf_files.write(tmp_path / "a.gguf", gguf_files.twin())
     convert(path, tmp_path / "b.gguf", "gguf", precision="int8")
-    assert torch.allclose(logits(tmp_path / "b.gguf", [3, 4]), logits(path, [3, 4]), atol=0.2)
+    assert torch.allclose(logits(tmp_path / "b.gguf", [3, 4]), logits(path, [3, 4]), atol=0.3)
     one, two = (regard.load(tmp_path / name).tokenizer for name in ("a.gguf", "b.gguf"))
     assert one.codec.tokens == two.codec.tokens and one.roles == two.roles
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from regard.api.model import Model
 from regard.bundle.bundle import open_bundle
 from regard.engines.engines import EngineRequest
-from regard.errors import MisuseError
 
 
 def load(
@@ -21,8 +20,8 @@ def load(
     allow_nonfinite: bool = False,
     strict: bool = False,
 ) -> Model:
-    """The model of a run folder, of a published folder, of a short name (bundle/named.py) or of a
-    name of the hub like "owner/name".
+    """The model of a run folder, of a published folder, of a GGUF file, of a short name
+    (bundle/named.py) or of a name of the hub like "owner/name".
 
     `engine` is auto, torch or ctranslate2, `precision` auto, fp32, bf16 or int8: they are for
     translations and continuations (engines/engines.py); `embed` has auto, fp32, int16 and bf16. A
@@ -31,10 +30,6 @@ def load(
     standard error; `strict` refuses it.
     """
     request = EngineRequest(engine, precision, workers, threads, shortlist)
-    if Path(path).is_file():
-        expected = "the folder of a run or of a published model"
-        advice = f"`regard doctor {path}` says what it holds and whether it can be converted"
-        raise MisuseError(path, "is a file", expected=expected, advice=advice)
     bundle = open_bundle(path, allow_pickle=allow_pickle, strict=strict)
     model = Model(bundle, device, request, allow_nonfinite)
     _ = bundle.tokenizer, bundle.settings, model.transformer  # what is wrong is said now

@@ -125,7 +125,8 @@ def _by_scores(
         raise DataError(f"{path}: {PREFIX}token_type", problem, expected="one")
     spaced = _flag(values, path, "add_space_prefix", True)
     settings = _settings(values, path, tokens, begins=True)
-    files = {"tokenizer.model": sentencepiece_model(tokens, scores, types, spaced)}
+    fewer = _flag(values, path, "remove_extra_whitespaces", False)
+    files = {"tokenizer.model": sentencepiece_model(tokens, scores, types, spaced, fewer)}
     return GgufVocabulary(path, tokens, types, settings, files | _config_file(settings))
 
 
@@ -192,7 +193,7 @@ def _config_file(settings: TokenizerSettings) -> dict[str, bytes]:
 
 
 def _texts(values: Mapping[str, Any], path: Path, key: str, most: int) -> list[str]:
-    found = values.get(PREFIX + key)
+    found = values.get(PREFIX + key, [])  # an empty list is often left out
     is_list = isinstance(found, list) and all(isinstance(text, str) for text in found)
     if not is_list or len(found or ()) > most:
         raise DataError(f"{path}: {PREFIX}{key}", f"expected a list of at most {most:,} texts")
@@ -220,12 +221,16 @@ def _flag(values: Mapping[str, Any], path: Path, key: str, usual: bool) -> bool:
 
 
 def sentencepiece_model(
-    tokens: Sequence[str], scores: Sequence[float], types: Sequence[int], spaced: bool
+    tokens: Sequence[str],
+    scores: Sequence[float],
+    types: Sequence[int],
+    spaced: bool,
+    fewer: bool = False,
 ) -> bytes:
     """The three tables as the SentencePiece library reads them: a protocol buffer.
 
     1 pieces: 1 text, 2 score, 3 type · 2 training: 3 kind, 35 bytes for what is unknown, 40 to 43
-    ids of roles · 3 text: 1 name, 3 a space before it, 4 no space lost, 5 spaces are ▁
+    ids of roles · 3 text: 1 name, 3 a space before it, 4 of several spaces one, 5 spaces are ▁
     """
     pieces = b"".join(
         _field(1, _field(1, token.encode()) + _float(2, score) + _field(3, kind))
@@ -235,7 +240,7 @@ def sentencepiece_model(
     trained = _field(3, BPE) + _field(4, len(tokens)) + _field(35, int(BYTE in types))
     trained += _field(40, unknown) + b"".join(_field(n, 2**64 - 1) for n in (41, 42, 43))
     trained += _field(45, tokens[unknown].encode())
-    text = _field(1, b"identity") + _field(3, int(spaced)) + _field(4, 0) + _field(5, 1)
+    text = _field(1, b"identity") + _field(3, int(spaced)) + _field(4, int(fewer)) + _field(5, 1)
     return pieces + _field(2, trained) + _field(3, text)
 
 

@@ -132,6 +132,7 @@ def _scored(tokenizer: PublishedTokenizer, scores: list[float], own: set[str]) -
         "scores": np.array(scores, np.float32),
         "token_type": np.array(types, np.int32),
         "add_space_prefix": bool(first) and first[0].startswith("▁"),
+        "remove_extra_whitespaces": tokenizer.cut("a  a") == tokenizer.cut("a a"),
     }
 
 
