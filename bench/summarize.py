@@ -6,7 +6,7 @@
 lead-1       the first sentence
 TextRank     the best sentence by the words that sentences share (Mihalcea and Tarau 2004), as the
              library `summa` does it; where it finds none, the first
-minilm       one sentence by vectors: `regard summarize minilm --length "1 sentence"`
+minilm       one sentence by vectors: `regard summarize minilm --length 1 --sentences`
 from scratch a run of recipe scitldr, as `regard evaluate` asks it
 
 All are judged by `rouge-score` with its stemmer, F1, the maximum over an abstract's references. The

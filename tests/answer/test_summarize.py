@@ -125,7 +125,7 @@ def test_a_decoder_goes_on(root: Path) -> None:
 
 
 def test_command(run: Callable[..., Result]) -> None:
-    done = run("bert", "text.txt", "--length", "1 sentence")
+    done = run("bert", "text.txt", "--length", "1", "--sentences")
     assert done.exit_code == 0 and done.stdout.strip() in " ".join(TEXT.split())
     assert "(extracted: 1 of 4 sentences, line " in done.stderr
     found = json.loads(run("bert", "text.txt", "--json").stdout)
@@ -138,7 +138,9 @@ def test_command(run: Callable[..., Result]) -> None:
     assert len(scores) == 4 and sum(line.startswith("*") for line in scores) == 1
     named = run("bert", "few", "text.txt").stdout.splitlines()
     assert [line.split("\t")[0] for line in named] == ["a.txt", "b.md", "text.txt"]
-    rows = run("bert", "rows.jsonl", "--text-column", "source", "--length", "9 sentences").stdout
+    rows = run(
+        "bert", "rows.jsonl", "--text-column", "source", "--length", "9", "--sentences"
+    ).stdout
     assert rows == "rows.jsonl:1\tThe cat sat. A dog sat.\nrows.jsonl:2\tOne bird.\n"
     assert json.loads(run("t5", "text.txt", "--json").stdout)["way"] == "written"
 
@@ -152,7 +154,7 @@ def test_command(run: Callable[..., Result]) -> None:
         ("bert text.tx", "did you mean text.txt"),
         ("bert rows.jsonl --text-column txt", "has no column 'txt'"),
         ("bert text.txt --text-column source", "belongs to a table"),
-        ("bert text.txt --length soon", "words or sentences"),
+        ("bert text.txt --sentences", "says what --length counts"),
         ("t5 text.txt --scores", "only sentences that are extracted"),
         ("vit text.txt", "a sentence encoder"),
     ],

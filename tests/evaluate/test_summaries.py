@@ -88,7 +88,7 @@ def test_of_an_encoder_when_asked(tmp_path: Path) -> None:
         '{"source": ["The cat sat.", "A dog."], "target": "cat sat"}\n'
     )
     words = ["evaluate", str(tmp_path / "bert"), "--source", str(tmp_path / "t.jsonl")]
-    done = CliRunner().invoke(group, [*words, "--metric", "rouge", "--length", "5 sentences"])
+    done = CliRunner().invoke(group, [*words, "--metric", "rouge", "--length", "5", "--sentences"])
     assert "ROUGE-1  57.14" in done.stdout  # 2 of 5 words and of 2: F1 = 4/7
     refused = CliRunner().invoke(group, [*words, "--length", "5"])
     assert "--metric rouge" in f"{refused.stderr} {refused.exception}"

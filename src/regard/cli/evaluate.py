@@ -23,7 +23,7 @@ MOST_SLIPS = 5  # that are printed
   regard evaluate runs/mine --source test.tok.en --reference test.tok.de --tokenize none
   regard evaluate runs/multi30k-quick --set multi30k
   regard evaluate Helsinki-NLP/opus-mt-en-de --source test.en --reference test.de
-  regard evaluate minilm --set scitldr --metric rouge --length "1 sentence"
+  regard evaluate minilm --set scitldr --metric rouge --length 1 --sentences
   regard evaluate runs/sst2 --file dev.tsv --svg confusion.svg""",
     texts="--file",
 )
@@ -40,7 +40,8 @@ MOST_SLIPS = 5  # that are printed
     among=["auto", "bleu", "rouge"],
     help="rouge: of summaries; auto: by what the run learned from.",
 )
-@click.option("--length", help='Of summaries, about: words, or "1 sentence".')
+@declare.count("--length", help="Of summaries: about so many words.")
+@declare.flag("--sentences", help="--length counts sentences, not words.")
 @declare.flag("--slices", help="Also score each slice (runs on the phrasebook).")
 @declare.count("--beam", help="Beam size; 1 is greedy.")
 @click.option("--alpha", type=float, help="Exponent of the length norm.")
@@ -62,7 +63,8 @@ def command(
     png: Path | None,
     svg: Path | None,
     metric: str,
-    length: str | None,
+    length: int | None,
+    sentences: bool,
     slices: bool,
     tokenize: str,
     lowercase: bool,
@@ -80,6 +82,7 @@ def command(
     from regard.answer.translate import decoding_with
     from regard.cli.evaluate_summaries import evaluate_summaries
     from regard.cli.evaluate_tasks import evaluate_tasks
+    from regard.cli.summarize import length_asked
     from regard.cli.evaluate_texts import evaluate_texts, is_encoder
     from regard.data.report import Report
     from regard.draw.terminal.progress import progress_bar
@@ -95,10 +98,10 @@ def command(
     if rouge and (source or not has_tasks(RunFolder(model))):
         loaded = open_model(model, options.pop("device"), declare.engine_request(options))
         chosen = {name: value for name, value in options.items() if value is not None}
-        files = (source, reference)
-        evaluate_summaries(loaded, files, columns, length, chosen, output, as_json, dataset)
+        files, wanted = (source, reference), length_asked(length, sentences)
+        evaluate_summaries(loaded, files, columns, wanted, chosen, output, as_json, dataset)
         return
-    if length:
+    if length or sentences:
         raise click.UsageError("--length belongs to summaries: --metric rouge")
     if is_encoder(model, file):
         if source or reference or slices or output:

@@ -11,13 +11,14 @@ from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.answer.loaded import LoadedModel
+    from regard.answer.summarize import Length
 
 
 def evaluate_summaries(
     model: "LoadedModel",
     files: tuple[Path | None, Path | None],
     columns: dict[str, str],
-    length: str | None,
+    length: "Length | None",
     search: dict[str, Any],
     output: Path | None,
     as_json: bool,

@@ -13,30 +13,34 @@ from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
     from regard.answer.documents import Document
-    from regard.answer.summarize import Summary
+    from regard.answer.summarize import Length, Summary
 
 
 @declare.command("""
   regard summarize minilm report.txt
   regard summarize minilm notes/ --length 40
   regard summarize runs/scitldr abstracts.jsonl --text-column source --json
-  regard summarize google-t5/t5-small report.txt --length "2 sentences"
+  regard summarize google-t5/t5-small report.txt --length 2 --sentences
   cat report.txt | regard summarize minilm --scores""")
 @declare.model
 @click.argument("files", nargs=-1, metavar="[FILE]...", type=declare.PATH)
-@click.option("--length", help='About how long: words, or "2 sentences".')
+@declare.count("--length", help="About so many words.")
+@declare.flag("--sentences", help="--length counts sentences, not words.")
 @declare.flag("--scores", help="Sentence encoder: show every sentence with its score.")
 @declare.columns("text")
-@click.option("--language", default="en", show_default=True, help="Whose full stops: en, de, …")
+@click.option(
+    "--source-language", "language", help="Whose full stops: en, de, hi, …  [default: en]"
+)
 @declare.engines(shortlist=False)
 @declare.json("One JSON object a document: the summary, and how it came about.")
 def command(
     model: Path,
     files: tuple[Path, ...],
-    length: str | None,
+    length: int | None,
+    sentences: bool,
     scores: bool,
     text_column: str,
-    language: str,
+    language: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -49,11 +53,11 @@ def command(
     were taken.
     """
     from regard.answer.loaded import open_model
-    from regard.answer.summarize import read_length, summarize_texts
+    from regard.answer.summarize import summarize_texts
     from regard.data.report import Report
     from regard.draw.terminal.progress import progress_bar
 
-    wanted = None if length is None else read_length(length)
+    wanted = length_asked(length, sentences)
     report = Report()
     documents = _documents(files, text_column, model, report)
     say_read(report)
@@ -63,7 +67,7 @@ def command(
         raise click.UsageError("--scores: only sentences that are extracted have scores")
     with progress_bar("summarizing", len(documents)) as bar:
         texts = [document.text for document in documents]
-        summaries = summarize_texts(loaded, texts, wanted, language, bar.advance)
+        summaries = summarize_texts(loaded, texts, wanted, language or "en", bar.advance)
     for document, summary in zip(documents, summaries, strict=True):
         if as_json:
             click.echo(valid_json(_row(document, summary)))
@@ -73,6 +77,17 @@ def command(
         click.echo(f"({summaries[0].said()})", err=True)
     elif not as_json and summaries:
         click.echo(f"({len(summaries):,} documents {summaries[0].way})", err=True)
+
+
+def length_asked(length: int | None, sentences: bool) -> "Length | None":
+    """What both options say together."""
+    from regard.answer.summarize import Length
+
+    if length is None:
+        if sentences:
+            raise click.UsageError("--sentences says what --length counts; give both")
+        return None
+    return Length(length, "sentences" if sentences else "words")
 
 
 def _documents(files: tuple[Path, ...], column: str, model: Path, report: Any) -> "list[Document]":

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.answer.loaded import LoadedModel
-from regard.answer.summarize import summarize_texts
+from regard.answer.summarize import Length, summarize_texts
 from regard.answer.table_files import MOST_CHARACTERS
 from regard.data.corpus import Limits, read_pairs
 from regard.data.problem import Problem
@@ -104,7 +104,7 @@ def _table(source: Path, table: Table, report: Report) -> TestDocuments:
 def score_summaries(
     model: LoadedModel,
     test: TestDocuments,
-    length: str | int | None = None,
+    length: str | int | Length | None = None,
     advance: Callable[[int], None] = lambda count: None,
     search: Mapping[str, Any] = NOTHING,
 ) -> tuple[SummaryScores, list[str]]:
