@@ -40,7 +40,7 @@ MOST_SLIPS = 5  # that are printed
     among=["auto", "bleu", "rouge"],
     help="rouge: of summaries; auto: by what the run learned from.",
 )
-@declare.count("--length", help="Of summaries: about so many words.")
+@click.option("--length", type=int, help="Of summaries: about so many words.")
 @declare.flag("--sentences", help="--length counts sentences, not words.")
 @declare.flag("--slices", help="Also score each slice (runs on the phrasebook).")
 @declare.count("--beam", help="Beam size; 1 is greedy.")
@@ -82,8 +82,8 @@ def command(
     from regard.answer.translate import decoding_with
     from regard.cli.evaluate_summaries import evaluate_summaries
     from regard.cli.evaluate_tasks import evaluate_tasks
-    from regard.cli.summarize import length_asked
     from regard.cli.evaluate_texts import evaluate_texts, is_encoder
+    from regard.cli.summarize import length_asked
     from regard.data.report import Report
     from regard.draw.terminal.progress import progress_bar
     from regard.evaluate import translations as scoring
@@ -101,7 +101,7 @@ def command(
         files, wanted = (source, reference), length_asked(length, sentences)
         evaluate_summaries(loaded, files, columns, wanted, chosen, output, as_json, dataset)
         return
-    if length or sentences:
+    if length is not None or sentences:
         raise click.UsageError("--length belongs to summaries: --metric rouge")
     if is_encoder(model, file):
         if source or reference or slices or output:

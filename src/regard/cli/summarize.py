@@ -24,7 +24,7 @@ if TYPE_CHECKING:
   cat report.txt | regard summarize minilm --scores""")
 @declare.model
 @click.argument("files", nargs=-1, metavar="[FILE]...", type=declare.PATH)
-@declare.count("--length", help="About so many words.")
+@click.option("--length", type=int, help="About so many words.")
 @declare.flag("--sentences", help="--length counts sentences, not words.")
 @declare.flag("--scores", help="Sentence encoder: show every sentence with its score.")
 @declare.columns("text")
@@ -81,13 +81,13 @@ def command(
 
 def length_asked(length: int | None, sentences: bool) -> "Length | None":
     """What both options say together."""
-    from regard.answer.summarize import Length
+    from regard.answer.summarize import read_length
 
     if length is None:
         if sentences:
             raise click.UsageError("--sentences says what --length counts; give both")
         return None
-    return Length(length, "sentences" if sentences else "words")
+    return read_length(f"{length} {'sentences' if sentences else 'words'}")
 
 
 def _documents(files: tuple[Path, ...], column: str, model: Path, report: Any) -> "list[Document]":
