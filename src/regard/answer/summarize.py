@@ -202,13 +202,13 @@ def _in_bounds(writer: TextWriter, asked: Sequence[tuple[Bounds, str]]) -> list[
 def cut_windows(sentences: Sequence[str], count: Callable[[str], int], budget: int) -> list[str]:
     """As few texts of whole sentences as hold them within the budget; a sentence that is too long
     is cut between words."""
-    windows, tokens = list[list[str]](), budget
+    windows: list[str] = []
     for sentence in sentences:
         for piece in halves(sentence, count, budget):
-            more = count(piece)
-            if tokens + more > budget:
-                windows.append([])
-                tokens = 0
-            windows[-1].append(piece)
-            tokens += more
-    return [" ".join(window) for window in windows]
+            # Together they may have more tokens than each by itself: the space belongs to a word.
+            longer = f"{windows[-1]} {piece}" if windows else ""
+            if longer and count(longer) <= budget:
+                windows[-1] = longer
+            else:
+                windows.append(piece)
+    return windows
