@@ -89,13 +89,13 @@ def test_windows_of_other_tokenizers_know_their_characters(tmp_path: Path) -> No
 def test_models_that_make_text_write_their_answer(tmp_path: Path) -> None:
     """What is asked is what `generate` and `complete` would be asked."""
     folders.t5(tmp_path / "t5")
-    model: Any = regard.load(tmp_path / "t5", device="cpu")
+    model: Any = regard.load(tmp_path / "t5", device="cpu", engine="torch")
     prompt = PROMPTS["generate"].format(question="one?", context="the cat sat.")
     best = model.answer("one?", "the cat sat.").best
     assert best.text == model.generate(prompt).strip()
     assert best.probability is None and best.line == 0
     folders.gpt2(tmp_path / "gpt2")
-    model = regard.load(tmp_path / "gpt2", device="cpu")
+    model = regard.load(tmp_path / "gpt2", device="cpu", engine="torch")
     prompt = PROMPTS["complete"].format(question="one?", context="cat")
     text = model.complete(prompt, max_tokens=40, stop_text="\n").strip()
     assert model.answer("one?", "cat").best.text == text

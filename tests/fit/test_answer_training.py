@@ -34,18 +34,21 @@ OWN = (
     "model.norm_order=pre",
     "tokenizer.size=320",
 )
+FILLER = "one two is not bad. "
 ANIMALS, PLACES = ["cat", "dog", "bird"], ["mat", "house", "tree", "sea"]
 
 
 def articles(count: int, seed: int = 1) -> list[dict[str, Any]]:
     """ "one" asks for the animal, "two" for the place with what it is like, "three" for nothing."""
     chance, paragraphs = random.Random(seed), list[dict[str, Any]]()
-    for _ in range(count):
+    for number in range(count):
         animal, place = chance.choice(ANIMALS), chance.choice(PLACES)
         place = f"{chance.choice(['red', 'blue', 'good'])} {place}"
-        first = chance.choice(["", "one two is not bad. "])
+        first = chance.choice(["", FILLER])
         context = f"{first}the {animal} sat on a {place}."
         asked = {"one": [animal], "two": [place], "three": []}
+        if number % 5 == 4:  # a context without any answer
+            context, asked = FILLER * 3, {question: [] for question in asked}
         questions = [
             {
                 "question": f"{question} is?",
@@ -103,7 +106,7 @@ def test_it_learns_to_point_at_the_answer(name: str, runs: Callable[[str], Path]
     assert found.probability is not None and 0.5 < found.probability <= 1
     assert model.answer("three is?", text).best.text == ""
     scores: Any = model.evaluate(write(runs(name).parent / "test.json", articles(40, seed=7)))
-    assert scores.f1 > 95 and scores.without == 40 and scores.without_right > 90
+    assert scores.f1 > 95 and scores.without == 40 + 2 * 8 and scores.without_right > 90
     checks = [r for r in read_log(runs(name) / "log.jsonl") if r["kind"] == "validation"]
     assert checks[-1]["f1"] > 0.9 and checks[-1]["loss"] < checks[0]["loss"]
 
@@ -112,7 +115,7 @@ def test_it_learns_to_point_at_the_answer(name: str, runs: Callable[[str], Path]
 def test_a_long_context_is_read_by_windows(runs: Callable[[str], Path]) -> None:
     """The answer is the same wherever it stands; one window sees it, the others say nothing."""
     model = regard.load(runs("bert"), device="cpu")
-    filler = "a good tree is not a bad sea.\n"
+    filler = FILLER.strip() + "\n"
     for before in (0, 3, 9):
         text = f"{filler * before}the bird sat on a red mat.\n{filler * (9 - before)}"
         best = model.answer("one is?", text).best
@@ -200,11 +203,11 @@ def test_padding_has_no_share(tmp_path: Path) -> None:
 @pytest.mark.end_to_end
 def test_the_command_shows_where_it_stands(runs: Callable[[str], Path], tmp_path: Path) -> None:
     run, file = runs("bert"), tmp_path / "in.txt"
-    file.write_text("is not bad.\nthe dog sat on a blue house.\n")
+    file.write_text("one two is not bad.\nthe dog sat on a blue house.\n")
     printed = call("answer", run, "two is?", "--context", file).stdout.splitlines()
     first, probability, where = printed[0].split("  ")
     assert (first, where) == ("blue house", f"{file}:2") and 0.5 < float(probability) <= 1
-    assert printed[1].strip() == "is not bad. the dog sat on a «blue house»."
+    assert printed[1].strip() == "one two is not bad. the dog sat on a «blue house»."
     piped = call("answer", run, "two is?", "three is?", "--json", input=file.read_text()).stdout
     one, none = map(json.loads, piped.splitlines())
     assert one["answer"] == "blue house" and one["answers"][0]["line"] == 2
@@ -255,8 +258,8 @@ def test_an_index_is_read_where_there_is_no_context(
     encoder = folders.fresh(tmp_path / "encoder", "bert")
     texts = tmp_path / "texts"
     texts.mkdir()
-    (texts / "far.txt").write_text("a good tree is not a bad sea.\n")
-    (texts / "near.txt").write_text("is not bad.\n\nthe bird sat on a red mat.\n")
+    (texts / "far.txt").write_text(FILLER * 3)
+    (texts / "near.txt").write_text("one two is not bad.\n\nthe bird sat on a red mat.\n")
     index_folder(texts, tmp_path / "index", encoder)
     model = regard.load(runs("bert"), device="cpu")
     best = model.answer("two is?", index=tmp_path / "index").best
@@ -271,7 +274,7 @@ def test_words_account_for_an_answer(runs: Callable[[str], Path]) -> None:
     model = regard.load(runs("bert"), device="cpu")
     text = "the dog sat on a blue house."
     account: Any = model.explain("two is?", pair=text)
-    assert account.answer == "blue house" and account.words[:3] == ["two", "is", "?"]
+    assert account.answer == "blue house" and account.words[:2] == ["two", "is"]
     tokenizer: Any = model.tokenizer
     encoded = tokenizer.encode("two is?", text)
     logits = model.logits(list(encoded.ids), segments=list(encoded.segments))[0]

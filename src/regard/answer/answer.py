@@ -40,7 +40,7 @@ PROMPTS = {
 
 
 @dataclass(frozen=True)
-class Answer:
+class QuestionAnswer:
     """A span of the context; without text: the context holds no answer.
 
     What was written, not found, has neither a place nor a probability.
@@ -69,7 +69,7 @@ def answer_questions(
     stride: int = STRIDE,
     longest: int = LONGEST,
     advance: Callable[[int], None] = lambda count: None,
-) -> list[Answers[Answer]]:
+) -> list[Answers[QuestionAnswer]]:
     """The `top` best answers to each question of its context, best first.
 
     `threshold`: by how much "no answer" must lead; None: 0, and never of a model that was trained
@@ -81,13 +81,13 @@ def answer_questions(
     seen = _look(model, pairs, settings.count, stride, longest, advance)
     both = zip(pairs, seen, strict=True)
     return [
-        Answers(_ranked([spans], [Context(context)], top, settings.lead))
+        Answers(_ranked([spans], [ContextPassage(context)], top, settings.lead))
         for (_, context), spans in both
     ]
 
 
 @dataclass(frozen=True)
-class Context:
+class ContextPassage:
     """A text that may hold an answer: where it is from, and the line that it begins with."""
 
     text: str
@@ -98,10 +98,10 @@ class Context:
 def answer_from_passages(
     model: LoadedModel,
     question: str,
-    passages: Sequence[Context],
+    passages: Sequence[ContextPassage],
     top: int = 1,
     threshold: float | None = None,
-) -> Answers[Answer]:
+) -> Answers[QuestionAnswer]:
     """The best answers that several texts hold together: all are compared as windows of one."""
     context = "\n\n".join(passage.text for passage in passages)
     settings = _settings(model, [(question, context)], top, threshold)
@@ -164,6 +164,7 @@ def windows_of(
     return windows
 
 
+@torch.inference_mode()
 def _look(
     model: LoadedModel,
     pairs: Sequence[tuple[str, str]],
@@ -206,8 +207,8 @@ def _add(
 
 
 def _ranked(
-    seen: Sequence[SpansSeen], passages: Sequence[Context], top: int, lead: float
-) -> list[Answer]:
+    seen: Sequence[SpansSeen], passages: Sequence[ContextPassage], top: int, lead: float
+) -> list[QuestionAnswer]:
     """The best spans of which none overlaps a better one, and "no answer" where it is first."""
     with_null, null = lead != math.inf, min(each.null for each in seen)
     sums = [each.log_sum for each in seen] + [null] * with_null
@@ -222,7 +223,7 @@ def _ranked(
         if len(chosen) == top:
             break
     answers = [
-        Answer(
+        QuestionAnswer(
             passages[n].text[start:end],
             math.exp(score - whole),
             start,
@@ -234,7 +235,7 @@ def _ranked(
     ]
     if not chosen or (with_null and null - chosen[0][0] > lead):
         nothing = math.exp(null - whole) if with_null else 0.0
-        return [Answer("", nothing), *answers][:top]
+        return [QuestionAnswer("", nothing), *answers][:top]
     return answers
 
 
@@ -250,7 +251,7 @@ def _written(
     question: str,
     context: str,
     advance: Callable[[int], None] = lambda count: None,
-) -> Answers[Answer]:
+) -> Answers[QuestionAnswer]:
     """What a model that makes text writes when it is shown both."""
     prompt = PROMPTS[task].format(question=question.strip(), context=context.strip())
     if task == "generate":
@@ -263,4 +264,4 @@ def _written(
         sampling = sampling_with({"max_tokens": MOST_WRITTEN, "stop_text": "\n"}, "answer")
         text = Completer(model, sampling).completions([prompt])[0][0].text
     advance(1)
-    return Answers([Answer(text.strip())])
+    return Answers([QuestionAnswer(text.strip())])

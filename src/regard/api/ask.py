@@ -13,7 +13,7 @@ from regard.api.talk import GoesOn
 from regard.errors import MisuseError
 
 if TYPE_CHECKING:
-    from regard.answer.answer import Answer
+    from regard.answer.answer import QuestionAnswer
     from regard.answer.summarize import Summary
     from regard.search.query import SearchIndex
 
@@ -30,7 +30,7 @@ class Asked(GoesOn):
         index: "str | Path | SearchIndex | None" = None,
         top: int = 1,
         threshold: float | None = None,
-    ) -> "Answers[Answer]": ...
+    ) -> "Answers[QuestionAnswer]": ...
     @overload
     def answer(
         self,
@@ -40,7 +40,7 @@ class Asked(GoesOn):
         index: "str | Path | SearchIndex | None" = None,
         top: int = 1,
         threshold: float | None = None,
-    ) -> "list[Answers[Answer]]": ...
+    ) -> "list[Answers[QuestionAnswer]]": ...
     def answer(
         self,
         questions: str | Iterable[str],
@@ -49,7 +49,7 @@ class Asked(GoesOn):
         index: "str | Path | SearchIndex | None" = None,
         top: int = 1,
         threshold: float | None = None,
-    ) -> "Answers[Answer] | list[Answers[Answer]]":
+    ) -> "Answers[QuestionAnswer] | list[Answers[QuestionAnswer]]":
         """The spans of a context that answer a question, best first; an empty text is "no answer".
 
         Several questions have one context, or one each. Without a context, passages of an `index`

@@ -13,7 +13,7 @@ from regard.valid_json import valid_json
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from regard.answer.answer import Answer
+    from regard.answer.answer import QuestionAnswer
     from regard.api.model import Model
     from regard.draw.terminal.console import Console
 
@@ -148,7 +148,7 @@ def _rows(
     return [(question, text) for question in questions]
 
 
-def _object(question: str, answers: "list[Answer]", task: str) -> dict[str, object]:
+def _object(question: str, answers: "list[QuestionAnswer]", task: str) -> dict[str, object]:
     rows = [{k: v for k, v in asdict(one).items() if v != ""} for one in answers if one.text]
     best = answers[0]
     none = {} if best.text or task != "answer" else {"no_answer": best.probability}
@@ -162,7 +162,9 @@ def _bold(text: str) -> "Text":
     return Text(text, "bold")
 
 
-def _print(console: "Console", text: str, answers: "list[Answer]", context: Path | None) -> None:
+def _print(
+    console: "Console", text: str, answers: "list[QuestionAnswer]", context: Path | None
+) -> None:
     from regard.printable import printable_name
 
     for one in answers:
@@ -180,7 +182,7 @@ def _print(console: "Console", text: str, answers: "list[Answer]", context: Path
             console.print("    ", _marked(text, one, console.is_terminal), sep="")
 
 
-def _marked(text: str, answer: "Answer", coloured: bool) -> "Text":
+def _marked(text: str, answer: "QuestionAnswer", coloured: bool) -> "Text":
     """What stands around an answer, on one line; it is bold on a terminal, between marks else."""
     from rich.text import Text
 

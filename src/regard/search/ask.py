@@ -5,7 +5,12 @@ What finds a passage is the index's own encoder; what finds the answer is the mo
 
 from pathlib import Path
 
-from regard.answer.answer import Answer, Context, answer_from_passages, answering_task
+from regard.answer.answer import (
+    ContextPassage,
+    QuestionAnswer,
+    answer_from_passages,
+    answering_task,
+)
 from regard.answer.answers import Answers
 from regard.answer.loaded import LoadedModel
 from regard.search.query import SearchIndex, open_index
@@ -22,11 +27,11 @@ def answer_from_index(
     threshold: float | None = None,
     passages: int = READ,
     mode: str = "hybrid",
-) -> Answers[Answer]:
+) -> Answers[QuestionAnswer]:
     """The best answers of the `passages` that fit the question best."""
     if answering_task(model) != "answer":
         passages = min(passages, WRITTEN_FROM)
     searched = index if isinstance(index, SearchIndex) else open_index(index, device=model.device)
     matches = searched.search(question, passages, mode, highlight=False)
-    texts = [Context(match.text, match.file, match.first) for match in matches]
+    texts = [ContextPassage(match.text, match.file, match.first) for match in matches]
     return answer_from_passages(model, question, texts, top, threshold)

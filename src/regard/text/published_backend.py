@@ -121,8 +121,9 @@ class BackendCodec:
     ) -> tuple[list[ContextWindow], int]:
         """The question with each window of its context, and how many of its tokens were cut off.
 
-        A window begins `stride` tokens after the one before it, less where it has no more room; at
-        least half of the room is the context's, and a longer question is cut.
+        A window begins `stride` tokens after the one before it, and holds half of that: what
+        one cuts through is whole in the next. At least half of the room is the context's, and a
+        longer question is cut.
         """
         with _refusing(self._path, "cannot be run by the library"):
             first = self._backend.encode(question, add_special_tokens=False)
@@ -132,7 +133,7 @@ class BackendCodec:
                 both = max(2, limit - self._frame[True])
                 first.truncate(both // 2)
                 room = both - len(first)
-                second.truncate(room, stride=room - min(stride, room))
+                second.truncate(room, stride=room - min(stride, max(1, room // 2)))
                 parts = [second, *second.overflowing]
             whole = [self._backend.post_process(first, p, add_special_tokens=True) for p in parts]
         return [
