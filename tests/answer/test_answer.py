@@ -9,7 +9,7 @@ import transformers
 
 import folders
 import regard
-from regard.answer.answer import PROMPTS
+from regard.answer.answer import PROMPTS, answer_questions
 from regard.answer.spans import best_spans, span_band
 from regard.errors import MisuseError
 from regard.text.published import load_tokenizer
@@ -56,7 +56,7 @@ def test_the_best_span_of_a_published_model(family: str, tmp_path: Path) -> None
                     best = max(best, (begin[i] + end[j], -offsets[i][0], -offsets[j][1]))
     model = regard.load(tmp_path / "m", device="cpu")
     assert model.tasks == ("answer", "embed")
-    found = regard.load(tmp_path / "m", device="cpu").answer(QUESTION, CONTEXT, threshold=1e9).best
+    (found,) = answer_questions(model, [(QUESTION, CONTEXT)], threshold=1e9, stride=6)[0]
     assert (found.start, found.end) == (-best[1], -best[2])
     assert found.text == CONTEXT[found.start : found.end]
     assert found.line == 1 + CONTEXT[: found.start].count("\n")

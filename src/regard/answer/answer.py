@@ -164,7 +164,7 @@ def windows_of(
     return windows
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def _look(
     model: LoadedModel,
     pairs: Sequence[tuple[str, str]],
