@@ -42,7 +42,9 @@ def test_every_training_is_a_recipe(bench: ModuleType) -> None:
     assert made["holes"].own.corrupt and not made["holes"].data.tasks
     assert made["begun"].train.start_from == Path("runs/holes")
     assert len(tables["data"]["tasks"]) == len(made["one"].data.tasks) == 5
-    assert made["one"].train.warmup == round(600 / tables["train"]["steps"] * 300)
+    assert made["one"].train.warmup == round(
+        600 / tables["train"]["steps"] * tables["train"]["warmup"]
+    )
 
 
 def test_shares_are_those_of_an_epoch(bench: ModuleType) -> None:

@@ -66,7 +66,7 @@ def test_sets_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (
             ["train", "dmeo"],
             2,
-            'dmeo: no such recipe; did you mean "demo"? There are: demo, demo-hi',
+            'dmeo: no such recipe; did you mean "demo"? There are: demo, answer, demo-hi',
         ),
         (["train", "recipes/demo.toml"], 2, 'did you mean "demo", which is part of regard'),
         (["train", "multi30k-quick"], 1, "`regard data multi30k` fetches it"),

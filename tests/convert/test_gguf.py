@@ -63,8 +63,8 @@ def test_a_run_becomes_a_file_that_answers_as_it_does(
     assert made.same_bits == (precision == "fp32") and made.files[0] == "own.gguf"
     held = {tensor.name: tensor for tensor in gguf.GGUFReader(out).tensors}
     assert held["blk.1.ffn_up.weight"].tensor_type.name == kind
-    ids = [1, *range(40, 60)]
-    close = {"fp16": 5e-3, "int8": 0.3, "fp32": 1e-6}[precision]
+    ids = [1, *range(40, 60)]  # logits of up to 6; fp16 has 11 bits
+    close = {"fp16": 2e-2, "int8": 0.3, "fp32": 1e-6}[precision]
     assert torch.allclose(logits(out, ids), logits(own, ids), atol=close)
     one, other = regard.load(own), regard.load(out)
     for text in gguf_files.TEXTS:

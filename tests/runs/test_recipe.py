@@ -78,6 +78,11 @@ RECIPES = {
     "shakespeare-more": 0,
     "wikitext2": 0,
     "dialogue": 0,
+    "answer": 0,
+    "phrasebook-answer": 1,
+    "scitldr": 0,
+    "sst2-few": 0,
+    "sst2-few-head": 0,
 }
 
 
