@@ -18,6 +18,28 @@ QUESTION = "one is a cat?"
 CONTEXT = "the red dog sat on a mat. " * 4 + "\nbob sat on  the sea."
 
 
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+@pytest.mark.parametrize("limit", [None, 23])
+def test_pieces_stand_for_the_characters_that_transformers_says(
+    family: str, limit: int | None, tmp_path: Path
+) -> None:
+    folders.fresh(tmp_path / "m", family)
+    tokenizer = load_tokenizer(tmp_path / "m")
+    assert tokenizer is not None
+    kind = transformers.BertTokenizerFast if family == "bert" else transformers.RobertaTokenizerFast
+    theirs = kind.from_pretrained(tmp_path / "m")(
+        QUESTION, CONTEXT, return_offsets_mapping=True, add_special_tokens=True
+    )
+    expected = dict.fromkeys(
+        tuple(span)
+        for span, part in zip(theirs["offset_mapping"], theirs.sequence_ids(), strict=True)
+        if part == 1
+    )
+    windows, _ = tokenizer.encode_windows(QUESTION, CONTEXT, limit, 6)
+    spans = [span for window in windows for span in window.offsets if span is not None]
+    assert list(dict.fromkeys(spans)) == list(expected) and len(windows) > (limit is not None)
+
+
 @pytest.mark.parametrize("family", ["bert", "distilbert"])
 def test_the_best_span_of_a_published_model(family: str, tmp_path: Path) -> None:
     """Beside transformers: its tokenizer cuts the windows, its model gives the logits, and every

@@ -135,16 +135,16 @@ class BackendCodec:
                 room = both - len(first)
                 second.truncate(room, stride=room - min(stride, max(1, room // 2)))
                 parts = [second, *second.overflowing]
+            # Which characters a piece stands for is said before it is framed: byte-level tokenizers
+            # take the space off a piece each time that they process it.
+            spans = [iter(part.offsets) for part in parts]
             whole = [self._backend.post_process(first, p, add_special_tokens=True) for p in parts]
         return [
             ContextWindow(
                 Encoded(tuple(each.ids), tuple(each.type_ids)),
-                tuple(
-                    offsets if sequence == 1 else None
-                    for offsets, sequence in zip(each.offsets, each.sequence_ids, strict=True)
-                ),
+                tuple(next(span) if sequence == 1 else None for sequence in each.sequence_ids),
             )
-            for each in whole
+            for each, span in zip(whole, spans, strict=True)
         ], tokens - len(first)
 
     def encode_batch(self, texts: Sequence[str], limit: int | None) -> list[list[int]]:
