@@ -93,6 +93,7 @@ def test_ctrl_c_saves_says_how_to_go_on_and_changes_no_bit(
     assert digest(folder) == straight
 
 
+@pytest.mark.long  # two workers beside two processes of tests wait for each other
 @pytest.mark.skipif(sys.platform != "linux", reason="several workers are for Linux")
 def test_sigkill_with_two_workers_changes_no_bit_and_leaves_nobody_behind(tmp_path: Path) -> None:
     two = ("train.threads=2", "train.workers=2")
