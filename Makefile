@@ -17,7 +17,7 @@ bin := $(VENV)/$(if $(windows),Scripts,bin)
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo demo-hi models phrasebook dialogue multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks dist docs reference refresh-docs bench-decode bench-train bench-embed bench-search bench-complete bench-complete-decode bench-gguf bench-wikitext2 bench-tasks bench-answer bench-dialogue bench-summarize bench-few-labels bench-attacks test test-long check format clean
+.PHONY: help demo demo-hi models phrasebook dialogue multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks dist docs reference refresh-docs bench-decode bench-train bench-embed bench-search bench-complete bench-complete-decode bench-gguf bench-wikitext2 bench-tasks bench-answer bench-dialogue bench-summarize bench-few-labels bench-attacks bench-serve test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
@@ -46,6 +46,7 @@ help:
 	@echo "make bench-summarize  train recipe scitldr (or RUN=…), ROUGE beside the first sentence, TextRank, minilm"
 	@echo "make bench-few-labels  SST-2 from 8, 16, 64 labels of each, beside fine-tuning (SETFIT=python with setfit)"
 	@echo "make bench-attacks  kills, races and damaged files: how many are survived, noticed, wrong"
+	@echo "make bench-serve  a server under load, beside the offline engine and other servers (needs Multi30k)"
 	@echo "make test       make check, then every test"
 	@echo "make test-long  the tests that take long"
 	@echo "make check      formatting, lint, types, import order"
@@ -206,6 +207,10 @@ bench-few-labels: $(VENV)/.bench
 # How often: make bench-attacks BENCH="--kills 12 --races 4 --damages 30"
 bench-attacks: $(VENV)/.bench
 	$(bin)/python bench/attacks.py $(BENCH)
+
+# Of a trained run: make bench-serve BENCH="--run runs/small"; fewer loads: BENCH="--only offline serve --seconds 5"
+bench-serve: $(VENV)/.bench
+	$(bin)/python bench/serve.py $(BENCH)
 
 # A process for each core, each with one thread; a file's tests stay together and share what they made. Files with a few long
 # tests come first (tests/conftest.py): at the end, one process would wait for the other.

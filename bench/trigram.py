@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from needs import folder_of, insist_on_libraries, say, stop, stop_without
 
@@ -89,6 +90,21 @@ def trigram(train: str, test: str) -> tuple[list[float], float]:
     return nats, float(printed[1])
 
 
+def encoded(tokenizer: Any, text: str) -> tuple[list[int], list[int]]:
+    """Ids of a text, and with which of them each word begins; line by line: no tokenizer takes all.
+
+    Byte-level pieces do not reach over a line's end, so these are the ids of the whole.
+    """
+    ids: list[int] = []
+    places: list[int] = []
+    for line in text.splitlines(keepends=True):
+        spans = [match.span() for match in re.finditer(r"\S+", line)]
+        pieces, begins = tokenizer.encode_places(line, spans)
+        places += [len(ids) + place for place in begins]
+        ids += pieces.ids
+    return ids, places
+
+
 def decoder(run: Path, test: str) -> list[float]:
     """-log p of each word in nats: of its pieces and of what stands before the next one."""
     import torch
@@ -97,9 +113,8 @@ def decoder(run: Path, test: str) -> list[float]:
 
     model = regard.load(run)
     tokenizer = model.tokenizer_for("complete")
-    spans = [match.span() for match in re.finditer(r"\S+", test)]
-    encoded, places = tokenizer.encode_places(test, spans)
-    ids = torch.tensor(encoded.ids)
+    all_ids, places = encoded(tokenizer, test)
+    ids = torch.tensor(all_ids)
     length = min(x for x in (model.bundle.longest_text, model.spec.position_limit, 1024) if x)
     nats = torch.zeros(len(ids), dtype=torch.float64)
     half = length // 2

@@ -13,7 +13,7 @@ import toy
 from regard.checkpoint.files import steps_saved
 from regard.fit import trainer
 from regard.fit.train import Request, train
-from regard.runs.folder import RunFolder, write_json
+from regard.runs.folder import RunFolder, write_own_json
 from regard.training.loop import Step
 
 
@@ -36,7 +36,7 @@ def forget_steps(run: RunFolder) -> None:
     for path in (run.log, run.weights, run.weights_info):
         path.unlink()
     kept = {k: v for k, v in run.read_info().items() if k not in ("step", "best_step", "ended")}
-    write_json(run.info, kept | {"state": "training"})
+    write_own_json(run.info, kept | {"state": "training"})
 
 
 def go(asked: Request) -> list[str]:

@@ -61,6 +61,17 @@ MODELS = {
             max_position_embeddings=64,
         )
     ),
+    "qwen2": lambda: t.Qwen2ForCausalLM(
+        t.Qwen2Config(
+            vocab_size=101,
+            hidden_size=24,
+            num_attention_heads=6,
+            num_key_value_heads=3,
+            num_hidden_layers=2,
+            intermediate_size=37,
+            max_position_embeddings=64,
+        )
+    ),
     "t5": lambda: t.T5ForConditionalGeneration(
         t.T5Config(
             vocab_size=101,
@@ -132,7 +143,7 @@ def ours(model: Transformer, family: str) -> torch.Tensor:
         ids = _ids()
         if family in BOTH:
             return model(ids, ids[:, :4])
-        if family in ("gpt2", "llama"):
+        if not model.spec.encoder_layers:
             return model.token_logits(model.decode(ids))
         return model.answer(model.encode(ids))
 

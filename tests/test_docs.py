@@ -30,6 +30,7 @@ from doc_pages import (
 )
 from refresh_docs import PICTURES, Refresher, definitions, same_picture
 
+from regard.checkpoint.published import FAMILIES
 from regard.cli.main import group
 from regard.processor.survives import ruled_out
 
@@ -325,6 +326,14 @@ def test_named_tests_exist(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_left_to_do(name: str) -> None:
     assert "TODO" not in text_of(name)
+
+
+def test_every_family_is_on_the_pages_about_them() -> None:
+    rows = re.findall(r"^\| (.+?) \|", text_of("families.md"), re.MULTILINE)
+    listed = {re.sub(r"\W", "", part).lower() for row in rows for part in row.split(",")}
+    for name in FAMILIES:
+        assert any(part.startswith(name.replace("-", "")) for part in listed), name
+        assert f"`{name}`" in text_of("doctor.md")
 
 
 def test_the_notes_name_code_and_tests() -> None:

@@ -2,7 +2,9 @@
 
 import ast
 import builtins
+import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,11 @@ FILES = sorted(SOURCE.rglob("*.py"))
 NAMES = [str(path.relative_to(SOURCE)) for path in FILES]
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
     return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
@@ -19,7 +26,7 @@ def functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_a_file_is_short_and_says_what_it_is(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    tree = ast.parse(text)
+    tree = parsed(path)
     assert ast.get_docstring(tree), "every module opens with a docstring"
     assert len(text.splitlines()) <= 400, "one concept a file, rarely over 400 lines"
     for function in functions(tree):
@@ -29,7 +36,7 @@ def test_a_file_is_short_and_says_what_it_is(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_nothing_unsafe_and_nothing_by_literal_name(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = [alias.name for alias in node.names] + [vars(node).get("module") or ""]
             assert not {"pickle", "marshal", "shelve", "dill"} & set(names)
@@ -46,7 +53,7 @@ def test_nothing_unsafe_and_nothing_by_literal_name(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_what_is_printed_passes_one_place(path: Path) -> None:
     """printable.py, by way of the streams of a command or of draw/terminal/console.py."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     foreign = {
         alias.asname or alias.name
         for node in ast.walk(tree)
@@ -64,7 +71,7 @@ def test_what_is_printed_passes_one_place(path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted((SOURCE / "model").glob("*.py")), ids=lambda p: p.name)
 def test_modules_are_one_level_deep_with_few_arguments(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
             bases = [ast.unparse(base) for base in node.bases]
@@ -80,7 +87,7 @@ def test_an_import_inside_a_function_says_why(path: Path) -> None:
     """Commands load what they use, and no more: that is why `cli` has them without a word."""
     text = path.read_text(encoding="utf-8")
     lines = text.splitlines()
-    for function in functions(ast.parse(text)) if path.parent.name != "cli" else ():
+    for function in functions(parsed(path)) if path.parent.name != "cli" else ():
         for node in ast.walk(function):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("regard"):
                 said = "".join(lines[node.lineno - 1 : node.end_lineno])
@@ -90,7 +97,7 @@ def test_an_import_inside_a_function_says_why(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_what_was_got_and_expected_are_fields_of_an_error(path: Path) -> None:
     """Not words of its sentence (errors.py); errors of Python are for programmers."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Raise | ast.Return) and isinstance(
             call := error_of(node), ast.Call
         ):
@@ -113,7 +120,7 @@ def test_no_name_has_two_meanings() -> None:
     """Of classes and types; an alias may be repeated where it is the same."""
     meanings: dict[str, set[str]] = {}
     for path in FILES:
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in parsed(path).body:
             names = [node.name] if isinstance(node, ast.ClassDef) else []
             if isinstance(node, ast.Assign):
                 names = [target.id for target in node.targets if isinstance(target, ast.Name)]
@@ -123,6 +130,15 @@ def test_no_name_has_two_meanings() -> None:
                     meaning = str(path) if is_class else ast.unparse(node)
                     meanings.setdefault(name, set()).add(meaning)
     assert not {name: places for name, places in meanings.items() if len(places) > 1}
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_a_file_that_is_named_is_there(path: Path) -> None:
+    """In docstrings and comments: `room/file.py`, or `file.py` of the same room or of the top."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        for name in re.findall(r"(?<![\w/*{}.])(?:\w+/)*\w+\.py\b", line):
+            places = (SOURCE, path.parent, path.parent.parent, SOURCE.parent.parent)
+            assert any((place / name).is_file() for place in places), name
 
 
 def test_no_catch_all_modules() -> None:

@@ -81,6 +81,8 @@ TRAPS = {
     "a name twice": (b'{"a": 1, "a": 2}', "twice"),
     "no UTF-8": (b'{"a": "\xff"}', "not valid JSON"),
     "half a character": (b"\xed\xa0\x80", "not valid JSON"),
+    "half a character, spelled out": (b'{"pad_token": "\\uD800"}', "lone surrogate"),
+    "a name of half a character": (b'{"\\udc00x": 1}', "lone surrogate"),
     "many parts": (b"[" + b"1," * 500_000 + b"1]", "at most 400000"),
     "nothing": (b"", "not valid JSON"),
 }
@@ -94,6 +96,12 @@ def test_json_that_is_a_trap(name: str, tmp_path: Path) -> None:
         read_json(tmp_path / "x.json", 1 << 22)
     with pytest.raises(DataError, match=message):
         strict_json(data, "line 1", refusal=DataError)
+
+
+def test_a_character_in_two_halves_is_one() -> None:
+    """As many writers of JSON spell what lies beyond 16 bits."""
+    assert strict_json(b'{"a": "\\ud83d\\ude00"}', "x") == {"a": "😀"}
+    assert strict_json(rb'{"a": "C:\\udder"}', "x") == {"a": r"C:\udder"}
 
 
 def test_what_python_writes_for_numbers_that_are_none() -> None:

@@ -25,7 +25,7 @@ from regard.evaluate.translations import (
     translate_all,
 )
 from regard.fit.train import Request, train
-from regard.runs.folder import write_json
+from regard.runs.folder import write_own_json
 
 # model → recipe, language of the phrasebook, the languages in words
 MODELS = {
@@ -90,7 +90,7 @@ def main() -> None:
         pack(run, BOX / name, values)
         models_in_the_box.cache_clear()
         packed = Boxed(name, BOX / name)
-        write_json(BOX / name / CARD, {**values, "scores": scores(packed.unpacked())})
+        write_own_json(BOX / name / CARD, {**values, "scores": scores(packed.unpacked())})
         size = sum(file.stat().st_size for file in packed.folder.iterdir())
         print(f"{name}: {size / 1e6:.2f} MB, {read_own_json(BOX / name / CARD)['scores']}")
 

@@ -21,7 +21,7 @@ from python_reference import heading, python_page, table
 from regard.model.presets import PRESETS
 from regard.model.spec import Spec
 from regard.runs.objectives import OBJECTIVES
-from regard.runs.recipe import _SECTIONS
+from regard.runs.recipe import all_sections
 from regard.runs.sections import STEPS, VALIDATE_EVERY, WARMUP, More, TaskSection
 
 COMMENTED = REPOSITORY / "src/regard/recipes/demo.toml"
@@ -81,9 +81,6 @@ def pages() -> dict[str, str]:
 
 def recipe_page(meanings: Mapping[str, str]) -> str:
     """Every key of a recipe, section by section, in the order of the commented recipe."""
-    sections: dict[str, Any] = _SECTIONS | {
-        n: o.section for n, o in OBJECTIVES.items() if o.section
-    }
     lines = [
         *heading("Every key of a recipe"),
         INTRODUCTION,
@@ -95,8 +92,9 @@ def recipe_page(meanings: Mapping[str, str]) -> str:
             ],
         ),
     ]
-    for name, section in sections.items():
-        lines += ["", f"## [{name}]", "", TITLES[name], ""]
+    for name, section in all_sections().items():
+        title = TITLES.get(name, f'Of objective "{name}".')
+        lines += ["", f"## [{name}]", "", title, ""]
         lines += key_table(name, section, meanings)
         if name == "data":
             lines += [*more_table(), *tasks_table()]
@@ -125,7 +123,8 @@ def key_table(name: str, section: type[Any], meanings: Mapping[str, str]) -> lis
     fields = {field.name: field for field in dataclasses.fields(section)}
     fields.pop("vocabulary", None)  # of a Spec: follows from the tokenizer
     keys = [dotted.partition(".")[2] for dotted in meanings if dotted.startswith(f"{name}.")]
-    assert set(keys) - {"preset"} == set(fields), f"{COMMENTED.name}: [{name}]"
+    off = ", ".join(sorted((set(keys) - {"preset"}) ^ set(fields)))
+    assert not off, f"[{name}]: a key of recipes/{COMMENTED.name} and not of the code, or so: {off}"
     rows = []
     for key in keys:
         kind, default = "text", '"base"'  # of preset, which is no field of a Spec

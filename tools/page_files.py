@@ -21,7 +21,7 @@ from doc_pages import commands_in, text_of
 
 from regard.checkpoint.files import read_own_json
 from regard.data.phrasebook.corpus import phrasebook
-from regard.runs.folder import RunFolder, write_json
+from regard.runs.folder import RunFolder, write_own_json
 
 THINGS = (
     "bill",
@@ -208,7 +208,7 @@ def older(run: str) -> None:
     path = RunFolder(Path(run)).info
     info = read_own_json(path)
     info["bits"]["torch"] = "2.12.0"
-    write_json(path, info)
+    write_own_json(path, info)
 
 
 MADE: dict[str, Callable[[], None]] = {

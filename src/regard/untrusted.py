@@ -3,7 +3,8 @@
     member(folder, name)            the path of a file of a folder, or of nothing else
     opened(path)                    an ordinary file, open; a pipe or a device is an OSError
     read_small_file(path, limit)    its bytes, at most `limit` of them
-    strict_json(data, where)        no key twice, no NaN, no number without end, no deep nesting
+    strict_json(data, where)        no key twice, no NaN, no number without end, no deep nesting,
+                                    no half of a character
     read_json(path, limit)          the three together, for a file that holds an object
 
 Whatever lies in a folder is opened by `opened`, for a pipe in place of a file would wait for ever,
@@ -25,6 +26,7 @@ from regard.errors import CheckpointError, RegardError, shown
 
 MAX_PARTS = 400_000  # commas and brackets of a JSON text: each may cost 150 bytes of memory
 MAX_DEPTH = 32
+ESCAPED_SURROGATE = rb"\ud"  # how JSON spells one; in UTF-8 itself none can stand
 MAX_DIGITS = 19  # as many as a 64-bit number has
 KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -157,8 +159,13 @@ def strict_json(
             parse_int=_bounded_int,
             parse_float=_finite_float,
         )
+        if ESCAPED_SURROGATE in data.lower():
+            json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise refusal(where, "not valid JSON for regard: nested too deep") from None
+    except UnicodeEncodeError:  # JSON can spell "\ud800", which is no text: no tokenizer takes it
+        problem = "not valid JSON for regard: a lone surrogate, half of a character"
+        raise refusal(where, problem) from None
     except ValueError as error:
         raise refusal(where, f"not valid JSON: {str(error)[:200]}") from None
     if _deeper_than(value, MAX_DEPTH):

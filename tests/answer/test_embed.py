@@ -10,7 +10,7 @@ import transformers
 
 import parity.twins as twins
 from regard.answer import embed
-from regard.answer.encoder_batches import numbers_by_length
+from regard.answer.text_inputs import numbers_by_length
 from regard.api.load import load
 from regard.bundle.pooling import Pooling, read_pooling
 from regard.errors import CheckpointError, DataError

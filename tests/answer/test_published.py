@@ -20,9 +20,9 @@ import regard
 import small_models
 from in_memory import with_settings
 from regard.answer.classify import class_probabilities
-from regard.answer.prompt import fitting
+from regard.answer.text_inputs import fitting
 from regard.api.model import Model
-from regard.bundle.bundle import open_run_bundle
+from regard.bundle.bundle import open_bundle
 from regard.bundle.generation_settings import read_settings
 from regard.bundle.named import is_hub_name
 from regard.decode.options import Rules, Sampling
@@ -628,7 +628,7 @@ def test_commands_for_runs_say_that_a_published_folder_is_none(
     models: dict[str, tuple[Any, Model]],
 ) -> None:
     with pytest.raises(MisuseError, match="a published model; this command reads the run"):
-        open_run_bundle(models["bert"][1].folder)
+        _ = open_bundle(models["bert"][1].folder).run
 
 
 def test_a_run_offers_translation_only(toy_run: Path) -> None:

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 import folders
 import regard
 from regard.answer.extract import sentence_scores, taken
-from regard.answer.summarize import cut_windows, read_length, sentences_of
+from regard.answer.summarize import cut_windows, numbered_sentences, read_length
 from regard.cli.main import group
 from regard.errors import MisuseError
 
@@ -64,7 +64,7 @@ def test_scores_and_redundancy_by_hand() -> None:
 
 
 def test_sentences_know_their_lines() -> None:
-    found = [(one.text, one.line) for one in sentences_of(TEXT + "\n * \n")]
+    found = [(one.text, one.line) for one in numbered_sentences(TEXT + "\n * \n")]
     assert found == [
         ("The cat sat on a mat.", 1),
         ("A bird sat on the tree.", 1),

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from regard.answer import translate
 from regard.answer.translate import EMPTY, Reading, Translation, Translator, decoding_with, joined
 from regard.bundle.codec import Codec
-from regard.decode.engine import Frame, Layout, Pending, Row
-from regard.decode.hypothesis import Hypothesis
+from regard.decode.engine import Frame, Hypothesis, Layout, Pending, Row
 from regard.decode.options import DecodingOptions
 from regard.errors import DataError, MisuseError
 from regard.text.sentences import split_sentences

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 import regard
 from refusals import refused
 from regard.bundle import named
-from regard.bundle.bundle import open_run_bundle
 from regard.bundle.named import Packaged, folder_of, kept_name, located
 from regard.cli.main import group
 from regard.errors import CheckpointError, MisuseError
@@ -84,13 +83,6 @@ def test_a_kept_name_is_found_from_any_folder(packaged: Path) -> None:
     Path("tiny").symlink_to("weights")
     assert kept_name("tiny") == str(Path.cwd() / "tiny")  # a link keeps its own name
     assert kept_name("tiny/..") == str(Path.cwd()) and kept_name(".") == str(Path.cwd())
-
-
-def test_a_command_for_runs_fetches_nothing_to_refuse_it() -> None:
-    with refused(
-        MisuseError, subject="owner/name", problem="a published model", advice="this command reads"
-    ):
-        open_run_bundle("owner/name")
 
 
 def test_a_link_is_called_by_its_own_name(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from regard.checkpoint.published import FAMILIES, load_published, save_published
 from regard.convert.convert import convert
 from regard.errors import CheckpointError, MisuseError
 from regard.fit.train import Request
-from regard.prepare.encoder_spec import open_start
+from regard.prepare.start import open_start
 
 FILE = '''
 """ELECTRA: BERT without a pooler; one of its two models fills gaps, the other finds them."""

@@ -40,6 +40,7 @@ SPECS: dict[str, dict[str, Any]] = {
     "rms, post": {"norm": "rms"},
     "no bias": {"attention_bias": False, "ffn_bias": False},
     "no bias on q, k, v": {"qkv_bias": False},
+    "no bias on the output": {"o_bias": False},
     "large epsilon": {"norm_epsilon": 0.1},
     "embedding norm": {"embedding_norm": True, "embedding_scale": False},
     "T5": RELATIVE

@@ -40,6 +40,7 @@ CALLS = {
     "positions": "positions --svg positions.svg",
     "walk": "walk run red --html walk.html",
     "phrasebook": "phrasebook --output pairs",
+    "serve": "serve --keys keys.txt --new-key ada",
 }
 
 
@@ -78,11 +79,12 @@ def place(folder: Path, root: Path) -> Path:
 
 
 def written(folder: Path) -> dict[str, bytes]:
-    """What a command left in its folder, by name; nothing of what holds times or places."""
+    """What a command left in its folder, by name; nothing of what holds times, places or a draw."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         varies = name.startswith("new/") and not name.endswith(".safetensors")
         if path.is_file() and "/tensorboard/" not in name:
-            found[name] = b"" if varies or name == "index/manifest.json" else path.read_bytes()
+            differs = varies or name in ("index/manifest.json", "keys.txt")
+            found[name] = b"" if differs else path.read_bytes()
     return found

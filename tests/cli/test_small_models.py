@@ -18,7 +18,7 @@ from regard.cli.main import group
 
 pytestmark = pytest.mark.end_to_end
 PAGES = Path(__file__).parents[2]
-NAMES = ["bert", "distilbert", "vit", "gpt2", "llama", "t5", "flan-t5", "marian", "bart"]
+NAMES = ["bert", "distilbert", "vit", "gpt2", "llama", "qwen2", "t5", "flan-t5", "marian", "bart"]
 RunFolder = Callable[[str], Result]
 
 
@@ -95,7 +95,14 @@ def test_the_commands_of_the_page_run(run: RunFolder) -> None:
 
 def test_the_table_of_families_has_a_command_for_each(run: RunFolder) -> None:
     """With the name of the hub replaced by the small model of that family."""
-    hub = {"Llama": "llama", "GPT-2": "gpt2", "ViT": "vit", "Marian": "marian", "BERT": "bert"}
+    hub = {
+        "Llama": "llama",
+        "Qwen": "qwen2",
+        "GPT-2": "gpt2",
+        "ViT": "vit",
+        "Marian": "marian",
+        "BERT": "bert",
+    }
     hub |= {
         "T5 1.0": "t5",
         "T5 1.1": "flan-t5",

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.corpus import Limits, Problem, Report, read_pairs
+from regard.data.corpus import Limits, Report, read_pairs
 from regard.data.csv_rows import read_cells
+from regard.data.lines import Problem
 
 
 def read(path: Path, content: bytes) -> tuple[list[tuple[str, str]], Report]:

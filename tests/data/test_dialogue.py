@@ -18,6 +18,7 @@ from regard.prepare.turns import read_dialogues
 from regard.runs.sections import DataSection
 
 SPLITS = ("train", "dev", "test")
+TOLD = ("tell", "reply", "answer")  # the same in all of them
 
 
 def rows(split: str) -> list[dict[str, Any]]:
@@ -53,7 +54,7 @@ def test_there_are_enough_of_each_kind() -> None:
 
 
 def test_what_is_held_out_was_never_seen() -> None:
-    """No filler of test fills anything in training, and no test question is worded as one there.
+    """No filler of test fills anything in training, and no test question is said in train or dev.
 
     A word of a wording ("name") or of a longer filler ("water the flowers") is seen as such.
     """
@@ -68,9 +69,26 @@ def test_what_is_held_out_was_never_seen() -> None:
     def worded(text: str) -> str:
         return " ".join(w if w in common else "_" for w in words(text))
 
-    test = {(row["kind"], worded(question_of(row))) for row in rows("test")}
-    train = {(row["kind"], worded(question_of(row))) for row in rows("train")}
-    assert len(test) >= len(kinds()) and not test & train
+    test = {worded(question_of(row)) for row in rows("test")}
+    before = [m["content"] for row in (*rows("train"), *rows("dev")) for m in row["messages"]]
+    assert len(test) >= len(kinds()) and not test & set(map(worded, before))
+
+
+def test_a_test_wording_is_new_but_its_words_are_not() -> None:
+    """Each kind has one that stands nowhere else, in words of the training wordings, of any kind.
+
+    A model that learns from these files alone can know no others. Capitals do not count.
+    """
+    asked = {
+        split: {unfilled(text) for kind in kinds() for text in kind.asks(split)} for split in SPLITS
+    }
+    told = {unfilled(t) for kind in kinds() for turn in TOLD for t in kind.wordings.get(turn, [])}
+    assert all(len(kind.wordings["test"]) == 1 for kind in kinds())
+    assert len(asked["test"]) == len(kinds())
+    assert not asked["test"] & (asked["train"] | asked["dev"] | told)
+    known = {word for text in asked["train"] | told for word in words(text.lower())}
+    new = {word for text in asked["test"] for word in words(text.lower())} - known
+    assert not new, f"no training wording has {sorted(new)}"
 
 
 def test_most_words_to_repeat_are_coined() -> None:
@@ -86,6 +104,11 @@ def test_most_words_to_repeat_are_coined() -> None:
 
 def words(text: str) -> list[str]:
     return re.findall(r"\w+", text)
+
+
+def unfilled(wording: str) -> str:
+    """Whatever its slots are called."""
+    return re.sub(r"\{.*?\}", "…", wording)
 
 
 @pytest.mark.parametrize("split", SPLITS)

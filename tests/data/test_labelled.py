@@ -12,7 +12,7 @@ import pytest
 from refusals import refused
 from regard.data.corpus import Limits, Report
 from regard.data.labelled import Columns, Labelled, in_order, read_labelled
-from regard.data.problem import Problem
+from regard.data.lines import Problem
 from regard.data.role import Role
 from regard.errors import DataError, MisuseError
 

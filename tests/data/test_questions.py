@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from regard.data.labelled import Labelled
-from regard.data.problem import Problem
+from regard.data.lines import Problem
 from regard.data.questions import Span, read_questions, spans_of
 from regard.data.report import Report
 from regard.errors import DataError, MisuseError
-from regard.prepare.questions import asked_phrases
+from regard.prepare.phrase_tasks import asked_phrases
 
 CONTEXT = "Ada won in 1833. Bob came second."
 

@@ -9,7 +9,7 @@ import pytest
 
 from refusals import refused
 from regard.data.column_names import language_of
-from regard.data.problem import Problem
+from regard.data.lines import Problem
 from regard.data.role import Role
 from regard.data.table import Table
 from regard.errors import MisuseError

@@ -11,7 +11,7 @@ from typing import Any
 import jaxtyping
 
 from decode.searching import FRAME
-from regard.decode.hypothesis import Hypothesis
+from regard.decode.engine import Hypothesis
 from regard.decode.options import NO_RULES, DecodingOptions, Rules
 from regard.decode.reference import IdTuple, ReferenceSearch, SourceSentence
 from regard.model.transformer import Transformer

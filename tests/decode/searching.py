@@ -6,9 +6,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from regard.decode.engine import Frame, Layout
+from regard.decode.engine import Frame, Hypothesis, Layout
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import Hypothesis
 from regard.decode.options import NO_RULES, DecodingOptions, Rules
 from regard.model.presets import preset
 from regard.model.transformer import Transformer

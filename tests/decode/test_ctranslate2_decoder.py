@@ -11,9 +11,8 @@ import torch
 
 from decode.plain import unchecked
 from decode.test_prompts import GREEDY, KINDS, decoder, prompts
-from regard.decode.engine import NO_END, Frame, Layout
+from regard.decode.engine import NO_END, Frame, Hypothesis, Layout
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import Hypothesis
 from regard.decode.options import NO_RULES, DecodingOptions, Rules
 from regard.decode.sample import narrowed
 from regard.decode.score import score_continuations

@@ -13,10 +13,9 @@ import torch
 from decode.plain import unchecked
 from regard.checkpoint.to_ctranslate2 import write_ctranslate2
 from regard.checksums import NAME as CHECKSUMS
-from regard.decode.engine import Frame, Layout, Row
+from regard.decode.engine import Frame, Hypothesis, Layout, Row
 from regard.decode.engines.ctranslate2 import CTranslate2Engine, refused
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import Hypothesis
 from regard.decode.options import NO_RULES, DecodingOptions, Rules
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.model.spec import Spec

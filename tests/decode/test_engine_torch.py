@@ -10,9 +10,8 @@ import pytest
 import decode.plain as plain
 from decode.searching import END, FRAME, KINDS, make, search_with, sentences
 from refusals import refused
-from regard.decode.engine import Engine, Layout
+from regard.decode.engine import Engine, Hypothesis, Layout
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import Hypothesis
 from regard.decode.options import NO_RULES, DecodingOptions, Rules
 from regard.decode.slots import PLACES
 from regard.errors import MisuseError

@@ -11,10 +11,9 @@ import regard.decode.engines.torch as torch_engine
 import regard.decode.prefill as prefill
 from decode.plain import unchecked
 from decode.searching import END, make, search_with
-from regard.decode.engine import NO_END, Frame, Layout
+from regard.decode.engine import NO_END, Frame, Hypothesis, Layout
 from regard.decode.engines.torch import TorchEngine
 from regard.decode.fused import FusedModel
-from regard.decode.hypothesis import Hypothesis
 from regard.decode.options import DecodingOptions
 from regard.decode.score import score_continuations
 from regard.engines.batch_invariance import check_batch
@@ -27,6 +26,10 @@ KINDS = {
     "llama": {
         "norm_order": "pre", "norm": "rms", "positions": "rotary", "kv_heads": 2, "gated": True,
         "activation": "silu", "attention_bias": False, "ffn_bias": False,
+    },
+    "qwen": {
+        "norm_order": "pre", "norm": "rms", "positions": "rotary", "kv_heads": 2, "gated": True,
+        "activation": "silu", "o_bias": False, "ffn_bias": False,
     },
     "relative": {"positions": "relative", "norm_order": "pre", "score_scale": False},
     "sinusoids": {"vocabulary": 64},

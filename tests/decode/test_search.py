@@ -16,8 +16,7 @@ from decode.plain import unchecked
 from decode.searching import END as EOS
 from decode.searching import START as BOS
 from decode.searching import make, search_rows, search_with, sentences
-from regard.decode.engine import Layout
-from regard.decode.hypothesis import Hypothesis
+from regard.decode.engine import Hypothesis, Layout
 from regard.decode.options import LENGTH_NORMS, DecodingOptions
 from regard.errors import ConfigError
 from regard.model.transformer import Transformer

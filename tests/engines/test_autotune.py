@@ -16,8 +16,7 @@ from regard.answer.weights import read_transformer
 from regard.bundle.bundle import Bundle, open_bundle
 from regard.bundle.engine_choice import Choice
 from regard.bundle.generation_settings import GenerationSettings
-from regard.decode.engine import Layout, Pending, Row
-from regard.decode.hypothesis import Hypothesis
+from regard.decode.engine import Hypothesis, Layout, Pending, Row
 from regard.decode.options import DecodingOptions
 from regard.engines import agreement, autotune
 from regard.engines.agreement import FEW, SECONDS_FP32, SECONDS_INT8, parts

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from regard.decode.engine import Layout, Pending, Row
-from regard.decode.hypothesis import Hypothesis
+from regard.decode.engine import Hypothesis, Layout, Pending, Row
 from regard.decode.options import DecodingOptions
 from regard.engines.batch_invariance import WAYS, check_batch
 

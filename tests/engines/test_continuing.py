@@ -19,9 +19,8 @@ from halting import go
 from regard.answer.complete import Completer
 from regard.answer.loaded import LoadedModel, open_model
 from regard.bundle.engine_choice import read_choice, write_choice
-from regard.decode.engine import Layout
+from regard.decode.engine import Hypothesis, Layout
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import Hypothesis
 from regard.decode.options import DecodingOptions, Sampling
 from regard.engines import autotune, engines
 from regard.engines.continuation_agreement import compare_continuations, compare_tokens_but_ties

@@ -21,17 +21,16 @@ from regard.bundle.engine_choice import read_choice, write_choice
 from regard.checkpoint import published
 from regard.checkpoint.files import read_own_json
 from regard.checksums import sha256
-from regard.decode.engine import Layout
-from regard.decode.hypothesis import Hypothesis
+from regard.decode.engine import Hypothesis, Layout
 from regard.decode.options import DecodingOptions
 from regard.engines import autotune, engines
 from regard.engines.agreement import compare_texts, compare_tokens
 from regard.engines.autotune import layouts_for
 from regard.engines.engines import PREPARING, EngineRequest, describe
-from regard.engines.translating import Translating
+from regard.engines.work import Translating
 from regard.errors import MisuseError, RegardError
 from regard.processor.machine import Machine, cores, this_machine
-from regard.runs.folder import RunFolder, write_json
+from regard.runs.folder import RunFolder, write_own_json
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.needs("ctranslate2")]
 pytest.importorskip("ctranslate2")
@@ -241,7 +240,7 @@ def test_weights_whose_numbers_overflow_are_named(run: Path) -> None:
     huge = {name: weights[name] * 1e38 for name in weights if name.endswith("outer.weight")}
     save_file(weights | huge, run / "model.safetensors")
     info = read_own_json(run / "model.json")
-    write_json(run / "model.json", info | {"sha256": sha256(run / "model.safetensors")})
+    write_own_json(run / "model.json", info | {"sha256": sha256(run / "model.safetensors")})
     taken = open_model(run, "cpu").engines
     assert taken.take(GREEDY).name == "torch"
     assert "no output for a sentence: the model's weights are damaged" in taken.notes[0]

@@ -16,7 +16,7 @@ from regard.fit.autotune import Contender, TuningResult, changed_since, choose_c
 from regard.fit.train import Request, train
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
-from regard.runs.folder import RunFolder, write_json
+from regard.runs.folder import RunFolder, write_own_json
 from regard.runs.sections import TrainSection
 from regard.text.special import Special
 from regard.training.compute import Compute
@@ -147,7 +147,7 @@ def test_a_run_of_another_machine_goes_on_only_when_told_to(tmp_path: Path) -> N
     )
     info = RunFolder(folder).read_info()
     info["bits"]["cpu"] = "abacus"
-    write_json(RunFolder(folder).info, info)
+    write_own_json(RunFolder(folder).info, info)
     with refused(MisuseError, problem="cpu abacus", advice="add --inexact"):
         train(Request(assignments=["train.steps=6"], resume=folder), lambda line: None)
     again = Request(assignments=["train.steps=6"], resume=folder, inexact=True)

@@ -25,7 +25,7 @@ from regard.convert.convert import convert
 from regard.errors import CheckpointError, ConfigError, DataError, MisuseError
 from regard.fit.objectives.classify import f1_macro, f1_micro
 from regard.fit.train import Request
-from regard.runs.folder import RunFolder, write_json
+from regard.runs.folder import RunFolder, write_own_json
 from regard.runs.log import read_log
 from regard.runs.recipe import make_recipe
 from regard.text.encoder_tokenizer import save_for_encoder
@@ -385,6 +385,6 @@ def test_labels_that_are_not_those_of_the_head_are_named(
 ) -> None:
     shutil.copytree(runs("own"), tmp_path / "run")
     file = tmp_path / "run/encoder.json"
-    write_json(file, read_own_json(file) | {"labels": ["animal"]})
+    write_own_json(file, read_own_json(file) | {"labels": ["animal"]})
     with refused(CheckpointError, problem="got 1 label, the model answers with 2"):
         regard.load(tmp_path / "run", device="cpu").classify("the cat")

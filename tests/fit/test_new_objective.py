@@ -1,7 +1,10 @@
-"""A new objective is one file and one row: here "count", which says how many words a text has.
+"""A new objective is one file and one row: how many words a text has, as a class and as a number.
 
-The file is written next to the test and imported by name, as those of fit/objectives/ are, also by
-the process of a second worker.
+"counts" answers with one of the numbers that it has seen, with the loss, the validation and the
+commands of "classify"; "count" estimates, and brings a loss and a validation of its own.
+
+The files are written next to the test and imported by name, as those of fit/objectives/ are, also
+by the process of a second worker.
 """
 
 import random
@@ -13,9 +16,11 @@ import pytest
 
 import regard
 from halting import digest, go, go_with_halts
+from refusals import refused
+from regard.bundle.labels import read_labels
 from regard.checkpoint.files import read_own_json
 from regard.cli.main import COMMANDS
-from regard.errors import ConfigError
+from regard.errors import ConfigError, MisuseError
 from regard.fit.train import Request
 from regard.prepare.encoder_data import load_texts, prepare_texts
 from regard.prepare.texts import read_rows, survey_texts
@@ -109,6 +114,38 @@ CODE = ObjectiveCode(check, survey, prepare, load)
 '''
 
 
+AS_CLASS = '''
+"""Counts: how many words a text has, as one of the numbers that training has seen."""
+
+from dataclasses import replace
+
+from regard.data.store import ColumnKind
+from regard.fit.encoder_job import check
+from regard.fit.job import ObjectiveCode
+from regard.fit.objectives.classify import labelled_row, load
+from regard.prepare.encoder_data import prepare_texts
+from regard.prepare.texts import read_rows, survey_texts
+
+
+def read_counted(path, data, report):
+    for row in read_rows(path, data, report, labelled=False):
+        yield replace(row, labels=(str(len(row.text.split())),))
+
+
+def survey(recipe):
+    return survey_texts(recipe.data, recipe.train.seed, "text", read_counted)
+
+
+def prepare(run, recipe, texts):
+    labels = texts.labels
+    columns = {"labels": ColumnKind(len(labels))}
+    prepare_texts(run, recipe, texts, columns, labelled_row(labels), labels)
+
+
+CODE = ObjectiveCode(check, survey, prepare, load)
+'''
+
+
 @dataclass(frozen=True)
 class CountSection:
     """Of objective "count"."""
@@ -129,18 +166,32 @@ ROW = Objective(
 )
 
 
+ROW_AS_CLASS = Objective(
+    "counts",
+    learned="Counting words",
+    offers=("classify", "embed"),
+    module="count_as_class",
+    head="classes",
+    unit="nats per text",
+    scores=(Score("accuracy", "accuracy"),),
+    from_texts=True,
+)
+
+
 @pytest.fixture(autouse=True)
 def objective(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Add the file and the row."""
+    """Add the files and their rows."""
     (tmp_path / "count_words.py").write_text(FILE, encoding="utf-8")
+    (tmp_path / "count_as_class.py").write_text(AS_CLASS, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(OBJECTIVES, "count", ROW)
+    for row in (ROW, ROW_AS_CLASS):
+        monkeypatch.setitem(OBJECTIVES, row.name, row)
 
 
-def ask(folder: Path, *changes: str) -> Request:
+def ask(folder: Path, *changes: str, most: int = 9) -> Request:
     chance = random.Random(1)
     words = ["cat", "dog", "bird", "house", "tree", "sea"]
-    texts = [" ".join(chance.choices(words, k=chance.randint(1, 9))) for _ in range(300)]
+    texts = [" ".join(chance.choices(words, k=chance.randint(1, most))) for _ in range(300)]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "t.txt").write_text("".join(f"{text}\n" for text in texts))
     (folder / "r.toml").write_text(
@@ -169,6 +220,22 @@ def test_it_trains_is_judged_and_is_known_everywhere(tmp_path: Path) -> None:
     assert (row.score_name, row.score) == ("words off", min(errors)) and min(errors) < max(errors)
     model = regard.load(run.folder, device="cpu")
     assert model.tasks == ("embed",) and model.embed(["cat dog"]).shape == (1, 32)
+
+
+@pytest.mark.end_to_end
+def test_own_texts_need_no_recipe_and_the_run_answers(tmp_path: Path) -> None:
+    ask(tmp_path, most=4)
+    small = ("tokenizer.kind=words", "tokenizer.size=50", "model.dropout=0.0", "train.rate=0.01")
+    alone = ("train.workers=1", "train.threads=1", "train.precision=fp32")
+    length = ("train.token_budget=400", "train.validate_every=50")
+    asked = ("objective=counts", *small, *alone, *length)
+    said = go(Request(texts=tmp_path / "t.txt", assignments=asked, folder=tmp_path / "run"))
+    assert any(line.endswith(f'Try: regard classify {tmp_path / "run"} "…"') for line in said)
+    model = regard.load(tmp_path / "run", device="cpu")
+    texts = ["cat", "dog sea", "house tree cat", "sea cat dog bird"]
+    assert [answers[0].label for answers in model.classify(texts)] == ["1", "2", "3", "4"]
+    with refused(MisuseError, problem="--texts alone is for classify, counts"):
+        go(Request(texts=tmp_path / "t.txt", assignments=("objective=count",)))
 
 
 @pytest.mark.end_to_end
@@ -207,6 +274,7 @@ def test_a_head_may_have_classes_without_labels(tmp_path: Path) -> None:
     prepare_texts(run, recipe, texts, {}, classes=1)
     data = load_texts(run)
     assert (data.spec.head, data.spec.classes, data.file.labels) == ("classes", 1, ())
+    assert read_labels(run.folder, classes=1).names == ("LABEL_0",)
 
 
 @pytest.mark.parametrize("row", OBJECTIVES.values(), ids=OBJECTIVES)

@@ -16,7 +16,7 @@ from regard.checkpoint.files import steps_saved
 from regard.errors import CheckpointError
 from regard.fit.remains import steps_behind
 from regard.fit.train import Request, train
-from regard.runs.folder import RunFolder, typed, write_json
+from regard.runs.folder import RunFolder, typed, write_own_json
 
 pytestmark = pytest.mark.end_to_end
 
@@ -135,7 +135,7 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(
     kept = [r for r in records if r["step"] <= step and (r["kind"] == "train" or step == 8)]
     killed.log.write_text("".join(json.dumps(r) + "\n" for r in kept))
     info = {k: v for k, v in run.read_info().items() if k not in ("step", "best_step", "ended")}
-    write_json(killed.info, info | {"state": "training"})
+    write_own_json(killed.info, info | {"state": "training"})
     assert steps_behind(killed) == 0
     train(Request(resume=killed.folder), lambda line: None)
     assert killed.weights.read_bytes() == straight
@@ -147,7 +147,7 @@ def test_the_log_tells_of_checkpoints_that_run_json_forgot(run: RunFolder) -> No
     take_away(run)
     run.weights.unlink()
     info = {k: v for k, v in run.read_info().items() if k not in ("step", "best_step")}
-    write_json(run.info, info | {"state": "training"})
+    write_own_json(run.info, info | {"state": "training"})
     assert steps_behind(run) == 30
     before = run.log.read_bytes()
     with pytest.raises(CheckpointError, match="has 30 steps behind it"):

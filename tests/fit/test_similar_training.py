@@ -13,7 +13,7 @@ from torch import nn
 import regard
 from fit.test_classify_training import OWN, fresh
 from halting import digest, go, go_with_halts
-from regard.cli.evaluate_texts import evaluate_texts
+from regard.cli.evaluate_readers import evaluate_texts
 from regard.data.batch import Batch, pad_rows
 from regard.errors import ConfigError, DataError, MisuseError
 from regard.fit.objectives.similar import spearman

@@ -15,7 +15,7 @@ from regard.checkpoint.training_state import load_weights
 from regard.errors import CheckpointError, ConfigError, DataError, MisuseError
 from regard.fit.claim import free_folder
 from regard.fit.train import Request, train
-from regard.runs.folder import RunFolder, only_one, write_json
+from regard.runs.folder import RunFolder, only_one, write_own_json
 from regard.runs.log import read_log
 
 pytestmark = pytest.mark.end_to_end
@@ -193,7 +193,7 @@ def test_an_end_that_is_passed_is_refused_and_changes_nothing(tmp_path: Path) ->
 def test_a_run_of_another_tokenizer_is_refused(tmp_path: Path) -> None:
     said(request(tmp_path))
     run = RunFolder(tmp_path / "run")
-    write_json(run.spec, {**read_own_json(run.spec), "vocabulary": 321})
+    write_own_json(run.spec, {**read_own_json(run.spec), "vocabulary": 321})
     with pytest.raises(CheckpointError, match="holds 320 pieces, the spec 321"):
         load(run.folder)
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from regard.model.presets import preset
+from regard.model.presets import PRESETS, preset
 from regard.model.transformer import Transformer
 
 
@@ -44,3 +44,36 @@ def test_query_key_and_value_start_as_in_torchs_attention() -> None:
         assert float(mine.weight.detach().std()) == pytest.approx(float(theirs.std()), rel=0.02)
     output = attention.output.weight.detach()
     assert float(output.std()) == pytest.approx(math.sqrt(2) * float(theirs.std()), rel=0.02)
+
+
+SMALL = [name for name, sizes in PRESETS.items() if sizes.get("d_model", 512) < 512]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_preset_begins_in_doubt(name: str) -> None:
+    """Before the first step nothing is known: -log p is about ln V for any token, by any preset."""
+    spec = preset(name, 900, max_length=32, dropout=0.0)
+    model = Transformer(spec).eval()
+    chance = torch.Generator().manual_seed(1)
+    ids = torch.randint(900, (4, 32), generator=chance)
+    both = spec.encoder_layers > 0 and spec.decoder_layers > 0
+    with torch.no_grad():
+        states = model.decode(ids, model.encode(ids)) if both else model.decode(ids)
+        loss = torch.nn.functional.cross_entropy(
+            model.token_logits(states)[:, :-1].flatten(0, 1), ids[:, 1:].flatten()
+        )
+    assert math.log(900) - 0.5 < float(loss) < math.log(900) + 2
+
+
+def test_where_words_are_small_sub_layers_add_little() -> None:
+    """Of a decoder whose embedding is its output: Xavier's bound divided by the root of 2 N."""
+    model = Transformer(preset("gpt-tiny", 900))
+    assert model.decoder is not None and model.target_embedding is not None
+    assert float(model.target_embedding.weight.detach().std()) == pytest.approx(128**-0.5, rel=0.02)
+    layer = model.decoder.layers[0]
+    for last, added in ((layer.attention.output, 128), (layer.feed_forward.outer, 512)):
+        bound = math.sqrt(6 / (128 + added)) / math.sqrt(2 * 4)
+        assert float(last.weight.detach().std()) == pytest.approx(bound / math.sqrt(3), rel=0.02)
+    apart = Transformer(preset("gpt-tiny", 900, tie="none"))
+    assert apart.target_embedding is not None
+    assert float(apart.target_embedding.weight.detach().std()) == pytest.approx(1, rel=0.02)

@@ -27,6 +27,7 @@ SPECS = {
     },
     "norm first": {"norm_order": "pre", "head_size": 7, "positions": "halves"},
     "few biases": {"qkv_bias": False, "ffn_bias": False},
+    "biases of q, k and v": {"o_bias": False, "ffn_bias": False},
     "no biases": {"attention_bias": False, "norm": "rms", "gated": True, "score_scale": False},
 }
 WIDE = {"vocabulary": 31, "d_model": 32, "encoder_layers": 3, "heads": 2, "ffn_size": 48}

@@ -29,12 +29,11 @@ from regard.answer.complete import decoding_after
 from regard.bundle.generation_settings import GenerationSettings, read_settings
 from regard.checkpoint.published import load_published
 from regard.decode.constraints import Constraints
-from regard.decode.engine import Frame
+from regard.decode.engine import Frame, Hypothesis
 from regard.decode.engines.torch import TorchEngine
-from regard.decode.hypothesis import Hypothesis
 from regard.decode.options import NO_RULES, DecodingOptions, Sampling
 from regard.decode.reference import ReferenceSearch, SourceSentence
-from regard.engines.continuing import prompt_frame
+from regard.engines.work import prompt_frame
 from regard.errors import ConfigError
 from regard.model.transformer import Transformer
 

@@ -20,7 +20,7 @@ import regard
 from gguf_files import Kind
 from regard.checkpoint.gguf import READ, load_gguf
 from regard.checkpoint.headers.gguf import KINDS
-from regard.checkpoint.pairs import to_halves, to_neighbours
+from regard.checkpoint.reordered import to_halves, to_neighbours
 from regard.errors import CheckpointError
 from regard.model.transformer import Transformer
 

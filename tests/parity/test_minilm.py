@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regard.answer.embed import embed_texts
+from regard.answer.embed import Embedder
 from regard.bundle.pooling import read_pooling
 from regard.checkpoint.published import load_published
 from regard.text.published import load_tokenizer
@@ -28,7 +28,7 @@ def ours_and_theirs() -> tuple[np.ndarray, np.ndarray]:
     folder = Path(package.MODEL_DIR)
     tokenizer = load_tokenizer(folder)
     assert tokenizer is not None
-    ours = embed_texts(load_published(folder), tokenizer, read_pooling(folder), sentences())
+    ours = Embedder(load_published(folder), tokenizer, read_pooling(folder), "fp32")(sentences())
     theirs = library.SentenceTransformer(str(folder), device="cpu").encode(sentences())
     return ours, theirs
 
@@ -52,4 +52,4 @@ def test_nothing_gives_nothing() -> None:
     tokenizer = load_tokenizer(folder)
     assert tokenizer is not None
     model = load_published(folder)
-    assert embed_texts(model, tokenizer, read_pooling(folder), []).shape == (0, 384)
+    assert Embedder(model, tokenizer, read_pooling(folder), "fp32")([]).shape == (0, 384)

@@ -12,8 +12,8 @@ import parity.twins as twins
 from decode.searching import search_rows
 from refusals import refused
 from regard.checkpoint.families.marian import MARIAN
-from regard.checkpoint.halves import as_halves
 from regard.checkpoint.published import load_published, save_published
+from regard.checkpoint.reordered import as_halves
 from regard.decode.options import DecodingOptions
 from regard.errors import CheckpointError, MisuseError
 from regard.model.spec import Spec

@@ -19,6 +19,7 @@ import parity.test_distilbert as distilbert
 import parity.test_gpt2 as gpt2
 import parity.test_llama as llama
 import parity.test_marian as marian
+import parity.test_qwen2 as qwen2
 import parity.test_roberta as roberta
 import parity.test_t5 as t5
 import parity.test_vit as vit
@@ -46,6 +47,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "llama.tied": lambda: llama.twin("tied"),
     "llama.own output": lambda: llama.twin("one head each"),
     "llama.biases": lambda: llama.twin("grouped"),
+    "qwen2.tied": lambda: qwen2.twin("tied"),
+    "qwen2.own output": lambda: qwen2.twin("grouped"),
     "t5.1.0": lambda: t5.twin("1.0", "one", tied=True),
     "t5.1.1": lambda: t5.twin("1.1", "one", tied=False),
     **{f"marian.{t}": lambda t=t: marian.twin("three", **marian.TIES[t]) for t in marian.TIES},
@@ -88,6 +91,10 @@ def _shapes_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def _headers_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests that change tables and no file."""
     monkeypatch.setattr(published, "find_weights", cache(published.find_weights))
+
+
+def test_every_family_has_a_case() -> None:
+    assert {case.partition(".")[0] for case in CASES} == FAMILIES.keys()
 
 
 def family_of(case: str) -> Family:
@@ -331,7 +338,10 @@ def test_the_prefix_may_be_missing_or_there(case: str, folder: Folder, tmp_path:
         assert torch.equal(answers(again), expected)
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if not c.startswith(("llama", "t5"))])
+LAYER_NORMS = [case for case in CASES if family_of(case).fixed.get("norm") != "rms"]
+
+
+@pytest.mark.parametrize("case", LAYER_NORMS)
 def test_norms_may_be_called_gamma_and_beta(case: str, folder: Folder, tmp_path: Path) -> None:
     whole = load_file(folder(case) / "model.safetensors")
     norm = r"((?:LayerNorm|layer_?norm\w*|ln_\w+)\.)"

@@ -12,7 +12,7 @@ from regard.fit import signals as stop
 from regard.fit.train import Request, train
 from regard.processor import machine
 from regard.runs import folder as run
-from regard.training import data_parallel, memory, memory_limit, shared
+from regard.training import data_parallel, malloc, memory_limit, shared
 
 STEPS = 12
 SHORT = (*toy.SMALL, "train.threads=2", "train.workers=2", f"train.steps={STEPS}")
@@ -26,7 +26,7 @@ def switch_off(what: str, patch: pytest.MonkeyPatch, nowhere: Path) -> None:
         case "memfd":
             patch.setattr(shared, "can_memfd", lambda: False)
         case "mallopt":
-            patch.setattr(memory, "_switch", lambda name: None)
+            patch.setattr(malloc, "_switch", lambda name: None)
         case "proc":
             for module, name in ((memory_limit, "_STATUS"), (memory_limit, "_FREE")):
                 patch.setattr(module, name, nowhere)
@@ -100,10 +100,10 @@ def test_without_proc_there_is_no_limit_and_nothing_is_claimed(
 
 
 def test_a_c_library_without_the_switch_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert memory._switch("no_such_function_anywhere") is None
+    assert malloc._switch("no_such_function_anywhere") is None
     switch_off("mallopt", monkeypatch, Path())
-    assert not memory.keep_freed_memory()
-    memory.give_freed_memory_back()
+    assert not malloc.keep_freed_memory()
+    malloc.give_freed_memory_back()
 
 
 def test_signals_that_the_system_has_not_are_not_asked_for(

@@ -12,7 +12,7 @@ from regard.errors import MisuseError, TrainingError
 from regard.fit import prove as proving
 from regard.fit.prove import Proof, prove
 from regard.fit.train import Request
-from regard.runs.folder import RunFolder, write_json
+from regard.runs.folder import RunFolder, write_own_json
 
 pytestmark = pytest.mark.end_to_end
 
@@ -43,7 +43,7 @@ def test_other_bits_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         recipe = read_own_json(killed.recipe)
         assert recipe["train"]["label_smoothing"] == 0.1
         recipe["train"]["label_smoothing"] = 0.2
-        write_json(killed.recipe, recipe)
+        write_own_json(killed.recipe, recipe)
 
     monkeypatch.setattr(proving, "_copy_start", other_loss)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

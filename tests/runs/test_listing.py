@@ -19,7 +19,7 @@ from regard.checkpoint.files import read_own_json
 from regard.cli.main import group
 from regard.errors import DataError, MisuseError
 from regard.runs.curves import in_one_picture, read_curves
-from regard.runs.folder import RunFolder, only_one, write_json
+from regard.runs.folder import RunFolder, only_one, write_own_json
 from regard.runs.listing import age_in_words, list_runs
 from regard.runs.log import read_log
 
@@ -70,7 +70,7 @@ def test_what_a_run_was_aimed_at(
     shutil.copytree(toy_run, run.folder)
     recipe = read_own_json(run.recipe)
     recipe["train"] |= train
-    write_json(run.recipe, recipe)
+    write_own_json(run.recipe, recipe)
     run.update_info(**{"ended": "", **info})
     assert f"  30  {shown}  " in invoke("runs", str(tmp_path))
     (listed,) = json.loads(invoke("runs", str(tmp_path), "--json"))
@@ -101,7 +101,7 @@ def test_a_run_is_judged_by_the_score_of_its_objective(
     shutil.copytree(toy_run, run.folder)
     recipe = read_own_json(run.recipe)
     recipe["objective"], recipe["data"]["labels"] = objective, labels
-    write_json(run.recipe, recipe)
+    write_own_json(run.recipe, recipe)
     run.update_info(log_sha256="")  # of the log that is written now
     run.log.write_text(json.dumps({"kind": "validation", "step": 30, "loss": 1.0, **numbers}))
     (row,) = list_runs(tmp_path)
@@ -320,7 +320,7 @@ def test_runs_with_nothing_in_common_are_titled_one_by_one(toy_run: Path, tmp_pa
     shutil.copytree(toy_run, other.folder)
     recipe = read_own_json(other.recipe)
     recipe["data"] |= {"source": "/x/b.en", "target": "/x/b.hi"}
-    write_json(other.recipe, recipe)
+    write_own_json(other.recipe, recipe)
     both = in_one_picture(read_curves([RunFolder(toy_run), other], "loss"), "loss")
     assert both.title == "2 runs compared" and both.columns == 1
     assert both.series[1][0].startswith("other  (Translation: b.en → b.hi, ")

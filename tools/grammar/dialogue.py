@@ -1,8 +1,9 @@
 """Short conversations made by the grammar's lexicon: kinds of questions in, dialogues out.
 
-What is held out: a fifth of all words and names that fill slots (a tenth for dev), and one wording
-of what is asked in each kind (another for dev). So a test dialogue asks with words that training
-never saw, in a way that training never asked. Two in three begin with something else.
+What is held out: a fifth of all words and names that fill slots (a tenth for dev), and a wording of
+what is asked in each kind, which is its `test` (dev has every tenth of the others). So a test
+dialogue asks about words that training never saw, in a way that training never asked. Two in three
+begin with something else.
 
 Most slots of a training dialogue hold a coined word: real ones are so few that a model learns them
 by heart instead of learning to repeat what it hears.
@@ -42,7 +43,8 @@ HELD_OUT = (("test", 0.2, 2), ("dev", 0.08, 1))
 FIRST = "Ba Be Da Do Fe Fi Ga Go Ha Jo Ka Ko La Li Ma Mo Ne Ni Pa Pe Ro Sa Su Ta Ti Vi Zo"
 LAST = "bel dan dor fia gor hil jan kos lan lin mir nek nos pia ria sen tor vas wen zar"
 # of each kind: dialogues with slots, those that need an earlier turn, those without slots
-COUNTS = {"train": (240, 440, 120), "dev": (5, 8, 4), "test": (12, 12, 12)}
+COUNTS = {"train": (300, 480, 240), "dev": (8, 8, 6), "test": (12, 12, 12)}
+TENTH = 10  # of the wordings, those for dev: of many, so that it says how new ones fare
 MOST_BEFORE = 2  # exchanges that have nothing to do with the question
 TRIES = 20  # to make a dialogue that is not there yet
 OTHER_KINDS = ("buy ", "visit ")  # of a longer filler: kinds of their own answer differently
@@ -57,7 +59,7 @@ class Kind:
 
     name: str
     slots: dict[str, str] = field(default_factory=dict)  # letter → what fills it
-    wordings: dict[str, list[str]] = field(default_factory=dict)  # tell, ask by split, …
+    wordings: dict[str, list[str]] = field(default_factory=dict)  # tell, ask, test, …
 
     def tells_same(self, other: Kind) -> bool:
         """Whether both may begin with the same, so that a later question could mean either."""
@@ -66,18 +68,16 @@ class Kind:
         )
         return first == second
 
-    def asks(self, number: int, split: str) -> list[str]:
-        """What may be asked, in this split; `number` says which frames are held out."""
-        listed = self.wordings["ask"]
-        clauses = [text for text in listed if text[-1] not in ".?!"]
-        if not clauses:
-            return {"train": listed[:-2], "dev": listed[-2:-1], "test": listed[-1:]}[split]
-        held = {"test": FRAMES[number % len(FRAMES)], "dev": FRAMES[(number + 3) % len(FRAMES)]}
-        if split in held:
-            return [held[split].format(clause) for clause in clauses]
-        frames = [frame for frame in FRAMES if frame not in held.values()]
-        direct = [text for text in listed if text not in clauses]
-        return [*direct, *(frame.format(clause) for frame in frames for clause in clauses)]
+    def asks(self, split: str) -> list[str]:
+        """What may be asked, in this split."""
+        if split == "test":
+            return self.wordings["test"]
+        clauses = [text for text in self.wordings["ask"] if text[-1] not in ".?!"]
+        whole = [text for text in self.wordings["ask"] if text not in clauses]
+        if split == "dev":
+            return whole[TENTH::TENTH]
+        framed = [frame.format(clause) for frame in FRAMES for clause in clauses]
+        return [text for n, text in enumerate(whole) if n % TENTH or n == 0] + framed
 
 
 @cache
@@ -94,8 +94,8 @@ def kinds() -> tuple[Kind, ...]:
         key, colon, rest = line.strip().partition(":")
         if not colon or not read:
             raise PhrasebookError(f"dialogues.txt, line {number}: expected `key: …` below a kind")
-        if key in ("tell", "reply", "ask", "answer"):
-            read[-1].wordings[key] = [text.strip() for text in rest.split("|")]
+        if key in ("tell", "reply", "ask", "test", "answer"):
+            read[-1].wordings.setdefault(key, []).extend(t.strip() for t in rest.split("|"))
         else:
             slots = (slot.partition(":") for slot in line.strip().split(";"))
             read[-1].slots = {name.strip(): spec.strip() for name, _, spec in slots}
@@ -178,7 +178,7 @@ def _said(text: str, chosen: dict[str, Lexeme]) -> str:
     return finish(re.sub(r"\{(\w)(\.\w+)?\}", form, text))
 
 
-def _exchanges(kind: Kind, number: int, split: str, chance: random.Random) -> Turns:
+def _exchanges(kind: Kind, split: str, chance: random.Random) -> Turns:
     """The turns of one question: what is told before, if anything, and the question itself."""
     chosen: dict[str, Lexeme] = {}
     for letter, spec in kind.slots.items():
@@ -190,19 +190,19 @@ def _exchanges(kind: Kind, number: int, split: str, chance: random.Random) -> Tu
     words, turns = kind.wordings, []
     if "tell" in words:
         turns = [(_said(chance.choice(words["tell"]), chosen), _said(words["reply"][0], chosen))]
-    question = chance.choice(kind.asks(number, split))
+    question = chance.choice(kind.asks(split))
     return [*turns, (_said(question, chosen), _said(words["answer"][0], chosen))]
 
 
 def _dialogue(number: int, split: str, chance: random.Random) -> Turns:
     """Of one kind: other exchanges may stand before it, and before its question."""
     every = kinds()
-    turns = _exchanges(every[number], number, split, chance)
+    turns = _exchanges(every[number], split, chance)
     others = [n for n, kind in enumerate(every) if not kind.tells_same(every[number])]
     before: Turns = []
     for _ in range(chance.randint(0, MOST_BEFORE)):
         other = chance.choice(others)
-        before.append(_exchanges(every[other], other, split, chance)[0])
+        before.append(_exchanges(every[other], split, chance)[0])
     cut = chance.randint(0, len(before)) if len(turns) > 1 else len(before)
     return [*before[:cut], *turns[:-1], *before[cut:], turns[-1]]
 

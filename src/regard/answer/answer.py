@@ -20,9 +20,9 @@ import torch
 from regard.answer.answers import Answers
 from regard.answer.chat import chat_format, stream_answer
 from regard.answer.complete import Completer, sampling_with
-from regard.answer.encoder_batches import logits_by_length
 from regard.answer.loaded import LoadedModel
 from regard.answer.spans import LONGEST, best_spans, span_band
+from regard.answer.text_inputs import logits_by_length
 from regard.bundle.encoder_file import ANSWERED
 from regard.errors import MisuseError
 from regard.text.encoded import ContextWindow

@@ -7,9 +7,8 @@ where it begins to ask the next question itself.
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 
-from regard.answer.complete import Completer
+from regard.answer.complete import Completer, held_back
 from regard.answer.loaded import LoadedModel
 from regard.checkpoint.files import read_own_json
 from regard.decode.options import Sampling
@@ -17,6 +16,7 @@ from regard.errors import DataError, MisuseError
 from regard.text.chat_template import ChatFormat, find_template
 from regard.text.turns import ASSISTANT, SYSTEM, USER, Message, without_oldest
 
+MOST_TOKENS = 256  # of an answer, unless one says otherwise
 SPARE = 4  # a quarter of the places is kept for the answer, if it may be so long
 
 
@@ -57,7 +57,7 @@ class Conversation:
 
         Where nothing was answered the question is forgotten too.
         """
-        ids, messages, room = self._fitted([*self.messages, Message(USER, question)])
+        ids, messages, room = self.fitted([*self.messages, Message(USER, question)])
         self.messages = messages[:-1]
         sampling = replace(self.sampling, max_tokens=min(self.sampling.max_tokens, room))
         heard: list[str] = []
@@ -75,7 +75,7 @@ class Conversation:
         self.messages = [message for message in self.messages[:1] if message.role == SYSTEM]
         self.dropped = 0
 
-    def _fitted(self, messages: list[Message]) -> tuple[list[int], list[Message], int]:
+    def fitted(self, messages: list[Message]) -> tuple[list[int], list[Message], int]:
         """The ids of the prompt, the messages that are in it, and how many tokens may follow."""
         bundle, ids = self.model.bundle, self.chat.prompt(messages)
         limits = (bundle.longest_text, bundle.spec.max_length)
@@ -93,24 +93,46 @@ class Conversation:
         return ids, messages, most - len(ids)
 
 
+class AnswerText:
+    """An answer as it grows: without the white space around it, up to where `stop` would begin."""
+
+    def __init__(self, stop: str = "") -> None:
+        self._stop, self._held, self._begun = stop, "", False
+        self.ended = False  # the stop has come
+
+    def add(self, piece: str) -> str:
+        """What can be shown with one more piece."""
+        self._held += piece
+        if not self._begun:
+            self._held = self._held.lstrip()
+        before, mark, _ = self._held.partition(self._stop) if self._stop else (self._held, "", "")
+        self.ended = bool(mark)
+        if self.ended:
+            return self._shown(before.rstrip())
+        return self._shown(self._held[: len(self._held) - _unsure(self._held, self._stop)])
+
+    def rest(self) -> str:
+        """What was held back, at the end."""
+        return "" if self.ended else self._shown(self._held.rstrip())
+
+    def _shown(self, ready: str) -> str:
+        self._begun = self._begun or bool(ready)
+        self._held = self._held[len(ready) :]
+        return ready
+
+
 def cut_off(pieces: Iterable[str], stop: str = "") -> Iterator[str]:
     """The pieces without the white space around them all, up to where `stop` would begin."""
-    held, begun = "", False
-    for piece in chain(pieces, (None,)):
-        held = held + (piece or "")
-        held = held if begun else held.lstrip()
-        before, mark, _ = held.partition(stop) if stop else (held, "", "")
-        ended = bool(mark) or piece is None
-        ready = before.rstrip() if ended else held[: len(held) - _unsure(held, stop)]
-        if ready:
-            begun, held = True, held[len(ready) :]
+    text = AnswerText(stop)
+    for piece in pieces:
+        if ready := text.add(piece):
             yield ready
-        if ended:
+        if text.ended:
             return
+    if ready := text.rest():
+        yield ready
 
 
 def _unsure(text: str, stop: str) -> int:
     """How many characters at its end may turn out to be no part of the answer."""
-    blank = len(text) - len(text.rstrip())
-    lengths = range(min(len(text), len(stop) - 1), 0, -1)
-    return max(blank, next((n for n in lengths if text.endswith(stop[:n])), 0))
+    return max(len(text) - len(text.rstrip()), held_back(text, [stop]))

@@ -7,10 +7,9 @@ import torch
 from jaxtyping import Float
 
 from regard.answer.answers import Answers
-from regard.answer.encoder_batches import logits_by_length
 from regard.answer.labels import Label, best_labels, probabilities, token_labels
 from regard.answer.loaded import LoadedModel
-from regard.answer.prompt import fitting, which_text
+from regard.answer.text_inputs import fitting, logits_by_length, which_text
 from regard.errors import MisuseError
 
 

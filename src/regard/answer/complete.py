@@ -13,8 +13,7 @@ from typing import Any
 from regard.answer.loaded import LoadedModel
 from regard.answer.translate import no_number
 from regard.bundle.generation_settings import GenerationSettings
-from regard.decode.engine import Continuer
-from regard.decode.hypothesis import Hypothesis
+from regard.decode.engine import Continuer, Hypothesis
 from regard.decode.options import DecodingOptions, Sampling
 from regard.errors import MisuseError, nearest
 from regard.text.published import PublishedTokenizer

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regard.answer.table_files import MOST_CHARACTERS
-from regard.data.lines import find_file
+from regard.data.lines import Problem, find_file
 from regard.data.passages import MAX_FILE, SUFFIXES, survey
-from regard.data.problem import Problem
 from regard.data.report import Report
 from regard.data.role import Role
 from regard.data.table import Table, is_table

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.answer.encoder_batches import numbers_by_length
+from regard.answer.text_inputs import numbers_by_length
 from regard.bundle.pooling import Pooling
 from regard.errors import MisuseError
 from regard.model.fast.packed import PackedEncoder, can_pack, precisions
@@ -134,13 +134,6 @@ class Embedder:
             pooled.append(self._pooled(rows, real))
             start += count * length
         return torch.cat(pooled)
-
-
-def embed_texts(
-    model: Transformer, tokenizer: PublishedTokenizer, pooling: Pooling, texts: Sequence[str]
-) -> NDArray[np.float32]:
-    """One vector for each text, (n, D), in fp32."""
-    return Embedder(model, tokenizer, pooling, "fp32")(texts)
 
 
 def stamp(model: Transformer) -> tuple[tuple[int, int], ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from regard.answer.loaded import LoadedModel
-from regard.answer.prompt import fitting, one_text, row_of
+from regard.answer.text_inputs import fitting, one_text, row_of
 from regard.errors import MisuseError
 from regard.text.published import PublishedTokenizer
 

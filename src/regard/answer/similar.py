@@ -5,7 +5,7 @@
     Pearson    the correlation of cosines and scores
     Spearman   the correlation of their ranks: only the order counts, so no scale has to fit
 
-Both come from scipy (extra `stats`). Pairs are rows of a table (data/table.py): two texts, and a
+Both come from scipy (extra `metrics`). Pairs are rows of a table (data/table.py): two texts, and a
 score or none.
 """
 
@@ -17,15 +17,15 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
+from regard.answer.table_files import MOST_CHARACTERS
 from regard.data.columns import ChosenColumns
-from regard.data.problem import Problem
+from regard.data.lines import Problem
 from regard.data.role import Role
 from regard.data.table import READ, Table, is_table
 from regard.errors import DataError, MisuseError, shown
+from regard.runs.columns import NOTHING
 
 Embed = Callable[[list[str]], np.ndarray]
-LONGEST_CELL = 1_000_000  # characters; as long as a text may be
-NOTHING: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def read_pairs(path: Path, columns: Mapping[str, str] = NOTHING) -> tuple[TextPa
         Role("pair", columns.get("pair", "")),
         Role("label", columns.get("label", ""), required=False, score=True),
     ]
-    table = Table(path, roles, LONGEST_CELL)
+    table = Table(path, roles, MOST_CHARACTERS)
     pairs = TextPairs([], [], [])
     for number, row in enumerate(table.rows, start=1):
         if row is Problem.EMPTY:

@@ -78,7 +78,7 @@ class Summary:
         return f"{self.way}, {counted(self.windows, 'window')}"
 
 
-def sentences_of(text: str, language: str = "en") -> list[DocumentSentence]:
+def numbered_sentences(text: str, language: str = "en") -> list[DocumentSentence]:
     """The sentences of a text with their lines; what has no letter or digit is none."""
     found, line = list[DocumentSentence](), 1
     for number, part in enumerate(split_sentences(text, language)):
@@ -109,7 +109,7 @@ def summarize_texts(
     summaries: list[Summary] = []
     together = 1 if writer is None else TOGETHER
     for first in range(0, len(texts), together):
-        part = [sentences_of(text, language) for text in texts[first : first + together]]
+        part = [numbered_sentences(text, language) for text in texts[first : first + together]]
         if writer is None:
             summaries += [_extracted(model, sentences, wanted) for sentences in part]
         else:
@@ -168,8 +168,8 @@ def _written(
         joined = {n: " ".join(next(answers) for _ in parts) for n, parts in cut.items()}
         done |= joined
         shorter = {n: text for n, text in joined.items() if len(cut[n]) > 1}
-        left = {n: [one.text for one in sentences_of(t, language)] for n, t in shorter.items()}
-        left = {n: text for n, text in left.items() if text}
+        again = {n: numbered_sentences(text, language) for n, text in shorter.items()}
+        left = {n: [one.text for one in text] for n, text in again.items() if text}
         if not left:
             break
     return [Summary(done[n], writer.way, windows.get(n, 0)) for n in range(len(texts))]

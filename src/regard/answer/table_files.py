@@ -10,7 +10,7 @@ from typing import Any
 from regard import atomic
 from regard.data.corpus import Limits
 from regard.data.labelled import Columns, Labelled, read_labelled
-from regard.data.problem import Problem
+from regard.data.lines import Problem
 from regard.data.report import Report
 from regard.data.table import FORMATS, Table
 from regard.errors import DataError, MisuseError

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from regard.answer.answers import Answers
-from regard.answer.encoder_batches import logits_by_length
 from regard.answer.labels import probabilities
 from regard.answer.loaded import LoadedModel
-from regard.answer.prompt import which_text
+from regard.answer.text_inputs import logits_by_length, which_text
 from regard.errors import MisuseError
 from regard.text.words import split_words
 

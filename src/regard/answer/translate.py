@@ -8,13 +8,12 @@ that occurs again is searched once, unless outputs are drawn. Nothing here impor
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from regard.bundle.codec import Codec
-from regard.decode.engine import Engine, Pending, Row
-from regard.decode.hypothesis import Hypothesis
+from regard.decode.engine import Engine, Hypothesis, Pending, Row
 from regard.decode.options import DecodingOptions
 from regard.errors import CheckpointError, DataError, MisuseError, RegardError, nearest
 from regard.printable import counted
@@ -62,6 +61,33 @@ class Sentence:
     line: int
 
 
+@dataclass(frozen=True)
+class TranslationPlan:
+    """The sentences of some lines, each once, and how their answers become lines again."""
+
+    decoding: DecodingOptions
+    splits: bool
+    lines: list[list[str]]  # whitespace, sentence, whitespace, …
+    keys: list[list[object]]  # of the sentences of each line
+    sentences: dict[object, Sentence]
+
+    @property
+    def prefixed(self) -> bool:
+        """Whether an output must begin in some way."""
+        return any(sentence.prefix for sentence in self.sentences.values())
+
+    def line(self, number: int, answers: Mapping[object, list[Translation]]) -> list[Translation]:
+        """The answers to one line, of which all sentences are answered."""
+        row = self.keys[number]
+        if not row:
+            return [EMPTY]
+        return joined(self.lines[number], [answers[key] for key in row], self.decoding)
+
+    def joined(self, answers: Mapping[object, list[Translation]]) -> list[list[Translation]]:
+        """The answers to each line."""
+        return [self.line(number, answers) for number in range(len(self.lines))]
+
+
 def decoding_with(decoding: DecodingOptions, task: str, **options: Any) -> DecodingOptions:
     """The decoding options with some of them changed; the beam follows where it is not given."""
     for name in options:
@@ -103,6 +129,14 @@ class Translator:
         **options: Any,
     ) -> list[list[Translation]]:
         """The best translations of each line, at most `n_best`, best first; blank stays blank."""
+        plan = self.plan(texts, task, first_line, **options)
+        counter = _counter(plan.keys, plan.sentences, advance)
+        return plan.joined(self._answers_to(plan, counter))
+
+    def plan(
+        self, texts: Sequence[str], task: str = "translate", first_line: int = 1, **options: Any
+    ) -> "TranslationPlan":
+        """What has to be searched for these lines, and how; nothing is searched yet."""
         decoding, reading = options_with(self.decoding, task, options)
         prefixes = self._prefixes(texts, reading)
         splits = reading.split and not any(prefixes)
@@ -116,11 +150,7 @@ class Translator:
                 key = (number, place) if decoding.draws else (text, prefix)
                 sentences.setdefault(key, Sentence(text, prefix, first_line + number))
                 keys[-1].append(key)
-        answers = self._answers_to(sentences, decoding, splits, _counter(keys, sentences, advance))
-        return [
-            joined(parts, [answers[key] for key in row], decoding) if row else [EMPTY]
-            for parts, row in zip(lines, keys, strict=True)
-        ]
+        return TranslationPlan(decoding, splits, lines, keys, sentences)
 
     def _prefixes(self, texts: Sequence[str], reading: Reading) -> list[str]:
         if isinstance(reading.prefix, str):
@@ -131,48 +161,51 @@ class Translator:
         return list(reading.prefix)
 
     def _answers_to(
-        self,
-        sentences: dict[object, Sentence],
-        decoding: DecodingOptions,
-        splits: bool,
-        advance: Callable[[Iterable[object]], None],
+        self, plan: "TranslationPlan", advance: Callable[[Iterable[object]], None]
     ) -> dict[object, list[Translation]]:
         """The answers to each sentence."""
+        sentences, decoding = plan.sentences, plan.decoding
         if not sentences:
             return {}
-        engine = self.take(decoding, any(sentence.prefix for sentence in sentences.values()))
+        engine = self.take(decoding, plan.prefixed)
         # Long ones first: the short ones then fill the time until the last is done.
         order = list(sentences)
         if not decoding.draws:
             order.sort(key=lambda key: -len(sentences[key].text))
         answers: dict[object, list[Translation]] = {}
-        for keys, hypotheses in self._searched(engine, order, sentences, decoding, splits):
-            texts = iter(self.codec.decode([h.ids for row in hypotheses for h in row]))
-            for key, row in zip(keys, hypotheses, strict=True):
-                if not row or any(math.isnan(h.score) for h in row):
-                    raise no_number(sentences[key].line)
-                answers[key] = [
-                    Translation(next(texts), h.score, h.log_probability, h.finished, h.ids)
-                    for h in row
-                ]
+        for keys, hypotheses in self._searched(engine, order, plan):
+            chunk = [sentences[key] for key in keys]
+            answers |= zip(keys, self.translated(chunk, hypotheses), strict=True)
             advance(keys)
         return answers
 
+    def translated(
+        self, sentences: Sequence[Sentence], outputs: Sequence[Sequence[Hypothesis]]
+    ) -> list[list[Translation]]:
+        """Ids → texts: the answers to each of these sentences."""
+        texts = iter(self.codec.decode([h.ids for row in outputs for h in row]))
+        answers = []
+        for sentence, row in zip(sentences, outputs, strict=True):
+            if not row or any(math.isnan(h.score) for h in row):
+                raise no_number(sentence.line)
+            answers.append(
+                [
+                    Translation(next(texts), h.score, h.log_probability, h.finished, h.ids)
+                    for h in row
+                ]
+            )
+        return answers
+
     def _searched(
-        self,
-        engine: Engine,
-        order: list[object],
-        sentences: dict[object, Sentence],
-        decoding: DecodingOptions,
-        splits: bool,
+        self, engine: Engine, order: list[object], plan: "TranslationPlan"
     ) -> Iterator[tuple[list[object], list[list[Hypothesis]]]]:
         """Chunks as they are done; one more than the engine works on is always waiting."""
         waiting: deque[tuple[list[object], Pending]] = deque()
         for first in range(0, len(order), CHUNK):
             keys = order[first : first + CHUNK]
-            chunk = [sentences[key] for key in keys]
-            rows, forced = self.rows(chunk, splits), self._forced(chunk)
-            waiting.append((keys, engine.submit(rows, decoding, forced)))
+            chunk = [plan.sentences[key] for key in keys]
+            rows, forced = self.rows(chunk, plan.splits), self.forced(chunk)
+            waiting.append((keys, engine.submit(rows, plan.decoding, forced)))
             if len(waiting) > 1:
                 done, pending = waiting.popleft()
                 yield done, pending()
@@ -199,7 +232,7 @@ class Translator:
                 )
         return rows
 
-    def _forced(self, sentences: Sequence[Sentence]) -> list[Row]:
+    def forced(self, sentences: Sequence[Sentence]) -> list[Row]:
         """What each output begins with, as ids; nothing at all where no sentence has a prefix."""
         if not any(sentence.prefix for sentence in sentences):
             return []

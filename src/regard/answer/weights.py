@@ -7,12 +7,13 @@ from torch import Tensor
 
 from regard.bundle.bundle import Bundle, best_step
 from regard.checkpoint.converted import load_converted
-from regard.checkpoint.files import read_own_json, sha256, steps_saved
+from regard.checkpoint.files import read_own_json, steps_saved
 from regard.checkpoint.gguf import load_gguf
 from regard.checkpoint.guard import load_into, read_tensors
 from regard.checkpoint.llama2c import load_llama2c
 from regard.checkpoint.published import load_published
 from regard.checkpoint.training_state import load_weights
+from regard.checksums import sha256
 from regard.errors import CheckpointError, DamageError
 from regard.model.transformer import Transformer
 from regard.runs.folder import RunFolder, typed

@@ -94,6 +94,6 @@ class Asked(GoesOn):
         return shaped(texts, "summarize", lambda listed: self._summaries(listed, length))
 
     def _summaries(self, texts: list[str], length: str | int | None) -> "list[Summary]":
-        from regard.answer.summarize import summarize_texts  # imports torch
+        from regard.answer.summarize import summarize_texts  # imports numpy
 
         return summarize_texts(self, texts, length)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Unpack, overload
 
 from regard.answer.answers import Answers
-from regard.answer.chat import chat_format, stream_answer
+from regard.answer.chat import MOST_TOKENS, chat_format, stream_answer
 from regard.answer.complete import Completer, Continuation, sampling_with
 from regard.answer.loaded import LoadedModel
 from regard.api.options import SamplingOptions, completes
@@ -19,7 +19,6 @@ from regard.errors import MisuseError
 from regard.text.turns import Message, read_messages
 
 Turns = Sequence[Mapping[str, str]]
-MOST = 256  # tokens of an answer, unless one says otherwise
 
 
 class GoesOn(LoadedModel):
@@ -78,7 +77,7 @@ class GoesOn(LoadedModel):
         A message is {"role": "user", "content": "Hi!"}; other roles are system and assistant.
         `template` names the format of the turns where the tokenizer does not tell it.
         """
-        sampling = sampling_with({"max_tokens": MOST, **options}, "chat")
+        sampling = sampling_with({"max_tokens": MOST_TOKENS, **options}, "chat")
         conversations, one = listed(messages)
         chat = chat_format(self, template)
         texts = [

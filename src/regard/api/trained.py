@@ -10,6 +10,7 @@ from regard.api.load import load
 from regard.api.model import Model
 from regard.api.options import EvaluateOptions, completes
 from regard.draw.notebook.table import html_table
+from regard.runs.curves import draw_curve
 from regard.runs.folder import RunFolder
 from regard.runs.log import read_log
 
@@ -72,8 +73,6 @@ class Run:
 
     def plot(self) -> Plot:
         """Loss, score and learning rate over the steps."""
-        from regard.fit.curve import draw_curve  # imports torch
-
         with TemporaryDirectory(prefix="regard-") as place:
             file = Path(place) / "loss.png"
             draw_curve(RunFolder(self.folder), file)

@@ -35,9 +35,10 @@ import numpy as np
 from regard import atomic
 from regard.checkpoint.files import read_own_json
 from regard.checksums import NAME as CHECKSUMS
-from regard.checksums import check, is_whole, read_checksums, sealed, write_checksums
+from regard.checksums import check, is_whole, read_checksums, write_checksums
 from regard.errors import CheckpointError, DamageError
 from regard.places import cache_folder
+from regard.runs.folder import write_own_json
 
 BOX = Path(__file__).parent.parent / "models"
 CARD, STATED, WEIGHTS, TEXTS = "card.json", "model.json", "model.safetensors", "texts.zip"
@@ -87,7 +88,7 @@ class Boxed:
                 raise DamageError(self.folder / WEIGHTS, "differs from its checksum")
             wide = widened(weights)
             (folder / WEIGHTS).write_bytes(wide)
-            atomic.write_json(folder / STATED, sealed({**stated, "sha256": _digest([wide])}))
+            write_own_json(folder / STATED, {**stated, "sha256": _digest([wide])})
             (folder / "data").mkdir()
             for name, content in _members(self.folder / TEXTS).items():
                 (folder / "data" / name).write_bytes(content)
@@ -148,7 +149,7 @@ def pack(run: Path, place: Path, card: dict[str, Any]) -> None:
             if name != CARD:
                 (folder / name).write_bytes((run / name).read_bytes())
         for name, values in {STATED: stated, CARD: card}.items():
-            atomic.write_json(folder / name, sealed(values))
+            write_own_json(folder / name, values)
         (folder / WEIGHTS).write_bytes(weights)
         (folder / TEXTS).write_bytes(texts.getvalue())
         unpacked = (TOKENIZER, *(f"data/{name}" for name in KEPT))

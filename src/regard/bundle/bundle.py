@@ -20,7 +20,7 @@ from regard.bundle.encoder_file import EncoderFile, read_encoder_file
 from regard.bundle.engine_choice import Choice, ProbePair, probe_of, read_choice, to_log
 from regard.bundle.generation_settings import GenerationSettings, read_settings, settings_of
 from regard.bundle.labels import Labels, read_labels
-from regard.bundle.named import folder_of, located
+from regard.bundle.named import folder_of
 from regard.bundle.open_run import open_run
 from regard.bundle.pixels import Preparation, read_preparation
 from regard.bundle.pooling import Pooling, read_pooling
@@ -71,7 +71,8 @@ class Bundle:
     def run(self) -> RunFolder:
         """Its paths, for commands that read runs only."""
         if not self.is_run:
-            raise _no_run(self.name or self.path)
+            advice = "this command reads the run of a training, made by `regard train`"
+            raise MisuseError(self.name or self.path, "a published model", advice=advice)
         return RunFolder(self.path)
 
     @cached_property
@@ -365,21 +366,6 @@ def _told(path: Path, name: str, allow_pickle: bool, strict: bool) -> Bundle:
             return Bundle("converted", path, name)
         return Bundle("published", path, name, allow_pickle, strict)
     return Bundle("run", open_run(path).folder, name)
-
-
-def open_run_bundle(name: str | Path) -> Bundle:
-    """The same, for commands that read runs only: nothing is fetched to be refused."""
-    place = located(name)
-    if isinstance(place, str):
-        raise _no_run(place)
-    bundle = open_bundle(name)
-    _ = bundle.run  # or an error
-    return bundle
-
-
-def _no_run(name: str | Path) -> MisuseError:
-    advice = "this command reads the run of a training, made by `regard train`"
-    return MisuseError(name, "a published model", advice=advice)
 
 
 def _single_file(path: Path) -> Bundle:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from regard.checkpoint.files import read_own_json
 from regard.config import build, to_tables
-from regard.runs.folder import write_json
+from regard.runs.folder import write_own_json
 
 NAME = "encoder.json"
 ANSWERED = "always_answered"
@@ -34,14 +34,9 @@ class EncoderFile:
         return self.kind == SEVERAL
 
     def write(self, folder: Path) -> None:
-        write_json(folder / NAME, to_tables(self))
+        write_own_json(folder / NAME, to_tables(self))
 
 
 def read_encoder_file(folder: Path) -> EncoderFile:
     """That of a run."""
     return build(EncoderFile, read_own_json(folder / NAME), str(folder / NAME))
-
-
-def tokens_seen(folder: Path) -> int | None:
-    """The most tokens of a text that training saw; None for a published folder."""
-    return read_encoder_file(folder).limit if (folder / NAME).is_file() else None

@@ -17,13 +17,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from regard import atomic, lock
-from regard.checkpoint import files
-from regard.checksums import sealed, states_its_own, unsealed
+from regard import checksums, lock
+from regard.checksums import states_its_own, unsealed
 from regard.decode.engine import Layout
 from regard.errors import CheckpointError
 from regard.processor.machine import Machine, cores
-from regard.runs.folder import RunFolder, read_texts
+from regard.runs.folder import RunFolder, read_texts, write_own_json
 from regard.untrusted import read_json
 from regard.version import __version__
 
@@ -97,7 +96,7 @@ def stamps(weights: Sequence[Path]) -> list[list[Any]]:
 
 def digest(weights: Sequence[Path]) -> str:
     """The SHA-256 of the file of weights; of several, that of their checksums."""
-    sums = [files.sha256(path) for path in weights]
+    sums = [checksums.sha256(path) for path in weights]
     return sums[0] if len(sums) == 1 else sha256(" ".join(sums).encode()).hexdigest()
 
 
@@ -106,7 +105,7 @@ def write_choice(folder: Path, choice: Choice) -> None:
     place = folder / ENGINES / CHOICE
     if place.is_symlink() or (place.exists() and not place.is_file()):
         place.unlink()  # or a link would have another file written, and a pipe would wait
-    atomic.write_json(place, sealed({"format": FORMAT, **asdict(choice)}))
+    write_own_json(place, {"format": FORMAT, **asdict(choice)})
 
 
 def read_choice(folder: Path, weights: Sequence[Path]) -> Choice | None:

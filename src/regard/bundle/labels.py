@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.bundle.encoder_file import NAME as ENCODER
-from regard.bundle.encoder_file import read_encoder_file
+from regard.bundle.encoder_file import ONE, SEVERAL, read_encoder_file
 from regard.checkpoint.files import read_config_file
 from regard.errors import CheckpointError
 from regard.printable import counted
@@ -23,10 +23,13 @@ class Labels:
 def read_labels(folder: Path, classes: int) -> Labels:
     """The names that config.json gives the classes; LABEL_0, LABEL_1 … without names.
 
-    A run has them in encoder.json.
+    A run has them in encoder.json; one that was trained without names (a number is learned, say)
+    has none there.
     """
     if (folder / ENCODER).is_file():
         encoder = read_encoder_file(folder)
+        if not encoder.labels and encoder.kind not in (ONE, SEVERAL):
+            return Labels(_unnamed(classes), encoder.kind)
         if len(encoder.labels) != classes:
             raise CheckpointError(
                 folder / ENCODER,
@@ -40,5 +43,9 @@ def read_labels(folder: Path, classes: int) -> Labels:
         raise CheckpointError(
             f"{folder / 'config.json'}: id2label", got=type(named), expected="an object"
         )
-    names = tuple(str(named.get(str(i), f"LABEL_{i}")) for i in range(classes))
+    names = tuple(str(named.get(str(i), name)) for i, name in enumerate(_unnamed(classes)))
     return Labels(names, str(values.get("problem_type") or ""))
+
+
+def _unnamed(classes: int) -> tuple[str, ...]:
+    return tuple(f"LABEL_{i}" for i in range(classes))

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from regard import atomic
-from regard.checksums import sha256 as sha256
 from regard.checksums import unsealed
 from regard.untrusted import member, read_json
 

@@ -3,7 +3,7 @@
 Order as for every file of a stranger: the header is walked by ourselves (headers/gguf.py), its keys
 become a spec within bounds, names and shapes of the tensors are compared with that spec; only then
 are numbers read, one tensor at a time, and handed to the library. Rows of W_Q and W_K are sorted
-for rotations of neighbours (checkpoint/pairs.py).
+for rotations of neighbours (checkpoint/reordered.py).
 
 All kinds become float32: four bits of the file take 32 in memory.
 """
@@ -24,7 +24,7 @@ from regard.checkpoint.gguf_keys import OUTPUT, STRETCH, config_of
 from regard.checkpoint.guard import check_finite, check_size, weights_of
 from regard.checkpoint.headers.gguf import KINDS, Extent, GgufHeader, read_gguf
 from regard.checkpoint.names import RenameRow
-from regard.checkpoint.pairs import to_halves
+from regard.checkpoint.reordered import to_halves
 from regard.errors import CheckpointError, ConfigError, MisuseError, shown
 from regard.model.rotary import frequencies
 from regard.model.spec import Spec

@@ -1,7 +1,7 @@
 """The model in a llama2.c file (headers/llama2c.py), and the tokenizer beside it.
 
 Its rotary positions turn neighbours, ours the halves of a head: the rows of W_Q and W_K are sorted
-(checkpoint/pairs.py).
+(checkpoint/reordered.py).
 """
 
 import math
@@ -15,7 +15,7 @@ from torch import Tensor
 from regard.checkpoint.guard import check_finite, load_into
 from regard.checkpoint.headers.contents import strictly
 from regard.checkpoint.headers.llama2c import HEADER, OUTPUT, ROTARY, look_llama2c, shapes, spec_of
-from regard.checkpoint.pairs import to_halves
+from regard.checkpoint.reordered import to_halves
 from regard.errors import DataError
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer

@@ -18,8 +18,8 @@ from regard.checkpoint.families.llama import LLAMA
 from regard.checkpoint.gguf import gguf_name, is_turned, library
 from regard.checkpoint.gguf_keys import ARCHITECTURE, STRETCH, keys_of
 from regard.checkpoint.headers.gguf import KINDS
-from regard.checkpoint.pairs import to_neighbours
 from regard.checkpoint.published import check_nothing_is_lost
+from regard.checkpoint.reordered import to_neighbours
 from regard.errors import MisuseError
 from regard.model.rotary import frequencies
 from regard.model.spec import Spec

@@ -23,8 +23,9 @@ from safetensors.torch import save
 from torch import Tensor
 
 from regard import atomic
-from regard.checkpoint.files import folder_name, read_own_json, sha256
+from regard.checkpoint.files import folder_name, read_own_json
 from regard.checkpoint.guard import read_tensors
+from regard.checksums import sha256
 from regard.errors import CheckpointError, DamageError
 from regard.untrusted import opened, strict_json
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli import declare
+from regard.cli.streams import marks_for
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from regard.draw.terminal.console import Console
 
 AROUND = 90  # characters shown on either side of an answer
-MARKS = (("«", "»"), ("⟦", "⟧"))  # the second for texts that quote with the first
 TOGETHER = 32  # questions that are asked at once
 QuestionOf = tuple[str, str]  # with its context; "" for an index
 
@@ -193,7 +193,7 @@ def _marked(text: str, answer: "QuestionAnswer", coloured: bool) -> "Text":
     if len(right) < len(after):
         right = f"{right.rpartition(' ')[0]} …"
     left, right = (" ".join(f".{part}.".split())[1:-1] for part in (left, right))
-    marks = next(pair for pair in MARKS if not {*pair} & {*left, *right} or pair == MARKS[-1])
+    marks = marks_for(left + right)
     word = " ".join(answer.text.split())
     middle = Text(word, "bold yellow") if coloured else Text(marks[0] + word + marks[1])
     return Text.assemble(left, middle, right)

@@ -15,7 +15,6 @@ from regard.valid_json import valid_json
 if TYPE_CHECKING:
     from regard.answer.chat import Conversation
 
-MOST = 256  # tokens of an answer
 COMMANDS = {
     "/reset": "forget what was said; what --system says stays",
     "/save FILE": "write the conversation as a line of JSON, as `regard train` reads it",
@@ -59,21 +58,17 @@ def command(
     MODEL is a run of objective chat or complete, or a published decoder (GPT-2, Llama). Old turns
     that it has no room for are left out. While it answers, Ctrl-C interrupts; twice, it ends.
     """
-    from regard.answer.chat import Conversation, chat_format
-    from regard.answer.loaded import open_model
-    from regard.cli.inputs import arriving
+    from regard.answer.chat import MOST_TOKENS, Conversation, chat_format
+    from regard.cli.inputs import arriving, opened_to_write
     from regard.decode.options import Sampling
     from regard.text.turns import read_messages
 
     device, request = options.pop("device"), declare.engine_request(options)
     chosen = {name: value for name, value in options.items() if value is not None}
-    sampling = Sampling(**{"max_tokens": MOST, **chosen})  # a wrong option is said at once
+    sampling = Sampling(**{"max_tokens": MOST_TOKENS, **chosen})  # a wrong option is said at once
     begin = [{"role": "system", "content": system}] if system is not None else []
     messages = read_messages(begin, "--system") if begin else []
-    loaded = open_model(model, device, request, say=lambda line: click.echo(line, err=True))
-    loaded.demand("complete")
-    if loaded.bundle.settings.warning:
-        click.echo(loaded.bundle.settings.warning, err=True)
+    loaded = opened_to_write(model, "complete", device, request)
     chat = chat_format(loaded, template)
     typed = not text and sys.stdin.isatty()
     talk = Talk(Conversation(loaded, sampling, chat, messages), as_json, typed)

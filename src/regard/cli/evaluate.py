@@ -76,8 +76,8 @@ def command(
     Without files it is the own test set of a run: the phrasebook's, or else the pairs held out for
     validation; each task of a text-to-text run. Others are asked for labels or words of --file.
     """
-    from regard.cli.evaluate_summaries import evaluate_summaries
-    from regard.cli.evaluate_texts import evaluate_texts, is_encoder
+    from regard.cli.evaluate_readers import evaluate_texts, is_no_translator
+    from regard.cli.evaluate_writers import evaluate_summaries
     from regard.evaluate.summaries import wants_rouge
     from regard.runs.folder import RunFolder
 
@@ -90,7 +90,7 @@ def command(
         return
     if wanted:
         raise click.UsageError("--length and --sentences belong to summaries: --metric rouge")
-    if is_encoder(model, file):
+    if is_no_translator(model, file):
         if source or reference or slices or output:
             raise click.UsageError("--source, --reference, --slices, --output: for translations")
         evaluate_texts(model, file, columns, options["device"], png, svg, as_json, dataset)
@@ -113,10 +113,9 @@ def _evaluate_translations(
     dataset: str | None,
     options: dict[str, Any],
 ) -> None:
-    from regard import atomic
     from regard.answer.loaded import open_model
     from regard.answer.translate import decoding_with
-    from regard.cli.evaluate_tasks import evaluate_tasks
+    from regard.cli.evaluate_writers import evaluate_tasks, write_outputs
     from regard.data.report import Report
     from regard.draw.terminal.progress import progress_bar
     from regard.evaluate import translations as scoring
@@ -135,8 +134,7 @@ def _evaluate_translations(
     scores = scoring.score(outputs, pairs.references, **how)
     rows = scoring.score_slices(pairs.entries, outputs) if slices else []
     notes, slips = scoring.score_notes(loaded, search) if slices else ([], [])
-    if output:
-        atomic.write_text(output, "".join(f"{' '.join(text.splitlines())}\n" for text in outputs))
+    write_outputs(output, outputs)
     if as_json:
         _print_json(dataset or pairs.name, scores, [*rows, *notes], slips, search.beam)
     else:

@@ -13,8 +13,10 @@ from regard.errors import DataError
 if TYPE_CHECKING:
     from io import BufferedReader
 
+    from regard.answer.loaded import LoadedModel
     from regard.api.model import Model
     from regard.data.report import Report
+    from regard.engines.engines import EngineRequest
 
 READ = 1 << 16  # bytes: about a thousand lines are worked on together
 
@@ -27,6 +29,17 @@ def opened(path: Path, task: str, device: str, precision: str = "auto") -> "Mode
     model.demand(task)
     # What the folder asks for when text is made, and regard does not do.
     if task in ("complete", "generate") and model.bundle.settings.warning:
+        click.echo(model.bundle.settings.warning, err=True)
+    return model
+
+
+def opened_to_write(path: Path, task: str, device: str, request: "EngineRequest") -> "LoadedModel":
+    """The same with a choice of engine; what takes a while is said, and what is not done."""
+    from regard.answer.loaded import open_model
+
+    model = open_model(path, device, request, say=lambda line: click.echo(line, err=True))
+    model.demand(task)
+    if model.bundle.settings.warning:
         click.echo(model.bundle.settings.warning, err=True)
     return model
 

@@ -52,6 +52,9 @@ GROUPS = {
         "index": "Make a folder of text files searchable.",
         "search": "Find passages by meaning, by words, or both.",
     },
+    "Serve": {
+        "serve": "Models over HTTP, for other programs.",
+    },
     "Measure and look inside": {
         "evaluate": "Measure BLEU and chrF; of labels accuracy and F1.",
         "explain": "Show what the model attended to.",

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli import declare
+from regard.cli.streams import marks_for
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from regard.search.query import Match
-
-MARKS = (("«", "»"), ("⟦", "⟧"))  # the second for texts that quote with the first
 
 
 @declare.command("""
@@ -93,7 +92,7 @@ def _marked(match: "Match", coloured: bool) -> "Text":
     from rich.text import Text
 
     marked, at = Text(), 0
-    marks = next(pair for pair in MARKS if not {*pair} & {*match.text} or pair == MARKS[-1])
+    marks = marks_for(match.text)
     for mark in match.highlights:
         marked.append(match.text[at : mark.start])
         word = match.text[mark.start : mark.end]

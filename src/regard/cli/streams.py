@@ -18,6 +18,13 @@ from typing import Any, TextIO, cast
 
 from regard.printable import Careful
 
+MARKS = (("«", "»"), ("⟦", "⟧"))  # the second for texts that quote with the first
+
+
+def marks_for(text: str) -> tuple[str, str]:
+    """What words of a text are put between where no terminal shows them bold: not its own marks."""
+    return next(pair for pair in MARKS if not {*pair} & {*text} or pair == MARKS[-1])
+
 
 def echo_answer(text: str, nl: bool = True) -> None:
     """Print what a model wrote: careful on a terminal, as it is into a pipe or a file.

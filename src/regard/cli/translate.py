@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli import declare
-from regard.cli.inputs import arriving, check_there, one_line, rows_of
+from regard.cli.inputs import arriving, check_there, one_line, opened_to_write, rows_of
 from regard.cli.streams import echo_answer
 from regard.valid_json import valid_json
 
@@ -86,7 +86,6 @@ def command(
     published Marian model, or its name on the hub. A line of several sentences is split, and its
     translation joined again.
     """
-    from regard.answer.loaded import open_model
     from regard.answer.translate import options_with
     from regard.bundle.words_seen import ADVICE, WordsSeen
 
@@ -98,12 +97,10 @@ def command(
     device = options.pop("device")
     request = declare.engine_request(options)
     chosen = _chosen(options, no_split)
-    loaded = open_model(model, device, request, say=lambda line: click.echo(line, err=True))
-    loaded.demand("translate")
-    settings, engines, translator = loaded.bundle.settings, loaded.engines, loaded.translator
-    if settings.warning:
-        click.echo(settings.warning, err=True)
-    search, _ = options_with(settings.search, "translate", chosen)  # said before any text is read
+    loaded = opened_to_write(model, "translate", device, request)
+    engines, translator = loaded.engines, loaded.translator
+    # What is wrong with an option is said before any text is read.
+    search, _ = options_with(translator.decoding, "translate", chosen)
     if check_batch:
         from regard.cli.check_batch import show_check
 

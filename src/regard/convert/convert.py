@@ -19,12 +19,12 @@ from regard.checkpoint.converted import WEIGHTS, save_converted
 from regard.checkpoint.ctranslate2_info import PRECISIONS
 from regard.checkpoint.families.family import OWN
 from regard.checkpoint.families.marian import MARIAN
-from regard.checkpoint.files import COPIED, copy_around, read_own_json, sha256
+from regard.checkpoint.files import COPIED, copy_around, read_own_json
 from regard.checkpoint.llama2c import refuse_llama2c_tokenizer
 from regard.checkpoint.published import load_published, save_published
 from regard.checkpoint.training_state import save_weights
 from regard.checksums import NAME as CHECKSUMS
-from regard.checksums import add_checksums, read_checksums
+from regard.checksums import add_checksums, read_checksums, sha256
 from regard.convert.card import model_card
 from regard.convert.ctranslate2 import fill_folder
 from regard.convert.gguf import write_file
@@ -33,7 +33,7 @@ from regard.convert.source import Source, open_source
 from regard.convert.verify import GOLDEN, compare, write_golden
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.model.transformer import Transformer
-from regard.runs.folder import RunFolder, seal, write_json
+from regard.runs.folder import RunFolder, seal, write_own_json
 from regard.text.published import load_tokenizer
 from regard.text.special import Special
 from regard.untrusted import read_json
@@ -224,13 +224,13 @@ def _write_run(source: Source, folder: Path, to: To) -> Transformer:
         return load_published(folder)
     copy = RunFolder(folder)
     shutil.copyfile(run.tokenizer, copy.tokenizer)
-    write_json(copy.recipe, read_own_json(run.recipe))
-    write_json(copy.spec, read_own_json(run.spec))
+    write_own_json(copy.recipe, read_own_json(run.recipe))
+    write_own_json(copy.spec, read_own_json(run.spec))
     save_weights(copy.weights, dict(model.named_parameters()))
-    write_json(
+    write_own_json(
         copy.weights_info, {"sha256": sha256(copy.weights), "converted_from": run.folder.name}
     )
-    write_json(copy.info, run.read_info() | {"state": "finished", "log_sha256": ""})
+    write_own_json(copy.info, run.read_info() | {"state": "finished", "log_sha256": ""})
     seal(copy)
     return open_model(folder, "cpu").transformer
 

@@ -11,13 +11,14 @@ import numpy as np
 import torch
 
 from regard.checkpoint.ctranslate2_info import PRECISIONS, library
-from regard.checkpoint.to_ctranslate2 import check_spec, write_ctranslate2
+from regard.checkpoint.to_ctranslate2 import check_spec
 from regard.convert.golden import weights_digest
 from regard.convert.source import Source
 from regard.decode.engine import Frame, Layout
 from regard.decode.engines.ctranslate2 import CTranslate2Engine
 from regard.decode.options import Rules
-from regard.engines.shortlist import add_shortlist
+from regard.engines.converted import add_shortlist
+from regard.engines.work import Translating
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.model.transformer import Transformer
 from regard.processor.survives import ruled_out
@@ -37,17 +38,7 @@ def fill_folder(source: Source, folder: Path, precision: str, shortlist: bool) -
     if source.bundle.tokenizer is None:
         advice = "ctranslate2 knows a model by its pieces, add them"
         raise DataError(source.path, "has no tokenizer files", advice=advice)
-    codec, rules = source.bundle.codec, source.bundle.settings.rules
-    write_ctranslate2(
-        model,
-        folder,
-        codec.vocabulary(model.spec.vocabulary),
-        start=codec.frame.start,
-        end=codec.frame.end,
-        never=rules.never,
-        precision=precision,
-        weights=weights_digest(model),
-    )
+    Translating(source.bundle).write(model, folder, weights_digest(model), precision)
     if shortlist:
         add_shortlist(folder, RunFolder(source.path).data / "train")
     if PRECISIONS[precision] not in library().get_supported_compute_types("cpu"):
@@ -55,7 +46,8 @@ def fill_folder(source: Source, folder: Path, precision: str, shortlist: bool) -
     deadly = ruled_out("int8" if precision == "int8" else "ctranslate2")
     if deadly:
         return f"this machine does not survive {deadly}"
-    _compare(model, folder, codec.frame, rules, precision)
+    frame, rules = source.bundle.codec.frame, source.bundle.settings.rules
+    _compare(model, folder, frame, rules, precision)
     return ""
 
 

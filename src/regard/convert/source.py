@@ -51,7 +51,7 @@ class Source:
         if not self.bundle.is_run:
             return self.bundle.config
         config, encoder = self.bundle.family.config(self.bundle.spec), self.bundle.encoder_file
-        if (self.path / GENERATION).is_file():  # the ids that a family's custom cannot know
+        if (self.path / GENERATION).is_file():  # ids, which a spec does not have
             told = read_config_file(self.path, GENERATION)
             config |= {key: value for key, value in told.items() if key.endswith("_token_id")}
         if not encoder.labels:

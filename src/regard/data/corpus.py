@@ -19,9 +19,7 @@ from hashlib import blake2b
 from itertools import zip_longest
 from pathlib import Path
 
-from regard.data.lines import find_file, format_of, read_lines
-from regard.data.problem import CorpusRow
-from regard.data.problem import Problem as Problem
+from regard.data.lines import CorpusRow, Problem, find_file, format_of, read_lines
 from regard.data.report import Report as Report
 from regard.data.role import Role
 from regard.data.table import READ, Table, is_table

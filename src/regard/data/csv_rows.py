@@ -18,8 +18,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from regard.data.lines import decoded
-from regard.data.problem import Cells, Problem, RawLine
+from regard.data.lines import Cells, Problem, RawLine, decoded
 
 DELIMITERS = (",", ";", "\t")
 LOOKED_AT = 20  # lines, to find what divides them

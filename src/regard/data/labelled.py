@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.corpus import Limits
-from regard.data.lines import decoded, find_file, read_lines
-from regard.data.problem import Problem, RawLine
+from regard.data.lines import Problem, RawLine, decoded, find_file, read_lines
 from regard.data.report import Report
 from regard.data.role import ColumnValues, Role
 from regard.data.table import READ, Table, is_table

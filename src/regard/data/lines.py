@@ -1,15 +1,37 @@
-"""The lines of a file, gzipped or not, as bytes: memory stays flat however long a line is."""
+"""The lines of a file, gzipped or not, as bytes, and what can be wrong with one.
+
+Memory stays flat however long a line is. A bad line is counted in exactly one class.
+"""
 
 import gzip
 import os
 import zlib
 from collections.abc import Iterator
 from difflib import get_close_matches
+from enum import StrEnum
 from pathlib import Path
 from stat import S_ISDIR
 
-from regard.data.problem import Problem, RawLine
 from regard.errors import DataError
+
+
+class Problem(StrEnum):
+    """Why a line is left out, in the order in which a report names the reasons."""
+
+    SURPLUS = "no partner line (files of unequal length)"
+    TOO_LONG = "too long"
+    ENCODING = "invalid UTF-8"
+    MALFORMED = "malformed row"
+    NUL = "NUL character"
+    EMPTY = "empty side"
+    RATIO = "absurd length ratio"
+    UNLABELLED = "no label"
+    MISPLACED = "an answer that is not where its place says"
+
+
+CorpusRow = tuple[str, str] | Problem
+Cells = list[str] | Problem
+RawLine = bytes | None  # None: longer than anyone wants
 
 
 def format_of(path: Path) -> str:

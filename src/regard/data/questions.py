@@ -20,7 +20,7 @@ from typing import Any
 
 from regard.data.corpus import Limits
 from regard.data.labelled import Columns, Labelled, read_labelled
-from regard.data.problem import Problem
+from regard.data.lines import Problem
 from regard.data.report import Report
 from regard.data.role import Role
 from regard.data.table import READ, is_table

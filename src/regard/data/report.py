@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from regard.data.columns import ChosenColumns
-from regard.data.problem import Problem
+from regard.data.lines import Problem
 from regard.errors import DataError
 from regard.printable import counted
 

@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 from regard import atomic
 from regard.checksums import sealed, sha256, states_its_own
 from regard.config import build
-from regard.data.arrays import mapped
-from regard.errors import DataError, RegardError
-from regard.untrusted import read_json
+from regard.errors import CheckpointError, DataError, RegardError
+from regard.untrusted import file_size, read_json
 
 StoredIds = NDArray[np.unsignedinteger[Any]]
 ColumnLengths = NDArray[np.int32]
@@ -278,3 +277,14 @@ def _unusable(folder: Path, problem: str) -> DataError:
     return DataError(
         folder, f"not a usable store of ids: {problem}. Delete the folder and prepare it again."
     )
+
+
+def mapped(path: Path) -> NDArray[Any]:
+    """The array of a .npy file as a memory map: no pickle and no zip, whatever the file says it is;
+    or an error that names it."""
+    try:
+        file_size(path)
+        return npy.open_memmap(path, mode="r")
+    except Exception as error:  # NumPy parses a header as Python: damaged, it raises anything
+        reason = f"{type(error).__name__}: {str(error)[:200]}"
+        raise CheckpointError(path, f"cannot be read: {reason}") from None

@@ -18,8 +18,7 @@ from typing import Any
 
 from regard.data.columns import ChosenColumns, choose_columns
 from regard.data.csv_rows import read_cells
-from regard.data.lines import decoded, find_file, format_of, read_lines
-from regard.data.problem import Problem, RawLine
+from regard.data.lines import Problem, RawLine, decoded, find_file, format_of, read_lines
 from regard.data.role import ColumnValues, Role
 from regard.errors import DataError, MisuseError
 

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from regard.data.corpus import Limits
 from regard.data.labelled import Labelled
-from regard.data.lines import decoded, find_file, read_lines
-from regard.data.problem import Problem, RawLine
+from regard.data.lines import Problem, RawLine, decoded, find_file, read_lines
 from regard.data.report import Report
 from regard.errors import DataError, MisuseError
 

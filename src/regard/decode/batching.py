@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.decode.active_requests import QueuedSentence
 from regard.decode.beam import BeamSearch
 from regard.decode.constraints import Constraints
-from regard.decode.engine import NO_END, Frame, IsOver
+from regard.decode.engine import NO_END, Frame, Hypothesis, IsOver
 from regard.decode.fused import FusedModel
 from regard.decode.greedy import Greedy
-from regard.decode.hypothesis import Hypothesis
 from regard.decode.options import DecodingOptions, Rules
 from regard.decode.prefill import read_prompts
 from regard.decode.slots import Slots
@@ -55,11 +55,7 @@ class Ready:
 
     def _encode(self) -> None:
         rows = [sentence.source for sentence in self._sentences]
-        if self._model.encoder is None:
-            self._memory, self._lengths = read_prompts(self._model, rows, self._pad)
-            return
-        source, real = padded(rows, self._pad, self._model.device)
-        self._memory, self._lengths = self._model.encode(source, real), real.sum(dim=1)
+        self._memory, self._lengths = memory_of(self._model, rows, self._pad)
 
 
 @torch.inference_mode()
@@ -83,7 +79,7 @@ def decode_queue(
         return
     greedy = decoding.beam == 1 and not decoding.coverage
     slots = Slots(model, first[0], 1 if greedy else decoding.beam, first[1])
-    constraints = _constraints(model, decoding, rules, frame)
+    constraints = constraints_of(model, decoding, rules, frame)
     run = Greedy(slots, constraints, is_over) if greedy else BeamSearch(slots, constraints)
     empty = list(range(len(slots)))
     while True:
@@ -124,7 +120,7 @@ def decode_one(
     (_, memory, lengths), place = ready.take(1), torch.zeros(1, dtype=torch.long)
     slots = Slots(model, 1, 1, memory.shape[4])
     slots.admit(place.to(model.device), memory, lengths)
-    run = Greedy(slots, _constraints(model, decoding, rules, frame))
+    run = Greedy(slots, constraints_of(model, decoding, rules, frame))
     run.admit([0], [sentence])
     given = 0
     while True:
@@ -135,7 +131,17 @@ def decode_one(
         given += 1
 
 
-def _constraints(
+def memory_of(
+    model: FusedModel, rows: Sequence[Sequence[int]], pad: int
+) -> tuple[Float[Tensor, "N 2 B H S K"], Int[Tensor, " B"]]:
+    """What the decoder looks back at for each source or prompt, and how long each is."""
+    if model.encoder is None:
+        return read_prompts(model, rows, pad)
+    source, real = padded(rows, pad, model.device)
+    return model.encode(source, real), real.sum(dim=1)
+
+
+def constraints_of(
     model: FusedModel, decoding: DecodingOptions, rules: Rules, frame: Frame
 ) -> Constraints:
     """What limits the outputs; a model without an end token cannot be made to end, or not to."""

@@ -28,8 +28,8 @@ from torch import Tensor
 from regard.decode.active_requests import ActiveRequests, QueuedSentence
 from regard.decode.best import top
 from regard.decode.constraints import Constraints
+from regard.decode.engine import Hypothesis, best_first
 from regard.decode.greedy import Finished
-from regard.decode.hypothesis import Hypothesis, best_first
 from regard.decode.options import LENGTH_NORMS, DecodingOptions
 from regard.decode.slots import Slots
 
@@ -103,6 +103,10 @@ class BeamSearch:
         self._tokens, self._scores, self._covered = (
             x[places] for x in (self._tokens, self._scores, self._covered)
         )
+
+    def leave(self, place: int) -> None:
+        """Nobody wants the answer of this slot any more."""
+        self.active.sentences[place] = None
 
     def step(self) -> Finished:
         """One more token for every sentence; those that are finished now leave their slots."""

@@ -8,13 +8,23 @@ Which of them answers, and in which precision and layout, engines/engines.py cho
 Nothing here imports torch, so that a translation by the other engine need not wait for it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from regard.decode.hypothesis import Hypothesis
 from regard.decode.options import DecodingOptions
 from regard.errors import CheckpointError, DataError
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """Output ids without start and end token; `score` is log p divided by the length norm."""
+
+    ids: tuple[int, ...]
+    log_probability: float
+    score: float
+    finished: bool  # False: cut off at the length limit
+
 
 Row = Sequence[int]
 Pending = Callable[[], list[list[Hypothesis]]]  # waits; the answers in the order of the sources
@@ -89,6 +99,16 @@ def check_prefix(prefix: Row, limit: int) -> None:
     if len(prefix) >= limit:
         problem = f"{len(prefix)} tokens, the output may have {limit}"
         raise DataError("prefix", problem, advice="shorten the prefix or raise max_length")
+
+
+def best_first(hypotheses: Iterable[Hypothesis], by_score: bool = False) -> list[Hypothesis]:
+    """In the order of an answer: those that are finished, then by score; or by score alone."""
+    return sorted(hypotheses, key=lambda h: (by_score or h.finished, h.score), reverse=True)
+
+
+def distinct(hypotheses: Iterable[Hypothesis]) -> list[Hypothesis]:
+    """Each output once, best first: of several draws for one sentence."""
+    return best_first({h.ids: h for h in hypotheses}.values())
 
 
 def best_of(n_best: Sequence[Hypothesis]) -> Hypothesis:

@@ -9,8 +9,7 @@ from torch import Tensor
 from regard.decode.active_requests import ActiveRequests, QueuedSentence
 from regard.decode.best import best
 from regard.decode.constraints import Constraints
-from regard.decode.engine import IsOver
-from regard.decode.hypothesis import Hypothesis
+from regard.decode.engine import Hypothesis, IsOver
 from regard.decode.sample import drawn, numbers
 from regard.decode.slots import Slots
 
@@ -64,6 +63,17 @@ class Greedy:
                 self._chance.pop(sentence, None)
                 finished.append((place, sentence, [self._hypothesis(place)]))
         return finished
+
+    def leave(self, place: int) -> None:
+        """Nobody wants the answer of this slot any more."""
+        sentence, self.active.sentences[place] = self.active.sentences[place], None
+        if sentence is not None:
+            self._chance.pop(sentence, None)
+
+    def tokens(self) -> list[int]:
+        """What came last in each slot."""
+        last: list[int] = self._tokens.tolist()
+        return last
 
     def token(self, place: int) -> int:
         """What came last."""

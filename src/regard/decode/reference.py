@@ -28,8 +28,7 @@ from dataclasses import dataclass
 
 import torch
 
-from regard.decode.engine import Frame
-from regard.decode.hypothesis import Hypothesis, best_first
+from regard.decode.engine import Frame, Hypothesis, best_first
 from regard.decode.options import NO_RULES, DecodingOptions, Rules
 from regard.model.trace import Trace
 from regard.model.transformer import Transformer

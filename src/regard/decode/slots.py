@@ -72,7 +72,8 @@ class Slots:
         more = longest - self._memory.shape[4]
         if more > 0:
             self._memory = torch.nn.functional.pad(self._memory, (0, 0, 0, more))
-            self._unseen = torch.nn.functional.pad(self._unseen, (0, more))
+            # Behind the sources that are there already, where nothing is to be seen.
+            self._unseen = torch.nn.functional.pad(self._unseen, (0, more), value=-torch.inf)
         self._memory[:, :, slots, :, :longest] = memory
         places = torch.arange(self._unseen.shape[1], device=lengths.device)
         self._unseen[slots] = additive(places < lengths[:, None], self.model.dtype)

@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 
 from regard.bundle.codec import Codec
 from regard.bundle.engine_choice import default_layout
-from regard.decode.engine import Engine, Layout, Row, best_of
-from regard.decode.hypothesis import Hypothesis
+from regard.decode.engine import Engine, Hypothesis, Layout, Row, best_of
 from regard.decode.options import DecodingOptions
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import RegardError

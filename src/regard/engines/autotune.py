@@ -25,7 +25,8 @@ from regard.decode.engine import Engine, Layout, best_of
 from regard.decode.options import DecodingOptions
 from regard.draw.terminal.progress import progress_bar
 from regard.engines.agreement import AgreementCheck, Clock, Make, cut_short
-from regard.engines.converted import Network, converted_engine, work_of
+from regard.engines.converted import Network, converted_engine
+from regard.engines.work import work_of
 from regard.processor.machine import cores, this_machine
 from regard.processor.survives import ruled_out
 

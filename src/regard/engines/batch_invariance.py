@@ -8,8 +8,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from regard.decode.engine import Engine, best_of
-from regard.decode.hypothesis import Hypothesis
+from regard.decode.engine import Engine, Hypothesis, best_of
 from regard.decode.options import DecodingOptions
 
 TOLERANCE = 1e-5

@@ -14,8 +14,7 @@ from dataclasses import replace
 from itertools import takewhile
 
 from regard.bundle.engine_choice import default_layout
-from regard.decode.engine import Engine, Row
-from regard.decode.hypothesis import Hypothesis
+from regard.decode.engine import Engine, Hypothesis, Row
 from regard.decode.options import DecodingOptions
 from regard.draw.terminal.progress import progress_bar
 from regard.engines.agreement import (

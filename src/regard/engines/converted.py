@@ -10,27 +10,18 @@ from typing import TYPE_CHECKING
 from regard import atomic
 from regard.bundle.bundle import Bundle
 from regard.bundle.engine_choice import ENGINES, Say, to_log
-from regard.checkpoint.ctranslate2_info import has_shortlist, is_fresh
+from regard.checkpoint.ctranslate2_info import SHORTLIST, has_shortlist, is_fresh, read_pieces
+from regard.checksums import add_checksums
+from regard.data.shortlist import learn_shortlist, write_shortlist
+from regard.data.store import Store
 from regard.decode.engine import Engine, Layout
-from regard.engines.continuing import Continuing
-from regard.engines.shortlist import add_shortlist
-from regard.engines.translating import Translating
-from regard.engines.work import Work
+from regard.engines.work import Work, work_of
 from regard.errors import CheckpointError, MisuseError
 
 if TYPE_CHECKING:
     from regard.model.transformer import Transformer
 
 Network = Callable[[], "Transformer"]  # the model, read when it is needed
-
-
-def work_of(bundle: Bundle) -> Work:
-    """What its engines are asked for; a stored choice says it without torch."""
-    if bundle.choice is not None:
-        continues = bundle.choice.task == "complete"
-    else:
-        continues = "complete" in bundle.tasks
-    return Continuing(bundle) if continues else Translating(bundle)
 
 
 def converted_engine(
@@ -76,3 +67,18 @@ def _learn_shortlist(bundle: Bundle, folder: Path) -> None:
         problem = f"{bundle.path} has no training pairs to learn it from"
         raise MisuseError("--shortlist", problem, advice="only runs of `regard train` have")
     add_shortlist(folder, corpus)
+
+
+def add_shortlist(folder: Path, corpus: Path) -> None:
+    """Learn a shortlist from the training pairs of a run; one that is there stays."""
+    if has_shortlist(folder):
+        return
+    store = Store.open(corpus)
+    store.verify()
+    # Evenly from all over: a corpus may be sorted, and is not read to its end.
+    step = max(1, len(store) // 50_000)
+    source, target = store["source"], store["target"]
+    pairs = ((source[i], target[i]) for i in range(0, len(store), step))
+    learned = learn_shortlist(pairs, source.below)
+    write_shortlist(folder / SHORTLIST, learned, read_pieces(folder))
+    add_checksums(folder, [SHORTLIST])

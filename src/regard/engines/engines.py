@@ -28,7 +28,8 @@ from regard.bundle.engine_choice import (
 )
 from regard.decode.engine import Engine, Layout
 from regard.decode.options import DecodingOptions
-from regard.engines.converted import converted_engine, work_of
+from regard.engines.converted import converted_engine
+from regard.engines.work import work_of
 from regard.errors import MisuseError, RegardError
 from regard.processor.machine import this_machine
 from regard.processor.survives import ruled_out

@@ -44,6 +44,7 @@ EXTRAS = {
     "train": (("matplotlib", "tensorboard"), "pictures of a run, its log for TensorBoard"),
     "search": (("faiss", "bm25s"), "regard index, regard search"),
     "metrics": (("sklearn",), "regard evaluate of classifiers"),
+    "serve": (("fastapi", "uvicorn", "prometheus_client"), "regard serve"),
     "gguf": (("gguf",), "GGUF files of llama.cpp"),
     "images": (("PIL",), "regard see"),
     "parquet": (("pyarrow",), "tables and vectors as .parquet"),

@@ -24,7 +24,7 @@ from regard.prepare.documents import DocumentPart, parts_of, survey_documents
 from regard.runs.columns import NOTHING, data_of
 from regard.runs.folder import RunFolder
 from regard.runs.sections import DataSection
-from regard.training.decoder_loss import mean_loss
+from regard.training.losses import mean_completion_loss
 
 LENGTH = 1024  # of a window, where nothing says how long texts may be
 ROWS = 16  # windows at a time
@@ -108,7 +108,8 @@ def score_continuations(
         store = write_store(Path(place) / "ids", kinds, rows)
         if len(store) == 0 or len(store["text"].values) < 2:
             raise DataError(texts.name, "holds no text to score")
-        loss, tokens = mean_loss(model.transformer, Windows(store, length).held_out(ROWS))
+        batches = Windows(store, length).held_out(ROWS)
+        loss, tokens = mean_completion_loss(model.transformer, batches)
     nats = loss * tokens
     return ContinuationScores(
         **counts,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from regard.answer.chat import chat_format, stream_answer
+from regard.answer.chat import MOST_TOKENS, chat_format, stream_answer
 from regard.answer.loaded import LoadedModel
 from regard.datasets.find import scored_files
 from regard.datasets.table import named
@@ -15,8 +15,6 @@ from regard.prepare.turns import Dialogue, read_dialogues
 from regard.runs.columns import data_of
 from regard.runs.folder import RunFolder
 from regard.runs.sections import DataSection
-
-MOST = 256  # tokens of an answer
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ def score_dialogues(
     advance: Callable[[int], None] = lambda count: None,
 ) -> DialogueScores:
     """Ask for the last answer of each."""
-    chat, sampling = chat_format(model), Sampling(max_tokens=MOST)
+    chat, sampling = chat_format(model), Sampling(max_tokens=MOST_TOKENS)
     wrong, counts, right = [], dict[str, int](), dict[str, int]()
     for dialogue in dialogues:
         *before, last = dialogue.messages

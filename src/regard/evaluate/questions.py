@@ -25,7 +25,8 @@ from regard.draw.notebook.table import html_table
 from regard.errors import MisuseError
 from regard.evaluate.texts import TestTexts
 from regard.prepare.encoder_data import held_out
-from regard.prepare.questions import asked_phrases
+from regard.prepare.phrase_tasks import asked_phrases
+from regard.prepare.task_metrics import word_overlap
 from regard.runs.columns import NOTHING, data_of
 from regard.runs.folder import RunFolder
 
@@ -72,14 +73,8 @@ def exact_match(answer: str, right: Sequence[str]) -> float:
 
 def f1_of(answer: str, right: Sequence[str]) -> float:
     """The best over the right answers."""
-    return max(_f1(normalised(answer).split(), normalised(one).split()) for one in right or [""])
-
-
-def _f1(words: list[str], right: list[str]) -> float:
-    if not words or not right:
-        return float(words == right)
-    common = sum((Counter(words) & Counter(right)).values())
-    return 2 * common / (len(words) + len(right))
+    words = Counter(normalised(answer).split())
+    return max(word_overlap(words, Counter(normalised(one).split())) for one in right or [""])
 
 
 def score_answers(answers: Sequence[str], right: Sequence[Sequence[str]]) -> QuestionScores:

@@ -9,7 +9,7 @@ from regard.answer.loaded import LoadedModel
 from regard.answer.summarize import summarize_texts
 from regard.answer.table_files import MOST_CHARACTERS
 from regard.data.corpus import Limits, read_pairs
-from regard.data.problem import Problem
+from regard.data.lines import Problem
 from regard.data.report import Report
 from regard.data.table import Table, is_table
 from regard.draw.notebook.table import html_table

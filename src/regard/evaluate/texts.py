@@ -20,7 +20,7 @@ from regard.data.tagged import read_tagged
 from regard.draw.notebook.table import html_table
 from regard.errors import MisuseError
 from regard.prepare.encoder_data import held_out
-from regard.prepare.tagged import tagged_phrases
+from regard.prepare.phrase_tasks import tagged_phrases
 from regard.prepare.texts import refuse_unseen
 from regard.runs.columns import NOTHING, data_of, role_of
 from regard.runs.folder import RunFolder
@@ -162,7 +162,7 @@ def _scores(
         else LabelScore(name, None, None, None, 0)
         for name, p, r, f, n, answered in zip(names, *each, asked_for.tolist(), strict=True)
     ]
-    # Without `labels` the mean is over those that occur; f1_macro of encoder_validate.py says it.
+    # Without `labels` the mean is over those that occur, as f1_macro of fit/objectives/classify.py.
     average = "micro" if several else "macro"
     f1 = metrics.f1_score(truth, answers, average=average, zero_division=1.0)
     table = [] if several else metrics.confusion_matrix(truth, answers, labels=classes).tolist()

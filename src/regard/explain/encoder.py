@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from regard.answer.answer import answer_questions, windows_of
 from regard.answer.labels import probabilities as label_probabilities
 from regard.answer.loaded import LoadedModel
-from regard.answer.prompt import fitting, one_text, row_of
+from regard.answer.text_inputs import fitting, one_text, row_of
 from regard.data.questions import Span
 from regard.errors import MisuseError
 from regard.explain.account import Account, ends_of_path, make_account, word_groups
@@ -30,7 +30,7 @@ from regard.model.masks import Mask
 from regard.model.pool import POOL
 from regard.model.trace import Trace
 from regard.model.transformer import Transformer
-from regard.prepare.questions import places_of
+from regard.prepare.encoder_rows import places_of
 from regard.text.encoded import Encoded
 
 

@@ -16,7 +16,7 @@ import torch
 
 from regard.answer.complete import Completer, GrowingText
 from regard.answer.loaded import LoadedModel
-from regard.answer.prompt import fitting, one_text, row_of
+from regard.answer.text_inputs import fitting, one_text, row_of
 from regard.bundle.bundle import AnyTokenizer
 from regard.decode.engine import Continuer
 from regard.decode.options import Sampling

@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.answer.loaded import LoadedModel
-from regard.answer.prompt import row_of
+from regard.answer.text_inputs import row_of
 from regard.bundle.bundle import AnyTokenizer
 from regard.explain.account import Account, ends_of_path, make_account, word_groups
 from regard.explain.feed import Fed, any_tokenizer, feed

@@ -217,7 +217,7 @@ def _heads(done: Pass, place: Place) -> Iterator[WorksheetStep]:
     all_heads = done.numbers(f"{place.part}.heads")[:, query]
     names = [f"head {count + 1}" for count in range(spec.heads)]
     concat = done.numbers(f"{place.part}.concat")
-    bias = " + b_O" if spec.attention_bias else ""
+    bias = " + b_O" if spec.attention_bias and spec.o_bias else ""
     yield WorksheetStep(
         f"All heads for {asks[query]}",
         "z of head 1 … head h",

@@ -19,7 +19,7 @@ from regard.model.lora import check_maps
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.prepare.encoder_data import EncoderData
-from regard.prepare.encoder_spec import Start, open_start
+from regard.prepare.start import Start, open_start
 from regard.printable import counted
 from regard.runs.sections import Recipe
 from regard.training.memory_limit import in_less_memory

@@ -10,13 +10,14 @@ from dataclasses import asdict, dataclass
 from torch import Tensor
 
 from regard.checkpoint import training_state
-from regard.checkpoint.files import sha256, steps_saved
+from regard.checkpoint.files import steps_saved
 from regard.checkpoint.guard import load_into
 from regard.checkpoint.training_state import whole_steps
+from regard.checksums import sha256
 from regard.fit.checkpoints import CheckpointManager
 from regard.fit.job import Validated
 from regard.model.transformer import Transformer
-from regard.runs.folder import RunFolder, write_json
+from regard.runs.folder import RunFolder, write_own_json
 from regard.runs.sections import TrainSection
 from regard.training.state import Progress
 
@@ -85,7 +86,7 @@ def choose_final(
 def write_final(run: RunFolder, weights: dict[str, Tensor], chosen: FinalChoice) -> None:
     """The weights, and beside them where they come from."""
     training_state.save_weights(run.weights, weights)
-    write_json(
+    write_own_json(
         run.weights_info,
         {
             "from": chosen.name,

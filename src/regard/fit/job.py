@@ -1,7 +1,7 @@
 """What differs between one objective and another, as one object for fit/trainer.py: a job.
 
 Each file of fit/objectives/ makes its own (`ObjectiveCode`): `code_of` imports it by the name of
-the recipe's objective, for "translate" fit/objectives/translate.py. The rows are in
+the recipe's objective, for "text-to-text" fit/objectives/text_to_text.py. The rows are in
 runs/objectives.py, the losses in training/losses.py; the jobs of all encoders share
 fit/encoder_job.py.
 """
@@ -16,7 +16,7 @@ from regard.data.batch import Batch
 from regard.data.buckets import Lengths, Numbers, PlannedBatch
 from regard.data.mixture import Portion
 from regard.fit.static_vectors import VectorCoverage
-from regard.fit.warm_start import WarmStart
+from regard.fit.warm_start import WarmStart, take_weights
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.runs.folder import RunFolder
@@ -51,6 +51,13 @@ class FirstWeights:
 
     coverage: VectorCoverage | None = None  # static vectors for the embedding
     warm: WarmStart | None = None  # the weights of another model
+
+
+def first_weights(model: Transformer, start: Path | None) -> FirstWeights:
+    """Those of the folder that training begins with, which has the same words; or from chance."""
+    if start is None:
+        return FirstWeights()
+    return FirstWeights(warm=take_weights(model, start, same_words=True))
 
 
 @runtime_checkable
@@ -124,5 +131,6 @@ class ObjectiveCode:
 
 def code_of(recipe: Recipe) -> ObjectiveCode:
     """Those of its objective."""
-    module = OBJECTIVES[recipe.objective].module or f"regard.fit.objectives.{recipe.objective}"
+    usual = f"regard.fit.objectives.{recipe.objective.replace('-', '_')}"
+    module = OBJECTIVES[recipe.objective].module or usual
     return cast(ObjectiveCode, vars(import_module(module))["CODE"])

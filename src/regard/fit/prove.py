@@ -19,7 +19,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from regard.bundle.encoder_file import NAME as ENCODER
-from regard.checkpoint.files import copy_around, folder_name, read_own_json, sha256, steps_saved
+from regard.checkpoint.files import copy_around, folder_name, read_own_json, steps_saved
+from regard.checksums import sha256
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import MisuseError, TrainingError
 from regard.fit.request import Request

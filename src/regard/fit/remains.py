@@ -5,7 +5,8 @@ has checkpoints behind it, all of them gone, would begin again too, write its lo
 count as finished: so it is refused.
 """
 
-from regard.checkpoint.files import read_own_json, sha256, steps_saved
+from regard.checkpoint.files import read_own_json, steps_saved
+from regard.checksums import sha256
 from regard.errors import CheckpointError
 from regard.printable import counted
 from regard.runs.folder import RunFolder, typed

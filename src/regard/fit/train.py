@@ -5,20 +5,16 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from regard.atomic import FULL
-from regard.bundle.named import kept_name
 from regard.bundle.open_run import open_run
 from regard.checkpoint.files import read_own_json, steps_saved
-from regard.config import override, read_toml
-from regard.datasets.find import with_sets
+from regard.config import override
 from regard.draw.figure.png import MissingMatplotlib
 from regard.draw.terminal.progress import TrainingProgress
 from regard.errors import ConfigError, MisuseError, OutOfMemoryError, TrainingError
 from regard.fit.autotune import changed_since
 from regard.fit.claim import Claim, claimed, claimed_free
-from regard.fit.curve import draw_curve
 from regard.fit.ending import ASKED, Outcome, check_goes_on
 from regard.fit.job import Survey, code_of
 from regard.fit.preflight import (
@@ -29,21 +25,16 @@ from regard.fit.preflight import (
     report,
     shapes_of,
 )
+from regard.fit.recipe_and_data import recipe_and_data
 from regard.fit.remains import check_remains
 from regard.fit.request import Request
 from regard.fit.signals import Stopped, StopRequest, polite_stop, told_how_to_go_on
 from regard.fit.trainer import Trainer
-from regard.fit.warm_start import check_start, tables_of_start
+from regard.fit.warm_start import check_start
 from regard.model.spec import Spec, parameter_count
-from regard.prepare.default_classifier import classifier_for
-from regard.prepare.default_decoder import decoder_for
-from regard.prepare.default_text_to_text import text_to_text_for
-from regard.prepare.more_corpora import root_further
-from regard.prepare.pairs import survey_pairs
 from regard.printable import counted
-from regard.recipes.named import recipe_file
-from regard.runs.default_recipe import chosen_tables
-from regard.runs.folder import RunFolder, only_one, seal, typed, write_json
+from regard.runs.curves import draw_curve
+from regard.runs.folder import RunFolder, only_one, seal, typed, write_own_json
 from regard.runs.log import Listener
 from regard.runs.objectives import OBJECTIVES
 from regard.runs.rates import in_words
@@ -54,10 +45,6 @@ from regard.training.memory_limit import SPARE, is_out_of_memory, memory_limit
 
 Say = Callable[[str], None]
 RUNS = Path("runs")
-FILE_KEYS = {
-    "data": ("source", "target", "valid_source", "valid_target", "texts", "valid_texts"),
-    "train": ("embeddings", "start_from"),
-}
 
 
 def train(
@@ -184,7 +171,7 @@ def _claimed(request: Request) -> AbstractContextManager[Claim]:
 def _new_trainer(claim: Claim, request: Request, say: Say) -> Trainer:
     """A new run: the recipe made or read, the data surveyed and prepared."""
     run, folder = claim.run, claim.run.folder
-    recipe, survey = _recipe_and_data(request)
+    recipe, survey = recipe_and_data(request)
     if recipe.train.start_from is not None:
         check_start(recipe.train.start_from)
     code = code_of(recipe)
@@ -219,90 +206,6 @@ def _new_trainer(claim: Claim, request: Request, say: Say) -> Trainer:
     return trainer
 
 
-def _recipe_and_data(request: Request) -> tuple[Recipe, Survey]:
-    """The recipe, with the columns that were found in its table, and the data."""
-    if request.recipe or request.tables is not None:
-        read = _from_recipe
-    else:
-        read = _from_text if request.text else _from_texts if request.texts else _from_files
-    recipe, survey = read(request)
-    return replace(recipe, data=survey.data), survey
-
-
-def _from_recipe(request: Request) -> tuple[Recipe, Survey]:
-    written = request.tables if request.recipe is None else _read_recipe(request.recipe)
-    assert written is not None
-    tables = override(written, request.assignments)
-    if request.minutes is not None:
-        tables.setdefault("train", {})["minutes"] = request.minutes
-    where = str(request.recipe or "recipe")
-    recipe = make_recipe(_rooted(with_sets(tables, where)), where)
-    return recipe, code_of(recipe).survey(recipe)
-
-
-def _read_recipe(recipe: Path) -> dict[str, Any]:
-    file = recipe_file(recipe)
-    if file.is_file() and file.suffix != ".toml":
-        advice = f"for your own files: regard train --source {recipe} --target …"
-        raise MisuseError(recipe, "a recipe is a .toml file", advice=advice)
-    return read_toml(file)
-
-
-def _rooted(tables: dict[str, Any]) -> dict[str, Any]:
-    """File names of the recipe made absolute, so that the run can be resumed from anywhere."""
-    rooted = dict(tables)
-    for section, keys in FILE_KEYS.items():
-        if isinstance(tables.get(section), dict):
-            rooted[section] = dict(tables[section])
-            for key in keys:
-                name = rooted[section].get(key)
-                if isinstance(name, str) and name:
-                    is_model = key == "start_from"
-                    rooted[section][key] = (
-                        kept_name(name) if is_model else str(Path(name).resolve())
-                    )
-    return root_further(rooted)
-
-
-def _maker(request: Request) -> Callable[[dict[str, Any]], Recipe]:
-    """Tables that were chosen for own files → a recipe, what the person asked for on top."""
-    return lambda tables: make_recipe(_rooted(override(tables, request.assignments)), "train")
-
-
-def _from_texts(request: Request) -> tuple[Recipe, Survey]:
-    """No recipe but texts with labels."""
-    assert request.texts is not None
-    return classifier_for(request.texts, request.minutes, _maker(request))
-
-
-def _from_text(request: Request) -> tuple[Recipe, Survey]:
-    """No recipe but text to go on with."""
-    assert request.text is not None
-    objective = override({}, request.assignments).get("objective", "complete")
-    if objective != "complete":
-        advice = "others are for --source or --texts, or for a recipe (`regard recipe`)"
-        raise MisuseError("objective", got=objective, expected="complete for --text", advice=advice)
-    return decoder_for(request.text, request.minutes, request.assignments, _maker(request))
-
-
-def _from_files(request: Request) -> tuple[Recipe, Survey]:
-    """No recipe: count the pairs first, then choose by their number."""
-    source, changes = request.source, request.assignments
-    assert source is not None
-    if override({}, changes).get("objective") == "text-to-text":
-        files = (source, request.target)
-        return text_to_text_for(files, request.minutes, changes, _maker(request))
-
-    def recipe_for(pairs: int) -> Recipe:
-        tables = chosen_tables(source, request.target, pairs, request.minutes, changes)
-        tables |= tables_of_start(changes)
-        return make_recipe(_rooted(with_sets(override(tables, changes), "train")), "train")
-
-    uncounted = recipe_for(pairs=0)  # its data section is the one of every size
-    corpus = survey_pairs(uncounted.data, uncounted.train.seed)
-    return recipe_for(corpus.report.kept), corpus
-
-
 def _resumed_trainer(run: RunFolder, request: Request, say: Say) -> Trainer:
     """An existing run, from its last checkpoint; only the length of training may be changed."""
     asked = (request.recipe, request.source, request.target, request.texts, request.text)
@@ -334,7 +237,7 @@ def _resumed_trainer(run: RunFolder, request: Request, say: Say) -> Trainer:
         minutes = trainer.progress.seconds / 60 + request.minutes
         trainer.recipe = replace(recipe, train=replace(recipe.train, minutes=minutes))
     check_goes_on(trainer.recipe.train, trainer.progress, request.assignments, run.folder)
-    write_json(run.recipe, trainer.recipe.tables())  # a later resume has what was changed now
+    write_own_json(run.recipe, trainer.recipe.tables())  # a later resume has what was changed now
     say(f"Resuming {run.folder} after step {trainer.progress.step:,}.")
     if request.minutes is not None:
         more = f"{request.minutes:g} more minute{'s' * (request.minutes != 1)}"

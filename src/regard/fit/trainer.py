@@ -35,7 +35,7 @@ from regard.model.device import choose_device
 from regard.model.lora import Lora
 from regard.model.transformer import Transformer
 from regard.runs import rates
-from regard.runs.folder import RunFolder, write_json
+from regard.runs.folder import RunFolder, write_own_json
 from regard.runs.log import Listener, Log, damage_to_log, log_checksum, records_until
 from regard.runs.sections import Recipe
 from regard.training.compute import Compute
@@ -81,8 +81,8 @@ class Trainer:
         self.adapt(self.first_weights.warm.new if self.first_weights.warm else ())
         self._choose_compute()
         expected = self._expect()
-        write_json(self.run.recipe, self.recipe.tables())
-        write_json(self.run.spec, to_tables(self.model.spec))
+        write_own_json(self.run.recipe, self.recipe.tables())
+        write_own_json(self.run.spec, to_tables(self.model.spec))
         self.run.update_info(
             regard=__version__,
             python=platform.python_version(),

@@ -131,7 +131,7 @@ class MultiHeadAttention(nn.Module):
         self.query = nn.Linear(spec.d_model, width, bias=bias)  # W_Q
         self.key = nn.Linear(spec.d_model, self.groups * self.size, bias=bias)  # W_K
         self.value = nn.Linear(spec.d_model, self.groups * self.size, bias=bias)  # W_V
-        self.output = nn.Linear(width, spec.d_model, bias=spec.attention_bias)  # W_O
+        self.output = nn.Linear(width, spec.d_model, spec.attention_bias and spec.o_bias)  # W_O
         self.scale = spec.score_scale
         self.dropout = spec.attention_dropout
         self.fast = True  # model/kernels.py

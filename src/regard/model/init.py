@@ -10,35 +10,41 @@ norms                        γ = 1, β = 0
 Where scores are not divided by √d_k, W_Q is: so T5 begins. Where the output is divided by √d_model
 instead of the embedding being multiplied by it, embeddings are N(0, 1). So is one that nothing
 multiplies or normalises and that is not the output matrix too: its words must be as large as what
-the first sub-layers add to them, or they are lost in it.
+the first sub-layers add to them, or they are lost in it. Where it is the output matrix too, words
+stay small, and so is what is added: the last map of each of the n sub-layers is divided by √n
+(GPT-2: Radford et al. 2019, section 2.3).
 
 The factor of W_Q and W_K halves the scores that attention begins with. Without it a post-norm model
 at a high rate makes its weights sharp before they mean anything
 (docs/decisions/0007-initial-weights.md).
 """
 
+from collections.abc import Collection
+
 import torch
 from torch import nn
 
 from regard.model.attention import MultiHeadAttention
 from regard.model.embedding import Embedding
+from regard.model.feed_forward import FeedForward
 from regard.model.output import Output
 from regard.model.patches import Patches
 from regard.model.positions import Positions
 from regard.model.relative import RelativeBias
 
 
-def initialise(model: nn.Module, seed: int) -> None:
-    """Fill every weight of the model, reproducibly for a seed, whatever was drawn before."""
+def initialise(model: nn.Module, seed: int, also_output: Collection[Embedding | None] = ()) -> None:
+    """Fill every weight of the model, reproducibly for a seed, whatever was drawn before.
+
+    Matrices are made one after this: `also_output` are embeddings that will be the output's too.
+    """
     generator = torch.Generator().manual_seed(seed)
     attentions = [module for module in model.modules() if isinstance(module, MultiHeadAttention)]
     joined = {
         m for attention in attentions for m in (attention.query, attention.key, attention.value)
     }
     unscaled = {a.query: a.size**-0.5 for a in attentions if not a.scale}
-    outputs = [module for module in model.modules() if isinstance(module, Output)]
-    divided = any(output.scale != 1.0 for output in outputs)
-    tied = {output.weight for output in outputs}
+    divided = any(m.scale != 1.0 for m in model.modules() if isinstance(m, Output))
     for module in model.modules():
         if isinstance(module, nn.Linear):
             gain = (2**-0.5 if module in joined else 1.0) * unscaled.get(module, 1.0)
@@ -46,19 +52,33 @@ def initialise(model: nn.Module, seed: int) -> None:
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
         elif isinstance(module, Embedding | Output):
-            plain = divided or (isinstance(module, Embedding) and _is_bare(module, tied))
+            bare = isinstance(module, Embedding) and _is_bare(module)
+            plain = divided or (bare and module not in also_output)
             std = 1.0 if plain else module.weight.shape[1] ** -0.5
             nn.init.normal_(module.weight, std=std, generator=generator)
         elif isinstance(module, nn.LayerNorm | nn.RMSNorm):
             module.reset_parameters()
         for table in _tables(module):
             nn.init.normal_(table, std=0.02, generator=generator)
+    if any(embedding is not None and _is_bare(embedding) for embedding in also_output):
+        _add_less(model)
 
 
-def _is_bare(embedding: Embedding, tied: set[nn.Parameter]) -> bool:
-    """Whether its rows go into the first layer as they are, and nowhere else."""
-    unscaled = embedding.scale == 1.0 and isinstance(embedding.norm, nn.Identity)
-    return unscaled and embedding.weight not in tied
+def _is_bare(embedding: Embedding) -> bool:
+    """Whether its rows go into the first layer as they are."""
+    return embedding.scale == 1.0 and isinstance(embedding.norm, nn.Identity)
+
+
+@torch.no_grad()
+def _add_less(model: nn.Module) -> None:
+    """Divide what sub-layers add to the residual sum by the root of how many there are."""
+    writers = [
+        module.output if isinstance(module, MultiHeadAttention) else module.outer
+        for module in model.modules()
+        if isinstance(module, MultiHeadAttention | FeedForward)
+    ]
+    for last in writers:
+        last.weight /= len(writers) ** 0.5
 
 
 def _tables(module: nn.Module) -> list[nn.Parameter]:

@@ -59,6 +59,7 @@ class Spec:
     score_scale: bool = True  # divide scores by √d_k
     attention_bias: bool = True  # W_Q, W_K, W_V and W_O have a bias
     qkv_bias: bool = True  # False: of the four only W_O has one
+    o_bias: bool = True  # False: of the four W_O has none
     ffn_size: int = 2048
     activation: Literal["relu", "gelu", "gelu_tanh", "silu"] = "relu"
     gated: bool = False  # activation(x W_1) ⊙ x W_3 instead of activation(x W_1)
@@ -182,7 +183,7 @@ def parameter_count(spec: Spec) -> int:
     d, f = spec.d_model, spec.ffn_size
     inner, outer = spec.heads * spec.k, spec.groups * spec.k
     attention = d * inner + 2 * d * outer + inner * d
-    attention += ((inner + 2 * outer) * spec.qkv_bias + d) * spec.attention_bias
+    attention += ((inner + 2 * outer) * spec.qkv_bias + d * spec.o_bias) * spec.attention_bias
     maps = 2 if spec.gated else 1
     ffn = maps * (d * f + f * spec.ffn_bias) + f * d + d * spec.ffn_bias
     norm = d if spec.norm == "rms" else 2 * d

@@ -40,8 +40,16 @@ class Transformer(nn.Module):
         self.pooler = Pooler(spec) if spec.pool != "none" else None
         self.classifier = Classifier(spec) if spec.head in ("classes", "labels", "spans") else None
         if seed is not None:  # None: the weights come from a file
-            initialise(self, seed)
+            initialise(self, seed, self._also_output(spec.tie))
         self._tie(spec.tie)
+
+    def _also_output(self, tie: str) -> tuple[Embedding | None, ...]:
+        """The embeddings whose matrix `_tie` makes the output's too."""
+        if self.output is None:
+            return ()
+        last = self.target_embedding or self.source_embedding
+        tied = {"all": (self.source_embedding, self.target_embedding), "target": (last,)}
+        return tied.get(tie, ())
 
     def _tie(self, tie: str) -> None:
         """Let embeddings and output be one matrix (section 3.4)."""
@@ -122,7 +130,7 @@ class Transformer(nn.Module):
     ) -> Float[Tensor, "B L V"]:
         """Logits of the next token at every target position at once (teacher forcing).
 
-        For scores and traces; training takes `encode` and `decode` (training/objectives.py).
+        For scores and traces; training takes `encode` and `decode` (training/losses.py).
         """
         memory = self.encode(source, source_real, trace)
         return self.token_logits(self.decode(target, memory, source_real, trace=trace), trace)

@@ -1,4 +1,4 @@
-"""Own texts with labels, without a recipe: a classifier chosen from how many rows there are.
+"""Own texts, without a recipe: an encoder chosen from how many rows there are.
 
     rows              layers   width   pieces   dropout   epochs
     under 1,000            1      64    1,000       0.3       40
@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import MisuseError
-from regard.prepare.texts import Texts, check_labels, survey_texts
+from regard.prepare.texts import Texts
+from regard.runs.objectives import OBJECTIVES
 from regard.runs.sections import Recipe
 
 LONGEST = 128  # tokens of a text that are read, unless texts are short
@@ -55,16 +56,23 @@ SIZES = (
 FURTHER_EPOCHS, FURTHER_RATE = 3, 5e-5  # of a model that is trained already
 
 
-def classifier_for(
-    path: Path, minutes: float | None, make: Callable[[dict[str, Any]], Recipe]
+def encoder_for(
+    path: Path,
+    minutes: float | None,
+    make: Callable[[dict[str, Any]], Recipe],
+    survey: Callable[[Recipe], Texts],
 ) -> tuple[Recipe, Texts]:
-    """Count the rows of a table first, then choose by their number; `make` adds the overrides."""
+    """Count the rows of a table first, then choose by their number.
+
+    `make` adds the overrides, which may ask for another objective; `survey` is that of whichever.
+    """
     data = {"texts": str(path.resolve())}
     uncounted = make({"objective": "classify", "data": data})
-    if uncounted.objective != "classify":
-        advice = f'objective "{uncounted.objective}" takes a recipe'
-        raise MisuseError("train", "--texts trains a classifier", advice=advice)
-    texts = survey_texts(uncounted.data, uncounted.train.seed, check=check_labels)
+    if not OBJECTIVES[uncounted.objective].from_texts:
+        named = ", ".join(name for name, row in OBJECTIVES.items() if row.from_texts)
+        advice = f'objective "{uncounted.objective}" takes a recipe; `regard recipe` lists some'
+        raise MisuseError("train", f"--texts alone is for {named}", advice=advice)
+    texts = survey(uncounted)
     tables = chosen_text_tables(texts, minutes, uncounted.train.start_from is not None)
     tables["data"] = {**tables["data"], **data}
     recipe = make({"objective": "classify", **tables})

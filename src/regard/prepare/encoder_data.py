@@ -11,18 +11,23 @@ from typing import Any
 import numpy as np
 
 from regard.bundle.encoder_file import EncoderFile, read_encoder_file
-from regard.checkpoint.files import read_own_json
-from regard.config import build, to_tables
+from regard.config import to_tables
 from regard.data.labelled import Labelled
 from regard.data.store import ColumnKind, Store, StoreRow, write_store
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import CheckpointError, DataError
 from regard.model.spec import Spec
-from regard.prepare.encoder_spec import encoder_spec, open_start
 from regard.prepare.pairs import write_rows
-from regard.prepare.run_tokenizer import kept_tokenizer, rows_needed, tokenizer_for
+from regard.prepare.start import (
+    encoder_spec,
+    kept_spec,
+    kept_tokenizer,
+    open_start,
+    rows_needed,
+    tokenizer_for,
+)
 from regard.prepare.texts import Texts
-from regard.runs.folder import RunFolder, read_texts, write_json
+from regard.runs.folder import RunFolder, read_texts, write_own_json
 from regard.runs.sections import Recipe
 from regard.text.encoder_tokenizer import save_for_encoder
 from regard.text.published import PublishedTokenizer
@@ -82,7 +87,7 @@ def prepare_texts(
     limits = (recipe.data.max_tokens, spec.position_limit, tokenizer.max_length)
     limit = min(most for most in limits if most is not None)
     EncoderFile(start.family.name if start else "regard", limit, labels, kind).write(run.folder)
-    write_json(run.spec, to_tables(spec))
+    write_own_json(run.spec, to_tables(spec))
     valid = list(texts.valid())
     ids = ColumnKind(spec.vocabulary)
     kinds = {"text": ids, "first": ColumnKind(max(limit + 1, spec.vocabulary), ragged=False)}
@@ -107,7 +112,7 @@ def load_texts(run: RunFolder) -> EncoderData:
     """What `prepare_texts` left in the run folder."""
     run.check_data()
     return EncoderData(
-        build(Spec, read_own_json(run.spec), str(run.spec)),
+        kept_spec(run),
         read_encoder_file(run.folder),
         kept_tokenizer(run),
         _open(run.data / "train"),

@@ -1,4 +1,7 @@
-"""Tasks made of the phrasebook, as pairs of texts: what its grammar knows of a sentence.
+"""The phrasebook as data of every objective: what its grammar knows of a sentence.
+
+Texts, each once: `english_phrases` and `both_sides` plain, `tagged_phrases` with the classes of
+their words, `asked_phrases` with questions. Tasks of a text-to-text run, as pairs of texts:
 
     translate        The dog sleeps.                          Der Hund schläft.
     translate-back   Der Hund schläft.                        The dog sleeps.
@@ -14,12 +17,22 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 from regard.data.labelled import Labelled
-from regard.data.phrasebook.corpus import AlignedPair, Entry, Word, aligned_pairs, phrasebook
+from regard.data.phrasebook.corpus import (
+    AlignedPair,
+    Entry,
+    Word,
+    aligned_pairs,
+    phrasebook,
+    words_of_sentences,
+)
+from regard.data.questions import Span
 
 TextPair = tuple[str, str]
 LANGUAGES = {"de": "German", "hi": "Hindi"}
 RARE, OTHER = 200, "other"  # sentences to train on, below which a kind has no name of its own
 SUBJECTS = ("noun", "name", "pronoun")
+# class of a word → how it is asked for, in sentences that have only one
+CLASSES = {"name": "Who or what is named?", "adjective": "What is it like?", "number": "How many?"}
 
 
 def phrase_pairs(make: str, language: str, split: str) -> Iterator[TextPair]:
@@ -34,11 +47,72 @@ def phrase_pairs(make: str, language: str, split: str) -> Iterator[TextPair]:
     return iter(dict.fromkeys(pairs))
 
 
+def english_phrases(language: str, split: str) -> Iterator[Labelled]:
+    """The English sentences, each once."""
+    return _as_texts(_english(language, split))
+
+
+def _english(language: str, split: str) -> dict[str, None]:
+    return dict.fromkeys(entry.source for entry in phrasebook(language) if entry.split == split)
+
+
+def _as_texts(texts: dict[str, None]) -> Iterator[Labelled]:
+    return (Labelled(text, None, (), line) for line, text in enumerate(texts, start=1))
+
+
 def both_sides(language: str, split: str) -> Iterator[Labelled]:
     """The sentences of both languages as plain texts, each once."""
     entries = [entry for entry in phrasebook(language) if entry.split == split]
     texts = dict.fromkeys(text for entry in entries for text in (entry.source, entry.target))
-    return (Labelled(text, None, (), line) for line, text in enumerate(texts, start=1))
+    return _as_texts(texts)
+
+
+def tagged_phrases(language: str, split: str) -> Iterator[Labelled]:
+    """The English sentences, each once, with the classes of their words."""
+    words_by_text = words_of_sentences(language)
+    for line, text in enumerate(_english(language, split), start=1):
+        words = words_by_text[text]
+        tags = tuple(word.kind for word in words)
+        yield Labelled(" ".join(word.text for word in words), None, tags, line)
+
+
+def asked_phrases(language: str, split: str) -> Iterator[Labelled]:
+    """Questions about the English sentences, each with the word that answers it: what a pronoun
+    stands for, what a verb goes with, which word is of a class that only one has."""
+    by_text, line = words_of_sentences(language), 0
+    for text in _english(language, split):
+        for question, place in _asked(by_text[text]):
+            line += 1
+            answer = _place_of(text, by_text[text], place)
+            yield Labelled(question, text, (str(answer),), line)
+
+
+def _asked(words: list[Word]) -> Iterator[tuple[str, int]]:
+    """Questions, and the number of the word that answers each."""
+    yield from _about_subjects(words)
+    kinds = [word.kind for word in words]
+    for kind, asked in CLASSES.items():
+        if kinds.count(kind) == 1:
+            yield asked, kinds.index(kind)
+
+
+def _about_subjects(words: Sequence[Word]) -> Iterator[tuple[str, int]]:
+    """What a pronoun stands for, what a verb goes with: of words that stand once."""
+    texts = [word.text for word in words]
+    for word in words:
+        subject = subject_of(words, word) if texts.count(word.text) == 1 else None
+        if subject is not None and word.text.lower() == "it":
+            yield f'What does "{word.text}" stand for?', subject
+        elif subject is not None and word.kind == "verb":
+            yield f'What does "{word.text}" go with?', subject
+
+
+def _place_of(text: str, words: list[Word], number: int) -> Span:
+    """Where a word stands; those before it are passed one by one, for words that stand twice."""
+    at = 0
+    for word in words[:number]:
+        at = text.index(word.text, at) + len(word.text)
+    return Span(text.index(words[number].text, at), words[number].text)
 
 
 def _translate(entry: Entry, words: AlignedPair, language: str) -> Iterator[TextPair]:
@@ -71,17 +145,11 @@ def _frequent(language: str) -> frozenset[str]:
 def _ask(entry: Entry, words: AlignedPair, language: str) -> Iterator[TextPair]:
     """What a pronoun stands for, what a verb goes with, what a noun is in the other language."""
     texts = [word.text for word in words.source]
-    once = [(n, word) for n, word in enumerate(words.source) if texts.count(word.text) == 1]
-    for _, word in once:
-        number = subject_of(words.source, word)
-        subject = "" if number is None else texts[number]
-        if subject and word.text.lower() == "it":
-            yield f'What does "{word.text}" stand for? {entry.source}', subject
-        elif subject and word.kind == "verb":
-            yield f'What does "{word.text}" go with? {entry.source}', subject
-    for place, word in once:
+    for question, subject in _about_subjects(words.source):
+        yield f"{question} {entry.source}", texts[subject]
+    for place, word in enumerate(words.source):
         other = [words.target[there].text for here, there in words.links if here == place]
-        if word.kind == "noun" and len(other) == 1:
+        if word.kind == "noun" and texts.count(word.text) == 1 and len(other) == 1:
             question = f'What is "{word.text}" in {LANGUAGES[language]}?'
             yield f"{question} {entry.source}", other[0]
             return  # one of them is enough: sentences have many nouns

@@ -67,7 +67,7 @@ def accuracy(outputs: Sequence[str], references: Sequence[str]) -> float:
 def f1(outputs: Sequence[str], references: Sequence[str]) -> float:
     """The mean over the answers."""
     pairs = zip(outputs, references, strict=True)
-    return 100 * sum(_overlap(_bag(one), _bag(other)) for one, other in pairs) / len(references)
+    return 100 * sum(word_overlap(_bag(one), _bag(other)) for one, other in pairs) / len(references)
 
 
 def _bag(text: str) -> Counter[str]:
@@ -75,7 +75,8 @@ def _bag(text: str) -> Counter[str]:
     return Counter(plain.split())
 
 
-def _overlap(answer: Counter[str], right: Counter[str]) -> float:
+def word_overlap(answer: Counter[str], right: Counter[str]) -> float:
+    """F1 of an answer's words and those of a right one; 1 where both have none."""
     if not answer or not right:
         return float(answer == right)
     shared = (answer & right).total()

@@ -15,11 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from regard import atomic
-from regard.bundle.bundle import open_bundle
 from regard.bundle.codec import Codec, published_codec
 from regard.bundle.encoder_file import EncoderFile
 from regard.bundle.generation_settings import read_settings, settings_as_said
-from regard.checkpoint.files import read_own_json
 from regard.config import build, to_tables
 from regard.data.batch import Batch, Ids, pad_rows
 from regard.data.labelled import Labelled
@@ -30,12 +28,17 @@ from regard.decode.options import Rules
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import ConfigError, DataError
 from regard.model.spec import Spec
-from regard.prepare.encoder_spec import Start
 from regard.prepare.pairs import write_rows
-from regard.prepare.run_tokenizer import generator_spec, kept_tokenizer, tokenizer_for
+from regard.prepare.start import (
+    generator_spec,
+    kept_spec,
+    kept_tokenizer,
+    open_text_to_text,
+    tokenizer_for,
+)
 from regard.prepare.tasks import KeptTask, TaskPairs, Tasks
 from regard.prepare.texts import Texts
-from regard.runs.folder import RunFolder, read_texts, write_json
+from regard.runs.folder import RunFolder, read_texts, write_own_json
 from regard.runs.sections import Recipe
 from regard.text.encoder_tokenizer import save_for_text_to_text, sentinel
 from regard.text.published import PublishedTokenizer
@@ -73,21 +76,6 @@ class TextToTextData:
     def frame(self) -> Frame:
         """Padding, start and end."""
         return self.codec.frame
-
-
-def open_text_to_text(recipe: Recipe) -> Start | None:
-    """The model that training begins with, if there is one: an encoder and a decoder."""
-    folder = recipe.train.start_from
-    if folder is None:
-        return None
-    bundle = open_bundle(folder)
-    spec = bundle.spec
-    both = spec.encoder_layers and spec.decoder_layers and spec.head == "tokens"
-    if bundle.is_own_translator or not both:
-        problem = f"{folder} is no model that makes a text of a text"
-        expected = "a T5, FLAN-T5 or Marian folder, or a run with objective text-to-text"
-        raise ConfigError("train.start_from", problem, expected=expected)
-    return Start(bundle.path, family=bundle.family, spec=spec)
 
 
 def prepare_tasks(run: RunFolder, recipe: Recipe, survey: Tasks) -> None:
@@ -166,7 +154,7 @@ def _prepare_model(run: RunFolder, recipe: Recipe, texts: Iterable[str]) -> tupl
     if spec.positions not in ("relative", "rotary"):
         limit = min(limit, spec.max_length)
     EncoderFile(family, limit).write(run.folder)
-    write_json(run.spec, to_tables(spec))
+    write_own_json(run.spec, to_tables(spec))
     return spec, _codec_of(run, spec, tokenizer), limit
 
 
@@ -254,7 +242,7 @@ def load_text_to_text(run: RunFolder) -> TextToTextData:
     """What was prepared."""
     run.check_data()
     tokenizer = kept_tokenizer(run)
-    spec = build(Spec, read_own_json(run.spec), str(run.spec))
+    spec = kept_spec(run)
     is_paired = (run.data / TASKS).is_file()
     return TextToTextData(
         spec,

@@ -12,11 +12,11 @@ from pathlib import Path
 from regard.data.corpus import Limits, Report, split_for_validation
 from regard.data.label_pairs import few_of_each, label_pairs
 from regard.data.labelled import Labelled, in_order, read_labelled
-from regard.data.phrasebook.corpus import phrasebook
 from regard.data.suspicion import Different
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import DataError
 from regard.prepare.pairs import held_out_share, refuse_few
+from regard.prepare.phrase_tasks import english_phrases
 from regard.printable import counted
 from regard.runs.columns import columns_of, with_columns
 from regard.runs.sections import DataSection
@@ -27,12 +27,6 @@ MANY = 50  # labels that are usual; more, and most of them once, and it is the w
 
 ReadTexts = Callable[[Path, DataSection, Report], Iterator[Labelled]]
 Phrases = Callable[[str, str], Iterator[Labelled]]  # of a language and a split
-
-
-def english_phrases(language: str, split: str) -> Iterator[Labelled]:
-    """The English sentences of the phrasebook, each once."""
-    texts = dict.fromkeys(entry.source for entry in phrasebook(language) if entry.split == split)
-    return (Labelled(text, None, (), line) for line, text in enumerate(texts, start=1))
 
 
 def read_rows(

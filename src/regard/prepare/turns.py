@@ -14,8 +14,7 @@ from pathlib import Path
 
 from regard.data.corpus import Limits, split_for_validation
 from regard.data.labelled import Columns, read_labelled
-from regard.data.lines import decoded, find_file, format_of, read_lines
-from regard.data.problem import Problem
+from regard.data.lines import Problem, decoded, find_file, format_of, read_lines
 from regard.data.report import Report
 from regard.data.table import is_table
 from regard.draw.terminal.progress import progress_bar

@@ -1,4 +1,4 @@
-"""The curves of runs, out of their logs: what `regard plot` draws."""
+"""The curves of runs, out of their logs: what `regard plot` draws, and a training at its end."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from regard.checkpoint.files import read_own_json
 from regard.config import build
+from regard.draw.figure.loss_curve import loss_curve_png
 from regard.draw.terminal.line_chart import Point
 from regard.errors import DamageError, DataError, RegardError
 from regard.model.spec import Spec, parameter_count
@@ -154,3 +155,27 @@ def _names(folders: Sequence[Path]) -> list[str]:
         if len(set(names)) == len(names):
             return names
     return [str(folder) for folder in folders]
+
+
+def draw_curve(run: RunFolder, path: Path) -> None:
+    """Loss, score and learning rate of a run as a PNG file."""
+    records = read_log(run.log)
+    keys = ("plain_loss", "learning_rate")  # a record without them was not written by regard
+    steps = [
+        r for r in records if r["kind"] == "train" and all(points_of_log([r], k) for k in keys)
+    ]
+    checks = [r for r in records if r["kind"] == "validation"]
+    score = score_of(run, checks)
+    loss_curve_png(
+        path,
+        [r["step"] for r in steps],
+        [r["plain_loss"] for r in steps],
+        points_of_log(checks, "loss"),
+        points_of_log(checks, score.key) if score else (),
+        [r["learning_rate"] for r in steps],
+        title=title_of(run),
+        name=run.folder.name,
+        score_name=score.name if score else "",
+        less_is_better=score is not None and score.less_is_better,
+        unit=objective_of(run).unit,
+    )

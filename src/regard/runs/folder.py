@@ -102,7 +102,7 @@ class RunFolder:
 
     def update_info(self, **changes: Any) -> None:
         info = read_own_json(self.info) if self.info.exists() else {}
-        write_json(self.info, {**info, **changes})
+        write_own_json(self.info, {**info, **changes})
 
     def whole(self, name: str) -> Path:
         """A file of its data, known to be what was written if it is there."""
@@ -124,7 +124,7 @@ class RunFolder:
         check(self.folder, [n for n in read_checksums(self.folder) or () if n.startswith(DATA)])
 
 
-def write_json(path: Path, value: dict[str, Any]) -> None:
+def write_own_json(path: Path, value: dict[str, Any]) -> None:
     """A JSON object that states its own checksum, readable and atomic."""
     atomic.write_json(path, sealed(value))
 
@@ -137,7 +137,7 @@ def seal(run: RunFolder) -> None:
     for name in SEALED:
         path = run.folder / name
         if path.is_file() and not run.checksums.exists():
-            write_json(path, read_own_json(path))
+            write_own_json(path, read_own_json(path))
     files = [*files_around(run.folder), *(f for f in run.data.rglob("*") if _is_text(f))]
     sums = {file.relative_to(run.folder).as_posix(): sha256(file) for file in files}
     write_checksums(run.folder, sums)

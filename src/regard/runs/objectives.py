@@ -1,8 +1,9 @@
 """What a model may be trained for: one row an objective, with all that is known without torch.
 
-A new objective is a row here, a file in fit/objectives/, which reads its data and judges it, and a
-loss (training/losses.py); tests/fit/test_new_objective.py has one to copy. Nothing else asks which
-objective it is: recipes, plots, listings and whoever opens a run take what they need from the row.
+A new objective is a row here and a file in fit/objectives/, which reads its data and judges it;
+docs/adding.md walks through one, tests/fit/test_new_objective.py has two to copy. Nothing else asks
+which objective it is: recipes, plots, listings and whoever opens a run take what they need from the
+row.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any, Literal
 
 from regard.checkpoint.files import read_own_json
 from regard.errors import CheckpointError, ConfigError
+from regard.model.spec import Spec
 from regard.runs.folder import RunFolder
 from regard.runs.sections import (
     AnswerSection,
@@ -40,6 +42,22 @@ def check_pairs(recipe: Recipe, where: str) -> None:
         )
 
 
+def _refuse_of_translate(recipe: Recipe, where: str, advice: str = "") -> None:
+    """Keys that only objective "translate" has."""
+    if recipe.train.embeddings is not None or recipe.tokenizer.dropout or recipe.data.more:
+        problem = "train.embeddings, tokenizer.dropout and data.more are for translate alone"
+        raise ConfigError(where, problem, advice=advice)
+
+
+def _check_positions(spec: Spec, recipe: Recipe, where: str) -> None:
+    """Learned positions are as many as tokens of a text."""
+    if spec.position_limit is not None and spec.position_limit < recipe.data.max_tokens:
+        raise ConfigError(
+            f"{where}: [model]: max_length {spec.position_limit} learned positions cannot hold "
+            f"data.max_tokens {recipe.data.max_tokens}; change one of them"
+        )
+
+
 def check_texts(recipe: Recipe, where: str) -> None:
     """A recipe for an encoder."""
     phrasebook = OBJECTIVES[recipe.objective].phrasebook
@@ -50,19 +68,13 @@ def check_texts(recipe: Recipe, where: str) -> None:
     if start is not None and "preset" in recipe.model:
         advice = "leave preset out"
         raise ConfigError(f"{where}: [model]", f"the model is that of {start}", advice=advice)
-    if recipe.train.embeddings is not None or recipe.tokenizer.dropout or recipe.data.more:
-        problem = "train.embeddings, tokenizer.dropout and data.more are for translate alone"
-        raise ConfigError(where, problem)
+    _refuse_of_translate(recipe, where)
     for name in ("head", "classes", "decoder_layers", "image_size"):
         if name in recipe.model:
             raise ConfigError(f"{where}: [model]: {name} follows from the objective; leave it out")
     if start is None:
         spec = spec_of({**recipe.model, "decoder_layers": 0}, SOME_VOCABULARY, f"{where}: [model]")
-        if spec.position_limit is not None and spec.position_limit < recipe.data.max_tokens:
-            raise ConfigError(
-                f"{where}: [model]: max_length {spec.position_limit} learned positions cannot hold "
-                f"data.max_tokens {recipe.data.max_tokens}; change one of them"
-            )
+        _check_positions(spec, recipe, where)
 
 
 def check_similar(recipe: Recipe, where: str) -> None:
@@ -81,20 +93,14 @@ def check_documents(recipe: Recipe, where: str) -> None:
     start = recipe.train.start_from
     if start is not None and "preset" in recipe.model:
         raise ConfigError(f"{where}: [model]: the model is that of {start}; leave preset out")
-    if recipe.train.embeddings is not None or recipe.tokenizer.dropout or recipe.data.more:
-        problem = "train.embeddings, tokenizer.dropout and data.more are for translate alone"
-        raise ConfigError(where, problem)
+    _refuse_of_translate(recipe, where)
     if start is None:
         spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
         if spec.encoder_layers or not spec.decoder_layers:
             problem = f"{recipe.objective} trains a decoder alone"
             advice = "take preset gpt-tiny or llama-tiny, or set encoder_layers to 0"
             raise ConfigError(f"{where}: [model]", problem, advice=advice)
-        if spec.position_limit is not None and spec.position_limit < recipe.data.max_tokens:
-            raise ConfigError(
-                f"{where}: [model]: max_length {spec.position_limit} learned positions cannot hold "
-                f"data.max_tokens {recipe.data.max_tokens}; change one of them"
-            )
+        _check_positions(spec, recipe, where)
 
 
 def check_text_to_text(recipe: Recipe, where: str) -> None:
@@ -109,20 +115,14 @@ def check_text_to_text(recipe: Recipe, where: str) -> None:
         raise ConfigError(f"{where}: [text-to-text]", "corrupt learns from texts, not from pairs")
     if start is not None and "preset" in recipe.model:
         raise ConfigError(f"{where}: [model]: the model is that of {start}; leave preset out")
-    if recipe.train.embeddings is not None or recipe.tokenizer.dropout or data.more:
-        problem = "train.embeddings, tokenizer.dropout and data.more are for translate alone"
-        raise ConfigError(where, problem, advice="several corpora are data.tasks")
+    _refuse_of_translate(recipe, where, "several corpora are data.tasks")
     if start is None:
         spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
         if not spec.encoder_layers or not spec.decoder_layers:
             problem = "text-to-text needs an encoder and a decoder"
             advice = "take preset t5-tiny, or one of translate"
             raise ConfigError(f"{where}: [model]", problem, advice=advice)
-        if spec.position_limit is not None and spec.position_limit < data.max_tokens:
-            raise ConfigError(
-                f"{where}: [model]: max_length {spec.position_limit} learned positions cannot hold "
-                f"data.max_tokens {data.max_tokens}; change one of them"
-            )
+        _check_positions(spec, recipe, where)
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Objective:
     learned: str  # as the first words of a title
     offers: tuple[str, ...]  # tasks of a trained run; the first is the command to try it with
     head: str  # of the model (model/spec.py)
-    module: str = ""  # with its CODE (fit/job.py); "": the one of its name in fit/objectives/
+    module: str = ""  # with its CODE (fit/job.py), where it is not the one of fit/objectives/
     model: Literal["encoder", "encoder-decoder", "decoder"] = "encoder"
     own_tokenizer: bool = False  # regard's own, not one in the layout of published folders
     check: Callable[[Recipe, str], None] = check_texts  # refuse a recipe before its data is read
@@ -157,6 +157,7 @@ class Objective:
     needs: Mapping[str, str] = field(default_factory=dict)  # key of a recipe → why
     refuses: Mapping[str, str] = field(default_factory=dict)  # a key that is not as usual → why
     phrasebook: bool = False  # whether an encoder can do with the phrasebook's English side
+    from_texts: bool = False  # whether `regard train --texts` does without a recipe
 
     def check_recipe(self, recipe: Recipe, where: str) -> None:
         """What can be said about a recipe before its data is read."""
@@ -197,7 +198,6 @@ OBJECTIVES: dict[str, Objective] = {
             "text-to-text",
             learned="Text to text",
             offers=("generate", "translate"),
-            module="regard.fit.objectives.text_to_text",
             head="tokens",
             model="encoder-decoder",
             check=check_text_to_text,
@@ -239,6 +239,7 @@ OBJECTIVES: dict[str, Objective] = {
             unit="nats per text",
             scores=(_ACCURACY, _F1),
             score_of_several=_F1,
+            from_texts=True,
         ),
         Objective(
             "fill",

@@ -33,7 +33,7 @@ def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
     if objective is None:
         listed = ", ".join(f'"{name}"' for name in OBJECTIVES)
         raise ConfigError(f"{where}: objective", got=named, expected=f"one of {listed}")
-    sections = _sections()
+    sections = all_sections()
     for name, value in tables.items():
         if name == "objective":
             continue
@@ -58,13 +58,14 @@ def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
     return recipe
 
 
-def _sections() -> dict[str, Any]:
+def all_sections() -> dict[str, Any]:
+    """Name → what may stand in it; those of every recipe, then those of objectives."""
     return _SECTIONS | {name: row.section for name, row in OBJECTIVES.items() if row.section}
 
 
 def _home_of(key: str) -> str:
     """For a key written without its section: where it belongs, or the nearest name."""
-    sections = _sections()
+    sections = all_sections()
     dotted = {f"{s}.{f.name}": f.name for s, cls in sections.items() for f in fields(cls)}
     homes = [full for full, name in dotted.items() if name == key]
     return f'; did you mean "{homes[0]}"?' if homes else nearest(key, [*sections, *dotted])

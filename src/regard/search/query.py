@@ -1,8 +1,8 @@
 """An index and a query → passages: by meaning, by words, or both. `regard search`.
 
-semantic   the cosine of the vectors (search_vectors.py); highlighted: the words with the largest
+semantic   the cosine of the vectors (search/vectors.py); highlighted: the words with the largest
            shares of it (shares.py)
-keyword    BM25 (search_words.py); highlighted: the query's words
+keyword    BM25 (search/words.py); highlighted: the query's words
 hybrid     both lists, fused by rank: score = Σ 1 / (60 + rank), over the first 100 of each
            (reciprocal rank fusion: Cormack, Clarke and Büttcher, 2009)
 """

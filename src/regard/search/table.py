@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.data.arrays import mapped
 from regard.data.passages import Passage
+from regard.data.store import mapped
 from regard.errors import CheckpointError, shown
 from regard.untrusted import opened, read_small_file, strict_json
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.arrays import mapped
+from regard.data.store import mapped
 from regard.errors import CheckpointError, MisuseError
 from regard.search.words import best
 

@@ -30,7 +30,7 @@ from regard.model.lora import Lora
 from regard.model.transformer import Transformer
 from regard.processor.survives import insist_on
 from regard.training.compute import Compute
-from regard.training.memory import give_freed_memory_back, keep_freed_memory
+from regard.training.malloc import give_freed_memory_back, keep_freed_memory
 from regard.training.parts import parts_of, too_large
 from regard.training.shared import SharedTensors, can_share
 from regard.training.worker import Done, LossOf, MeanLoss, Share, Worker, trained

@@ -9,11 +9,12 @@
     similar     how far the cosine of two texts is from their score; or -log p of the right partner
     distil      classify, and answer and see as a teacher does
 
-Each is data, so that it can be told to another process (training/worker_process.py). Those of all
-objectives in runs/objectives.py are here; one that is added from outside brings its own, as
+Each is data, so that it can be told to another process (training/worker_process.py). An objective
+takes one of these, or has one of its own in its file (fit/objectives/), as "count" of
 tests/fit/test_new_objective.py does.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -242,3 +243,18 @@ def _words_loss(model: Transformer, x: Tensor, truth: Tensor, epsilon: float) ->
         x = output.prepared(x)
         return projected_cross_entropy(x, output.weight, output.bias, truth, epsilon)
     return smoothed_cross_entropy(model.token_logits(x), truth, epsilon)
+
+
+@torch.inference_mode()
+def mean_completion_loss(model: Transformer, batches: Iterable[Batch]) -> tuple[float, int]:
+    """How well a decoder foresees batches: -log p of every token that is asked for, on average; and
+    how many there are. Nothing is learned from them."""
+    device = next(model.parameters()).device
+    total, count = 0.0, 0
+    for one in batches:
+        batch = one.to(device)
+        has_label = batch["text_labels"] != IGNORED
+        logits = model.token_logits(read_ahead(model, batch)[has_label])
+        total += float(smoothed_cross_entropy(logits, batch["text_labels"][has_label], 0.0).plain)
+        count += int(has_label.sum())
+    return total / max(1, count), count

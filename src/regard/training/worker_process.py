@@ -33,7 +33,7 @@ from regard.errors import TrainingError
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.training.compute import Compute
-from regard.training.memory import keep_freed_memory
+from regard.training.malloc import keep_freed_memory
 from regard.training.parts import BatchPart
 from regard.training.shared import SharedTensors
 from regard.training.worker import Done, LossOf, MeanLoss, Share, Worker, trained

@@ -51,7 +51,8 @@ SLOW = {
 }
 SCALED: dict[str, dict[str, Field]] = {"none": {}, "linear": FACTOR, "slow": FACTOR | SLOW}
 # theirs, within layers.N. → ours, within decoder.layers.N.
-ATTENTION = {"q_proj": "query", "k_proj": "key", "v_proj": "value", "o_proj": "output"}
+QKV = {"q_proj": "query", "k_proj": "key", "v_proj": "value"}
+OUTPUT = {"o_proj": "output"}
 FFN = {"gate_proj": "inner", "up_proj": "gate", "down_proj": "outer"}
 NORMS = {
     "input_layernorm": "attention_norm.norm",
@@ -59,7 +60,7 @@ NORMS = {
 }
 
 
-def _rotary(config: Config, trained: int) -> dict[str, Any]:
+def rotary(config: Config, trained: int) -> dict[str, Any]:
     """The fields of rotary positions, from `rope_parameters`, or `rope_theta` and `rope_scaling`.
 
     The newer key holds what both older ones hold; `trained` is the length where a file says none.
@@ -83,7 +84,7 @@ def _rotary(config: Config, trained: int) -> dict[str, Any]:
 def _computed(config: Config, names: frozenset[str], read: ReadFields) -> dict[str, Any]:
     tied = config.flag("tie_word_embeddings", False)
     head = decoder_head(config, "lm_head.weight" in names, tied, ARCHITECTURES["none"])
-    return head | _rotary(config, read["max_length"])
+    return head | rotary(config, read["max_length"])
 
 
 def _written(spec: Spec) -> dict[str, Any]:
@@ -100,9 +101,11 @@ def _rows(spec: Spec) -> Iterator[RenameRow]:
     yield RenameRow("embed_tokens.weight", "target_embedding.weight")
     for n in range(spec.decoder_layers):
         theirs, ours = f"layers.{n}.", f"decoder.layers.{n}."
-        attention, ffn = f"{ours}attention.", f"{ours}feed_forward."
-        yield from paired(f"{theirs}self_attn.", attention, ATTENTION, bias=spec.attention_bias)
-        yield from paired(f"{theirs}mlp.", ffn, FFN, bias=spec.ffn_bias)
+        their_attention, attention = f"{theirs}self_attn.", f"{ours}attention."
+        bias = spec.attention_bias
+        yield from paired(their_attention, attention, QKV, bias=bias and spec.qkv_bias)
+        yield from paired(their_attention, attention, OUTPUT, bias=bias and spec.o_bias)
+        yield from paired(f"{theirs}mlp.", f"{ours}feed_forward.", FFN, bias=spec.ffn_bias)
         yield from paired(theirs, ours, NORMS, bias=False)
     yield RenameRow("norm.weight", "decoder.norm.weight")
     if spec.head == "tokens" and spec.tie == "none":

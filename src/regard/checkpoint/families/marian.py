@@ -9,8 +9,8 @@ from typing import Any
 from regard.checkpoint.families.config import Config
 from regard.checkpoint.families.family import Family, ReadFields
 from regard.checkpoint.families.fields import ACTIVATIONS, Field
-from regard.checkpoint.halves import are_halves, as_halves
 from regard.checkpoint.names import RenameRow, stacked
+from regard.checkpoint.reordered import are_halves, as_halves
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 

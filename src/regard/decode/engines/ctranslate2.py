@@ -30,8 +30,7 @@ from regard.checkpoint.ctranslate2_info import (
     read_pieces,
 )
 from regard.checksums import check
-from regard.decode.engine import Frame, Layout, Pending, Row, check_prefix
-from regard.decode.hypothesis import Hypothesis, best_first
+from regard.decode.engine import Frame, Hypothesis, Layout, Pending, Row, best_first, check_prefix
 from regard.decode.options import NO_RULES, DecodingOptions, Rules
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.processor.simulate import forbid
@@ -97,9 +96,13 @@ class CTranslate2Engine:
         self._translator = open_folder(folder, self.layout)
 
     def submit(
-        self, sources: Sequence[Row], decoding: DecodingOptions, prefixes: Sequence[Row] = ()
+        self,
+        sources: Sequence[Row],
+        decoding: DecodingOptions,
+        prefixes: Sequence[Row] = (),
+        together: bool = False,
     ) -> Pending:
-        """Begin to search; returns at once."""
+        """Begin to search; returns at once. Rows that fit each other are one batch `together`."""
         refusal = refused(decoding, self._rules, any(prefixes))
         if refusal:
             raise MisuseError(f"engine: ctranslate2 does not offer {refusal}; use engine torch")
@@ -112,7 +115,7 @@ class CTranslate2Engine:
         job = _SearchJob(sources, prefixes, decoding, limits)
         batches = [
             self._begin(job, rows, max(limits[i] for i in rows))
-            for rows in self._batches(sources, range(len(sources)))
+            for rows in self._batches(sources, range(len(sources)), together)
         ]
         return cache(partial(self._answers, job, batches))
 
@@ -152,9 +155,13 @@ class CTranslate2Engine:
             problem = f"its {len(self._pieces)} pieces are not those of the model"
             raise CheckpointError(self._folder, problem, advice="convert it again") from None
 
-    def _batches(self, sources: Sequence[Row], rows: Sequence[int]) -> list[list[int]]:
+    def _batches(
+        self, sources: Sequence[Row], rows: Sequence[int], together: bool = False
+    ) -> list[list[int]]:
         """Rows of similar length together, the longest first; work for every worker."""
         order = sorted(rows, key=lambda i: -len(sources[i]))
+        if together:
+            return [order] if order else []
         workers = self.layout.workers
         rounds = math.ceil(len(order) / self.layout.batch / workers)
         size = max(1, math.ceil(len(order) / max(1, rounds * workers)))

@@ -18,9 +18,8 @@ from typing import Any
 
 from regard.checkpoint.ctranslate2_info import check_config, read_info, read_pieces
 from regard.checksums import check
-from regard.decode.engine import IsOver, Layout, Pending, Row
+from regard.decode.engine import Hypothesis, IsOver, Layout, Pending, Row
 from regard.decode.engines.ctranslate2 import ALMOST_ZERO, open_folder
-from regard.decode.hypothesis import Hypothesis
 from regard.decode.options import NO_RULES, DecodingOptions, Rules
 from regard.errors import CheckpointError, DataError, MisuseError
 

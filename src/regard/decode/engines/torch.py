@@ -17,9 +17,18 @@ import torch
 
 from regard.decode.active_requests import QueuedSentence
 from regard.decode.batching import decode_one, decode_queue
-from regard.decode.engine import Frame, IsOver, Layout, Pending, Row, check_prefix
+from regard.decode.engine import (
+    Frame,
+    Hypothesis,
+    IsOver,
+    Layout,
+    Pending,
+    Row,
+    check_prefix,
+    distinct,
+)
 from regard.decode.fused import FusedModel
-from regard.decode.hypothesis import Hypothesis, best_first
+from regard.decode.live_batch import LiveBatch
 from regard.decode.options import NO_RULES, DecodingOptions, Rules
 from regard.decode.score import score_continuations, score_pairs
 from regard.errors import MisuseError
@@ -65,7 +74,7 @@ class DecodingJob:
             for each in self._answers
         ]
         if self.decoding.draws and not self._prompted:
-            return [_distinct(hypotheses) for hypotheses in answers]
+            return [distinct(hypotheses) for hypotheses in answers]
         return answers
 
 
@@ -104,7 +113,7 @@ class TorchEngine:
         for number, source in enumerate(sources):
             prefix = tuple(prefixes[number]) if prefixes else ()
             for draw in range(decoding.n_best if decoding.draws else 1):
-                sentences.append(self._queued(number, source, decoding, prefix, draw))
+                sentences.append(self.queued(number, source, decoding, prefix, draw))
         job = DecodingJob(sentences, len(sources), decoding)
         workers = min(self.layout.workers, len(sentences))
         batch = min(self.layout.batch, -(-len(sentences) // max(1, workers)))
@@ -120,11 +129,15 @@ class TorchEngine:
 
     def stream(self, prompt: Row, decoding: DecodingOptions, draw: int = 0) -> Iterator[int]:
         """The tokens that follow a prompt as they come; no beam."""
-        sentence = self._queued(0, prompt, decoding, (), draw)
+        sentence = self.queued(0, prompt, decoding, (), draw)
         return decode_one(self._fused, sentence, decoding, self._rules, self._frame)
 
-    def _queued(
-        self, number: int, source: Row, decoding: DecodingOptions, prefix: Row, draw: int
+    def live(self, decoding: DecodingOptions) -> LiveBatch:
+        """A batch that sentences of these options join and leave; whoever has it drives it."""
+        return LiveBatch(self._fused, decoding, self._rules, self._frame)
+
+    def queued(
+        self, number: int, source: Row, decoding: DecodingOptions, prefix: Row = (), draw: int = 0
     ) -> QueuedSentence:
         """A source to translate, or a prompt to go on with as long as there are positions."""
         prompted, most = self._fused.encoder is None, self._model.spec.position_limit
@@ -147,8 +160,3 @@ class TorchEngine:
 
     def close(self) -> None:
         self._pool.shutdown()
-
-
-def _distinct(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
-    """Each output once, best first."""
-    return best_first({h.ids: h for h in hypotheses}.values())

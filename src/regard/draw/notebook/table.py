@@ -37,16 +37,6 @@ def html_table(head: Sequence[str], rows: Sequence[Sequence[object]], caption: s
     )
 
 
-def html_words(words: Sequence[tuple[str, str, str]]) -> str:
-    """Words with something small below each, and a tooltip."""
-    below = "font-size:75%;opacity:.7"
-    return "".join(
-        f'<span title="{_text(tip)}" style="display:inline-block;text-align:center;margin:2px 5px">'
-        f'{_text(word)}<br><span style="{below}">{_text(note)}</span></span>'
-        for word, note, tip in words
-    )
-
-
 def _cell(value: object) -> str:
     return f'<td style="{CELL.format(side=_side(value))}">{_shown(value)}</td>'
 

@@ -23,7 +23,8 @@ from regard.fit.encoder_job import EncoderJob, check, texts_of
 from regard.fit.job import ObjectiveCode
 from regard.model.transformer import Transformer
 from regard.prepare.encoder_data import load_texts, prepare_texts
-from regard.prepare.questions import asked_phrases, read_rows, window_rows
+from regard.prepare.encoder_rows import read_asked, window_rows
+from regard.prepare.phrase_tasks import asked_phrases
 from regard.prepare.texts import Texts, survey_texts
 from regard.runs.folder import RunFolder
 from regard.runs.sections import Recipe
@@ -34,7 +35,7 @@ PLACES = ("begin", "end", "context", "beyond")
 
 def survey(recipe: Recipe) -> Texts:
     """Questions with contexts; those about one context are all learned from, or none of them."""
-    read = partial(read_rows, own=recipe.own)
+    read = partial(read_asked, own=recipe.own)
     data, seed = recipe.data, recipe.train.seed
     texts = survey_texts(data, seed, "question", read, asked_phrases, labelled=False)
     return replace(texts, key=lambda row: row.pair or "")

@@ -5,7 +5,7 @@ The job is that of "complete": data/windows.py asks for answers alone where the 
 
 from regard.fit.job import ObjectiveCode
 from regard.fit.objectives.complete import check, load
-from regard.prepare.turn_data import prepare_dialogues
+from regard.prepare.decoder_data import prepare_dialogues
 from regard.prepare.turns import Dialogues, survey_dialogues
 from regard.runs.sections import Recipe
 

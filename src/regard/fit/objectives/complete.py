@@ -12,23 +12,17 @@ from regard.data.batch import Batch
 from regard.data.buckets import BatchOrder, Lengths, Numbers, PlannedBatch
 from regard.data.mixture import Portion
 from regard.data.prefetch import prefetched
-from regard.fit.job import FirstWeights, ObjectiveCode
-from regard.fit.warm_start import take_weights
+from regard.fit.job import FirstWeights, ObjectiveCode, first_weights
 from regard.model.lora import check_maps
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
-from regard.prepare.decoder_data import (
-    DecoderData,
-    load_documents,
-    open_decoder,
-    prepare_documents,
-)
+from regard.prepare.decoder_data import DecoderData, load_documents, prepare_documents
 from regard.prepare.documents import Documents, survey_documents
+from regard.prepare.start import open_decoder
 from regard.printable import counted
 from regard.runs.folder import RunFolder
 from regard.runs.sections import Recipe
-from regard.training.decoder_loss import mean_loss
-from regard.training.losses import Completion
+from regard.training.losses import Completion, mean_completion_loss
 from regard.training.memory_limit import in_less_memory
 from regard.training.worker import LossOf
 
@@ -95,16 +89,13 @@ class DecoderJob:
         width = self.data.valid.width
         return in_less_memory(
             lambda budget: Continued(
-                mean_loss(model, self.data.valid.held_out(max(1, budget // width)))[0]
+                mean_completion_loss(model, self.data.valid.held_out(max(1, budget // width)))[0]
             ),
             self.recipe.train.token_budget,
         )
 
     def start_weights(self, model: Transformer) -> FirstWeights:
-        start = self.begins_with
-        if start is None:
-            return FirstWeights()
-        return FirstWeights(warm=take_weights(model, start, same_words=True))
+        return first_weights(model, self.begins_with)
 
     def examples(self, batch: Batch) -> list[dict[str, Any]]:
         decode = self.data.tokenizer.decode

@@ -13,7 +13,7 @@ from regard.fit.job import ObjectiveCode
 from regard.fit.objectives.classify import batch_maker, judge, labelled_row, survey
 from regard.fit.warm_start import take_layers
 from regard.prepare.encoder_data import load_texts, prepare_texts
-from regard.prepare.encoder_spec import Start, open_start
+from regard.prepare.start import Start, open_start
 from regard.prepare.texts import Texts, refuse_unseen
 from regard.runs.folder import RunFolder
 from regard.runs.sections import Recipe

@@ -14,7 +14,8 @@ from regard.fit.encoder_job import EncoderJob, check, texts_of
 from regard.fit.job import ObjectiveCode
 from regard.fit.objectives.classify import judge
 from regard.prepare.encoder_data import load_texts, prepare_texts
-from regard.prepare.tagged import read_tags, tagged_phrases, tagged_row
+from regard.prepare.encoder_rows import read_tags, tagged_row
+from regard.prepare.phrase_tasks import tagged_phrases
 from regard.prepare.texts import Texts, check_labels, survey_texts
 from regard.runs.folder import RunFolder
 from regard.runs.sections import Recipe
@@ -48,7 +49,7 @@ def load(run: RunFolder, recipe: Recipe) -> EncoderJob:
 
 
 def tags_of(rows: list[list[int]], width: int) -> Int[Tensor, "B S"]:
-    """The tag of each place, as prepare/tagged.py counts them; IGNORED where no word begins."""
+    """The tag of each place, from prepare/encoder_rows.py; IGNORED where no word begins."""
     labels = torch.full((len(rows), width), IGNORED)
     for row, tags in zip(labels, rows, strict=True):
         row[: len(tags)] = torch.tensor(tags, dtype=torch.long) - 1

@@ -4,31 +4,27 @@ Its pairs are those of tasks, or a text with holes and what stood in them (data/
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from regard.answer.translate import Translator
 from regard.data.batch import Batch
 from regard.data.buckets import BatchOrder, Lengths, Numbers, PlannedBatch, plan_epoch
 from regard.data.mixture import Portion
 from regard.data.prefetch import prefetched
 from regard.data.store import Store
-from regard.decode.engine import Layout
-from regard.decode.engines.torch import TorchEngine
-from regard.decode.options import DecodingOptions
-from regard.fit.job import FirstWeights, ObjectiveCode
-from regard.fit.warm_start import take_weights
+from regard.fit.held_out_pairs import greedy_texts, target_loss
+from regard.fit.job import FirstWeights, ObjectiveCode, first_weights
 from regard.model.lora import check_maps
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.prepare.phrase_tasks import both_sides
 from regard.prepare.rouge import insist_on_rouge
+from regard.prepare.start import open_text_to_text
 from regard.prepare.task_metrics import NAMES, TaskScore, judged
 from regard.prepare.tasks import Tasks, survey_tasks
 from regard.prepare.text_to_text import (
@@ -36,7 +32,6 @@ from regard.prepare.text_to_text import (
     corruption_of,
     framed_batch,
     load_text_to_text,
-    open_text_to_text,
     prepare_spans,
     prepare_tasks,
 )
@@ -45,7 +40,7 @@ from regard.printable import counted
 from regard.runs.folder import RunFolder
 from regard.runs.sections import Recipe
 from regard.training.freeze import check_names
-from regard.training.losses import TranslationLoss, translation_loss
+from regard.training.losses import TranslationLoss
 from regard.training.memory_limit import in_less_memory
 from regard.training.worker import LossOf
 
@@ -164,7 +159,7 @@ class TextToTextJob:
         model.eval()
         train = self.recipe.train
         loss = in_less_memory(
-            lambda budget: mean_loss(model, self._held_out(budget)), train.token_budget
+            lambda budget: target_loss(model, self._held_out(budget)), train.token_budget
         )
         most = 0 if quick else train.bleu_sentences
         return TasksJudged(loss, tuple(task_scores(model, self.data, most)) if most else ())
@@ -175,10 +170,7 @@ class TextToTextJob:
         return (self.pairs.batch(store, numbers, FIXED) for numbers in plan)
 
     def start_weights(self, model: Transformer) -> FirstWeights:
-        start = self.begins_with
-        if start is None:
-            return FirstWeights()
-        return FirstWeights(warm=take_weights(model, start, same_words=True))
+        return first_weights(model, self.begins_with)
 
     def examples(self, batch: Batch) -> list[dict[str, Any]]:
         decode = self.data.tokenizer.decode
@@ -254,32 +246,9 @@ def task_scores(model: Transformer, data: TextToTextData, most: int) -> Iterator
     for task in data.tasks:
         rows = [row for row in data.rows if row.task == task.name][:most]
         if rows:
-            outputs = greedy_texts(model, data, [row.source for row in rows])
+            sources = [row.source for row in rows]
+            outputs = greedy_texts(model, data.codec, sources, data.rules)
             yield judged(task.name, task.metric, outputs, [row.target for row in rows])
-
-
-def greedy_texts(model: Transformer, data: TextToTextData, texts: Sequence[str]) -> list[str]:
-    """The quick answers that validation uses, each text as it is."""
-    layout = Layout(workers=torch.get_num_threads())
-    engine = TorchEngine(model, data.frame, data.rules, layout)
-    search = DecodingOptions(beam=1)
-    translator = Translator(data.codec, search, None, lambda search, prefixed: engine)
-    try:
-        return [best[0].text for best in translator.translations(texts, "generate", split=False)]
-    finally:
-        engine.close()
-
-
-@torch.inference_mode()
-def mean_loss(model: Transformer, batches: Iterable[Batch]) -> float:
-    """-log p of the target, mean per token."""
-    device = next(model.parameters()).device
-    total, tokens = 0.0, 0
-    for one in batches:
-        batch = one.to(device)
-        total += float(translation_loss(model, batch, epsilon=0.0).plain)
-        tokens += batch.targets
-    return total / max(1, tokens)
 
 
 CODE = ObjectiveCode(check, survey, prepare, load)

@@ -6,18 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from sacrebleu.metrics.bleu import BLEU
 
-from regard.answer.translate import Translator
 from regard.bundle.codec import own_codec
 from regard.data.batch import Batch
 from regard.data.buckets import Lengths, Numbers, PlannedBatch, plan_epoch
 from regard.data.mixture import Portion
-from regard.data.store import Store
-from regard.decode.engine import Layout
-from regard.decode.engines.torch import TorchEngine
-from regard.decode.options import DecodingOptions
+from regard.fit.held_out_pairs import greedy_texts, target_loss
 from regard.fit.job import FirstWeights, ObjectiveCode
 from regard.fit.preflight import coverage_line, warnings
 from regard.fit.static_vectors import check_dimensions, fill_embedding
@@ -31,10 +26,8 @@ from regard.prepare.pairs import Corpus, PreparedPairs, load_prepared, prepare, 
 from regard.printable import counted
 from regard.runs.folder import RunFolder
 from regard.runs.sections import Recipe
-from regard.text.special import Special
-from regard.text.tokenizer import Tokenizer
 from regard.training.freeze import check_names
-from regard.training.losses import TranslationLoss, translation_loss
+from regard.training.losses import TranslationLoss
 from regard.training.memory_limit import in_less_memory
 from regard.training.worker import LossOf
 
@@ -166,39 +159,18 @@ def validate(
 ) -> Validation:
     """Loss on every pair; BLEU of greedy outputs on the first `sentences` of them (0: none)."""
     model.eval()
-    special = data.tokenizer.special
-    loss = in_less_memory(
-        lambda budget: mean_loss(model, data.valid, special, budget), token_budget
-    )
+    loss = in_less_memory(lambda budget: target_loss(model, _held_out(data, budget)), token_budget)
     chosen = data.valid_texts[:sentences]
     if not chosen:
         return Validation(loss, None)
-    outputs = greedy_texts(model, data.tokenizer, [source for source, _ in chosen])
+    outputs = greedy_texts(model, own_codec(data.tokenizer), [source for source, _ in chosen])
     references = [target for _, target in chosen]
     return Validation(loss, BLEU(force=True).corpus_score(outputs, [references]).score)
 
 
-def greedy_texts(model: Transformer, tokenizer: Tokenizer, texts: Sequence[str]) -> list[str]:
-    """The quick translation that validation uses, each text as it is."""
-    codec = own_codec(tokenizer)
-    engine = TorchEngine(model, codec.frame, layout=Layout(workers=torch.get_num_threads()))
-    translator = Translator(codec, DecodingOptions(beam=1), None, lambda search, prefixed: engine)
-    try:
-        return [best[0].text for best in translator.translations(texts, split=False)]
-    finally:
-        engine.close()
-
-
-@torch.inference_mode()
-def mean_loss(model: Transformer, pairs: Store, special: Special, token_budget: int) -> float:
-    """-log p of the target, mean per token."""
-    device = next(model.parameters()).device
-    total, tokens = 0.0, 0
-    for numbers in plan_epoch(*lengths_of(pairs), token_budget=token_budget, seed=0, epoch=0):
-        batch = pairs_batch(pairs, numbers, special).to(device)
-        total += float(translation_loss(model, batch, epsilon=0.0).plain)
-        tokens += batch.targets
-    return total / tokens
+def _held_out(data: PreparedPairs, budget: int) -> Iterator[Batch]:
+    plan = plan_epoch(*lengths_of(data.valid), token_budget=budget, seed=0, epoch=0)
+    return (pairs_batch(data.valid, numbers, data.tokenizer.special) for numbers in plan)
 
 
 CODE = ObjectiveCode(

@@ -1,0 +1,38 @@
+"""How an encoder and a decoder do on held-out pairs: the loss of the targets, quick outputs."""
+
+from collections.abc import Iterable, Sequence
+
+import torch
+
+from regard.answer.translate import Translator
+from regard.bundle.codec import Codec
+from regard.data.batch import Batch
+from regard.decode.engine import Layout
+from regard.decode.engines.torch import TorchEngine
+from regard.decode.options import NO_RULES, DecodingOptions, Rules
+from regard.model.transformer import Transformer
+from regard.training.losses import translation_loss
+
+
+@torch.inference_mode()
+def target_loss(model: Transformer, batches: Iterable[Batch]) -> float:
+    """-log p of the targets, mean per token."""
+    device = next(model.parameters()).device
+    total, tokens = 0.0, 0
+    for one in batches:
+        batch = one.to(device)
+        total += float(translation_loss(model, batch, epsilon=0.0).plain)
+        tokens += batch.targets
+    return total / max(1, tokens)
+
+
+def greedy_texts(
+    model: Transformer, codec: Codec, texts: Sequence[str], rules: Rules = NO_RULES
+) -> list[str]:
+    """The quick outputs that validation uses, each text as it is."""
+    engine = TorchEngine(model, codec.frame, rules, Layout(workers=torch.get_num_threads()))
+    translator = Translator(codec, DecodingOptions(beam=1), None, lambda search, prefixed: engine)
+    try:
+        return [best[0].text for best in translator.translations(texts, "validate", split=False)]
+    finally:
+        engine.close()

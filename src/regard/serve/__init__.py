@@ -1,0 +1,1 @@
+"""OVER HTTP: models that other programs ask, in the dialects that these already speak."""
