@@ -127,10 +127,14 @@ def read_small_file(path: Path, limit: int, refusal: type[RegardError] = Checkpo
 
 
 def read_json(
-    path: Path, limit: int, parts: int = MAX_PARTS, constants: bool = False
+    path: Path,
+    limit: int,
+    parts: int = MAX_PARTS,
+    constants: bool = False,
+    surrogates: bool = False,
 ) -> dict[str, Any]:
     """The object that a small JSON file holds."""
-    value = strict_json(read_small_file(path, limit), str(path), parts, constants)
+    value = strict_json(read_small_file(path, limit), str(path), parts, constants, surrogates)
     if not isinstance(value, dict):
         raise CheckpointError(path, got=type(value), expected="a JSON object")
     return value
@@ -141,11 +145,13 @@ def strict_json(
     where: str,
     parts: int = MAX_PARTS,
     constants: bool = False,
+    surrogates: bool = False,
     refusal: type[RegardError] = CheckpointError,
 ) -> Any:
     """The value of a JSON text, which may not hold what only an attack or an accident holds.
 
     `constants`: NaN and Infinity may stand in it, as Python writes them.
+    `surrogates`: so may halves of characters, Python's way to spell a name that is no UTF-8.
     The parts are counted before anything is parsed: `[[],[],…` takes 20 times its own size.
     """
     count = sum(data.count(mark) for mark in (b",", b"[", b"{"))
@@ -159,7 +165,7 @@ def strict_json(
             parse_int=_bounded_int,
             parse_float=_finite_float,
         )
-        if ESCAPED_SURROGATE in data.lower():
+        if not surrogates and ESCAPED_SURROGATE in data.lower():
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise refusal(where, "not valid JSON for regard: nested too deep") from None

@@ -83,7 +83,7 @@ def test_an_error_of_ours_is_counted_and_has_its_number() -> None:
     answer = asked(app, "/v1/translate", x_request_id="n-1")
     assert answer.status == 500 and answer.headers["x-request-id"] == "n-1"
     assert json.loads(answer.body)["error"]["type"] == "server_error"
-    assert b'status="500"' in metrics.text() and b"499" not in metrics.text()
+    assert b'status="500"' in metrics.text() and b'status="499"' not in metrics.text()
 
 
 def test_requests_are_waited_for_unless_they_come_while_it_drains() -> None:

@@ -49,7 +49,7 @@ def read_own_json(path: Path) -> dict[str, Any]:
 
     One that states its own checksum must have it; it comes back without it.
     """
-    return unsealed(read_json(path, MAX_BYTES, constants=True), path)
+    return unsealed(read_json(path, MAX_BYTES, constants=True, surrogates=True), path)
 
 
 def read_config_file(folder: Path, name: str = "config.json") -> dict[str, Any]:

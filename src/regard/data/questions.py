@@ -117,7 +117,7 @@ def _articles(
     path: Path, report: Report, leave_out: Sequence[str], no_answer: float
 ) -> Iterator[Labelled]:
     data = read_small_file(path, MOST_BYTES, DataError)
-    whole = strict_json(data, str(path), MOST_PARTS, refusal=DataError)
+    whole = strict_json(data, str(path), MOST_PARTS, surrogates=True, refusal=DataError)
     articles = _list(whole, "data", path)
     titles = [article.get("title") for article in articles if isinstance(article, dict)]
     if unknown := [title for title in leave_out if title not in titles]:

@@ -62,7 +62,7 @@ class PassageTable:
 
 def _read_entries(path: Path) -> list[IndexedFile]:
     """The files that an index lists, each of its type."""
-    listed = strict_json(read_small_file(path, MAX_FILES), str(path), MAX_FILES)
+    listed = strict_json(read_small_file(path, MAX_FILES), str(path), MAX_FILES, surrogates=True)
     kinds = {field.name: field.type for field in fields(IndexedFile)} | {"bad_lines": list}
     if not isinstance(listed, list):
         raise CheckpointError(path, got=listed, expected="a list of files")

@@ -39,9 +39,10 @@ def state_of(request: Request) -> ServerState:
 def seconds_left(request: Request) -> float:
     """Of the request's deadline, however often it asks a model; it begins with the first time."""
     now = time.monotonic()
-    if not hasattr(request.state, "until"):
-        request.state.until = now + _deadline(request)
-    return max(0.0, float(request.state.until) - now)
+    of_request = request.scope.setdefault("state", {})  # ASGI's place for what one request needs
+    if "until" not in of_request:
+        of_request["until"] = now + _deadline(request)
+    return max(0.0, float(of_request["until"]) - now)
 
 
 def _deadline(request: Request) -> float:

@@ -28,7 +28,7 @@ class EngineProcess:
     ) -> None:
         self._loop, self._hear, self._gone = loop, hear, gone
         self._process = subprocess.Popen(
-            # -P: a file that is called queue.py where the server was started is none of ours.
+            # -P: a module called queue where the server was started is none of ours.
             [sys.executable, "-P", "-c", CODE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
