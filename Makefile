@@ -17,7 +17,7 @@ bin := $(VENV)/$(if $(windows),Scripts,bin)
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help demo demo-hi models phrasebook dialogue multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks dist docs reference refresh-docs bench-decode bench-train bench-embed bench-search bench-complete bench-complete-decode bench-gguf bench-wikitext2 bench-tasks bench-answer bench-dialogue bench-summarize bench-few-labels bench-attacks bench-serve test test-long check format clean
+.PHONY: help browser demo demo-hi models phrasebook dialogue multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks dist docs reference refresh-docs bench-decode bench-train bench-embed bench-search bench-complete bench-complete-decode bench-gguf bench-wikitext2 bench-tasks bench-answer bench-dialogue bench-summarize bench-few-labels bench-attacks bench-serve test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
@@ -214,8 +214,14 @@ bench-serve: $(VENV)/.bench
 
 # A process for each core, each with one thread; a file's tests stay together and share what they made. Files with a few long
 # tests come first (tests/conftest.py): at the end, one process would wait for the other.
-test: check
+test: check browser
 	OMP_NUM_THREADS=1 $(bin)/python -m pytest -m "not long" -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
+# The server's page is tried in Debian's chromium. CI installs it; elsewhere that is the reader's to do.
+browser:
+	@command -v chromium > /dev/null || { [ "$(CI)" = true ] && [ "$$(id -u)" = 0 ] && apt-get update -qq > /dev/null \
+	  && apt-get install -y -qq chromium fonts-noto-core > /dev/null; } \
+	  || echo "No chromium here: the tests of the server's page in a browser are skipped (apt install chromium)"
 
 test-long: $(VENV)/.dev
 	$(bin)/python -m pytest -m long

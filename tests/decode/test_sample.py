@@ -12,7 +12,7 @@ from transformers import TopKLogitsWarper, TopPLogitsWarper
 from decode.plain import unchecked
 from decode.searching import END, START, make, search_with, sentences
 from regard.decode.engine import Layout
-from regard.decode.options import DecodingOptions, Sampling
+from regard.decode.options import TINIEST, DecodingOptions, Sampling
 from regard.decode.sample import drawn, narrowed, numbers
 
 DRAW = DecodingOptions(beam=1, temperature=1.0, seed=7, max_length=8)
@@ -140,3 +140,10 @@ def test_tokens_are_drawn_as_often_as_p_says(narrow: dict[str, float]) -> None:
     ]
     firsts = [END if h.finished else h.ids[0] for h in found]
     assert firsts == tokens[:2].tolist()  # the engine draws with these numbers
+
+
+def test_the_least_temperature_draws_the_likeliest_and_never_nan() -> None:
+    """Divided by less, all scores would be infinite, and their softmax no number."""
+    log_p = torch.tensor([[0.1, 3.0, -20.0, 2.999]]).log_softmax(dim=-1)
+    chances = narrowed(log_p, DecodingOptions(beam=1, temperature=TINIEST)).exp()
+    assert chances.tolist() == [[0.0, 1.0, 0.0, 0.0]]

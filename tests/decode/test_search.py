@@ -193,6 +193,8 @@ def test_limits_by_hand() -> None:
         ({"alpha": math.nan}, "alpha: got nan, expected a number from -10 to 10"),
         ({"alpha": 11.0}, "alpha: got 11.0"),
         ({"temperature": -1.0}, "temperature: got -1.0, expected 0 to 100"),
+        ({"temperature": 5e-324, "beam": 1}, "temperature: got 5e-324, expected 0 to 100"),
+        ({"repetition_penalty": 5e-324}, "repetition_penalty: got 5e-324, expected more than 0"),
         ({"temperature": math.nan}, "temperature: got nan"),
         ({"temperature": 1.0}, "beam: got 4; a draw has none, give beam 1"),
         ({"temperature": 1.0, "beam": 1, "coverage": 0.1}, "coverage: got 0.1; a draw compares"),

@@ -26,6 +26,7 @@ LENGTH_NORMS: dict[str, Callable[[int, float], float]] = {
 # Far above every use; a beam holds so many outputs of each sentence in memory.
 MOST = {"beam": 10_000, "n_best": 10_000, "max_length": 16_000_000, "top_k": 2_000_000}
 OPTIONAL = ("max_length", "top_k", "top_p", "seed")  # options that may be None
+TINIEST = 1e-30  # of what scores are divided by: smaller, and all of them are infinite
 FRACTIONS = ("alpha", "coverage", "repetition_penalty", "temperature", "top_p")  # the rest is whole
 
 
@@ -91,11 +92,11 @@ class DecodingOptions:
                 got=self.min_length,
                 expected=f"less than max_length {self.max_length}: the end token needs a place",
             )
-        if not 0 < self.repetition_penalty <= 100:
+        if not TINIEST <= self.repetition_penalty <= 100:
             raise ConfigError(
                 "repetition_penalty",
                 got=self.repetition_penalty,
-                expected="more than 0, at most 100",
+                expected=f"more than 0 (at least {TINIEST}), at most 100",
             )
         check_draw(self.temperature, top_k=self.top_k, top_p=self.top_p, seed=self.seed)
         if self.draws and self.beam > 1:
@@ -180,8 +181,9 @@ def check_draw(
     temperature: float, *, top_k: int | None, top_p: float | None, seed: int | None
 ) -> None:
     """Insist that the options of a draw are possible, and that there are none without one."""
-    if not 0 <= temperature <= 100:  # NaN fails too
-        raise ConfigError("temperature", got=temperature, expected="0 to 100")
+    if temperature != 0 and not TINIEST <= temperature <= 100:  # NaN fails too
+        expected = f"0 to 100 (0, or at least {TINIEST})"
+        raise ConfigError("temperature", got=temperature, expected=expected)
     if top_p is not None and not 0 < top_p <= 1:
         raise ConfigError("top_p", got=top_p, expected="more than 0, at most 1")
     if seed is not None and not 0 <= seed < 2**63:

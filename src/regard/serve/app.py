@@ -3,7 +3,7 @@
     Observed ─▸ CORS (off unless --cors) ─▸ Guards ─▸ routes ─▸ a model's engine process
 
 `make_app` starts no process by itself: the pool that it is given is started by serve/lifecycle.py,
-or by whatever else runs an ASGI application. A page at / is a route like any other.
+or by whatever else runs an ASGI application.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import PlainTextResponse, Response
 
 from regard.errors import MisuseError, RegardError
-from regard.serve import libretranslate, openai, own, own_reading
+from regard.serve import libretranslate, openai, own, own_reading, web_page
 from regard.serve.asking import ServerState, state_of
 from regard.serve.guards import Guards
 from regard.serve.keys import read_keys
@@ -73,6 +73,7 @@ ROUTERS: Sequence[APIRouter] = (
     own_reading.router,
     openai.router,
     libretranslate.router,
+    web_page.router,
 )
 
 

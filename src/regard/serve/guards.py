@@ -3,7 +3,8 @@
     Host            one of the server's own names, else 421: a page of another site whose name was
                     made to point here (DNS rebinding) is not answered
     Origin          a page of this server, or one that --cors names, else 403, for every method
-    key             where keys are asked for, everywhere but on /healthz and /readyz, else 401
+    key             where keys are asked for, everywhere but on /healthz and /readyz, else 401; for
+                    the page a browser asks its reader for a password, which is the key
     content type    JSON; forms for the routes of LibreTranslate, else 415: a page cannot send JSON
                     to another site without asking first
     body            not larger (413), deeper (400) or slower (408) than the limits allow
@@ -16,6 +17,7 @@ import contextlib
 import ipaddress
 import json
 import re
+from base64 import b64decode
 from urllib.parse import parse_qs
 
 from starlette.requests import Request
@@ -27,6 +29,7 @@ from regard.errors import MisuseError, RegardError
 from regard.serve.keys import Keys
 from regard.serve.options import ServeOptions
 from regard.serve.refusal import LEFT, HttpRefusal, refuse
+from regard.serve.web_page import FILES as PAGE
 
 OPEN = ("/healthz", "/readyz")  # these need no key
 JSON = "application/json"
@@ -62,7 +65,7 @@ class Guards:
             owner = self._owner_by_headers(headers)
             in_body = self._keys is not None and path in FORM_PATHS
             if owner is None and path not in OPEN and not in_body:
-                raise _no_key()
+                raise _no_key("Basic" if path in PAGE else "Bearer")
             body = await self._body(headers, receive, parts)
             if kind == JSON:
                 check_depth(body, self._options.limits.depth)
@@ -111,6 +114,8 @@ class Guards:
         scheme, _, key = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and key:
             return self._keys.owner(key.strip())
+        if scheme.lower() == "basic" and key:
+            return self._keys.owner(_password(key))
         return self._keys.owner(headers["x-api-key"]) if "x-api-key" in headers else None
 
     async def _owner_by_body(self, scope: Scope, kind: str, body: bytes) -> str:
@@ -192,10 +197,18 @@ def _headers(scope: Scope) -> dict[str, str]:
     return headers
 
 
-def _no_key() -> HttpRefusal:
+def _password(word: str) -> str:
+    """Of `name:password` in base64; a browser asks for both, the key is the password."""
+    try:
+        return b64decode(word, validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""
+
+
+def _no_key(scheme: str = "Bearer") -> HttpRefusal:
     advice = "send it as `Authorization: Bearer KEY`, or as `api_key` in the body"
     error = MisuseError("key", "this server asks for one", advice=advice)
-    return HttpRefusal(401, error, "invalid_api_key", www_authenticate="Bearer")
+    return HttpRefusal(401, error, "invalid_api_key", www_authenticate=f'{scheme} realm="regard"')
 
 
 def _too_large(most: int) -> HttpRefusal:

@@ -26,7 +26,14 @@ from regard.errors import MisuseError
 from regard.serve.asking import answered, ask, state_of, stream
 from regard.serve.pool import ServedModel
 from regard.serve.refusal import HttpRefusal, plain_json
-from regard.serve.schemas import MOST_LENGTH, MOST_TEXTS, RefusedBody, TextList, refusals
+from regard.serve.schemas import (
+    MOST_LENGTH,
+    MOST_TEXTS,
+    STREAMED,
+    RefusedBody,
+    TextList,
+    refusals,
+)
 from regard.serve.wire import WireMessage
 
 router = APIRouter(prefix="/v1", tags=["OpenAI"], responses=refusals(RefusedBody))
@@ -206,6 +213,7 @@ class ListedModel(BaseModel):
     tasks: list[str]
     engine: str
     exact: bool
+    languages: list[str] = Field(description="From and to, of a model that translates.")
 
 
 class ModelList(BaseModel):
@@ -243,7 +251,7 @@ def _begun(kind: str, prefix: str, model: ServedModel) -> WireMessage:
     return made | {"model": model.name}
 
 
-@router.post("/completions", response_model=CompletionAnswer)
+@router.post("/completions", response_model=CompletionAnswer, responses=STREAMED)
 async def completions(request: Request, asked: CompletionRequest) -> Response:
     """Go on with a text, or with several."""
     model = state_of(request).pool.named(asked.model, "complete")
@@ -268,7 +276,7 @@ def _continuation(piece: WireMessage) -> WireMessage:
     return {"index": piece["index"], "text": piece["text"], **reason}
 
 
-@router.post("/chat/completions", response_model=ChatAnswer)
+@router.post("/chat/completions", response_model=ChatAnswer, responses=STREAMED)
 async def chat_completions(request: Request, asked: ChatRequest) -> Response:
     """Answer a conversation."""
     model = state_of(request).pool.named(asked.model, "complete")
@@ -349,17 +357,24 @@ async def embeddings(request: Request, asked: EmbeddingRequest) -> Response:
     return answered(model, made, body)
 
 
-def _listed(model: ServedModel) -> WireMessage:
+def _listed(request: Request, model: ServedModel) -> WireMessage:
     facts = model.facts
     about = {"id": model.name, "object": "model", "created": model.begun, "owned_by": "regard"}
-    return about | {name: facts[name] for name in ("tasks", "engine", "exact")}
+    searches = state_of(request).options.index is not None and model.offers("embed")
+    languages = [facts["source"], facts["target"]] if "translate" in facts["tasks"] else []
+    return about | {
+        "tasks": [*facts["tasks"], *(["search"] if searches else [])],
+        "engine": facts["engine"],
+        "exact": facts["exact"],
+        "languages": languages,
+    }
 
 
 @router.get("/models", response_model=ModelList)
 async def models(request: Request) -> Response:
     """The models of this server."""
     there = state_of(request).pool.models.values()
-    return plain_json({"object": "list", "data": [_listed(m) for m in there if m.facts]})
+    return plain_json({"object": "list", "data": [_listed(request, m) for m in there if m.facts]})
 
 
 @router.get("/models/{name}", response_model=ListedModel)
@@ -369,4 +384,4 @@ async def model(request: Request, name: str) -> Response:
     if found is None or not found.facts:
         error = MisuseError("model", got=name, expected="one of /v1/models")
         raise HttpRefusal(404, error, "model_not_found")
-    return plain_json(_listed(found))
+    return plain_json(_listed(request, found))

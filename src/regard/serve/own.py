@@ -16,6 +16,7 @@ from regard.serve.refusal import HttpRefusal
 from regard.serve.schemas import (
     MOST_BEAM,
     MOST_LENGTH,
+    STREAMED,
     OneOrMore,
     RefusedBody,
     StrictModel,
@@ -111,7 +112,7 @@ def translator_for(
     return pool.between(source, target)
 
 
-@router.post("/translate", response_model=TranslateAnswer)
+@router.post("/translate", response_model=TranslateAnswer, responses=STREAMED)
 async def translate(request: Request, asked: TranslateRequest) -> Response:
     """Translate a text or several."""
     model = translator_for(request, asked.model, asked.source, asked.target)

@@ -62,6 +62,12 @@ STATUSES = {
 }
 
 
+# Of a route that may also answer piece by piece.
+STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
+}
+
+
 def refusals(body: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
     """The statuses of a route, for its schema."""
     return {status: {"model": body, "description": words} for status, words in STATUSES.items()}
