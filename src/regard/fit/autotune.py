@@ -27,7 +27,7 @@ from regard.engines.autotune import layouts_for
 from regard.model.transformer import Transformer
 from regard.processor.caps import our_caps, users_caps
 from regard.processor.machine import cores, this_machine
-from regard.processor.simulate import watched
+from regard.processor.simulate import dies_as_simulated
 from regard.processor.survives import insist_on, ruled_out
 from regard.runs.sections import TrainSection
 from regard.training.compute import Compute
@@ -208,7 +208,7 @@ def bf16_is_faster(device: torch.device, size: int = 512) -> bool:
     for dtype in (torch.float32, torch.bfloat16):
         a = torch.ones(size, size, dtype=dtype, device=device)
         runs = []
-        with watched():
+        with dies_as_simulated():
             a @ a
             for _ in range(5):
                 begun = time.perf_counter()
