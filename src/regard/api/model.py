@@ -8,7 +8,7 @@ it is first asked for.
 # A text is an iterable of texts too, as mypy sees it; the overload for one text is the one meant.
 # mypy: disable-error-code="overload-overlap"
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
@@ -25,6 +25,7 @@ from regard.api.options import (
 from regard.api.shapes import many, paired, shaped
 from regard.bundle.bundle import AnyTokenizer
 from regard.bundle.words_seen import WordsSeen
+from regard.printable import Advance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from regard.explain.account import Account
     from regard.explain.heads import Attentions
 
-Advance = Callable[[int], None]
 ManyTexts = Iterable[str]
 
 

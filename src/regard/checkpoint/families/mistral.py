@@ -5,8 +5,8 @@ from typing import Any
 
 from regard.checkpoint.families.config import Config
 from regard.checkpoint.families.family import ReadFields
-from regard.checkpoint.families.fields import Field, decoder_head
-from regard.checkpoint.families.llama import FIELDS, FIXED, LLAMA, rotary
+from regard.checkpoint.families.fields import Field
+from regard.checkpoint.families.llama import FIXED, LLAMA, WITHOUT_BIASES, head_and_positions
 from regard.model.spec import Spec
 
 ARCHITECTURES = {"tokens": "MistralForCausalLM", "none": "MistralModel"}
@@ -15,9 +15,7 @@ WINDOW = "sliding_window"
 
 def _computed(config: Config, names: frozenset[str], read: ReadFields) -> dict[str, Any]:
     config.expect_null(WINDOW)  # left out, it is 4,096 tokens
-    tied = config.flag("tie_word_embeddings", False)
-    head = decoder_head(config, "lm_head.weight" in names, tied, ARCHITECTURES["none"])
-    return head | rotary(config, read["max_length"])
+    return head_and_positions(config, names, read, ARCHITECTURES["none"])
 
 
 def _written(spec: Spec) -> dict[str, Any]:
@@ -29,7 +27,7 @@ MISTRAL = replace(
     name="mistral",
     architectures=ARCHITECTURES,
     fields={
-        **{key: field for key, field in FIELDS.items() if not key.endswith("_bias")},
+        **WITHOUT_BIASES,
         "num_key_value_heads": Field("kv_heads", int, 8),
         "max_position_embeddings": Field("max_length", int, 131_072),
     },
