@@ -28,19 +28,19 @@ SHOWN = 8  # numbers of examples on the screen; the log has all
 
 def report_skipped(step: Step, log: Log, say: Say) -> None:
     """A line for the eye and a record with the number of every example."""
-    assert step.skipped is not None
+    assert step.skip_reason is not None
     examples = [number for batch in step.group for number in batch.examples]
     log.write(
         "skipped",
         step.number,
-        reason=step.skipped.reason,
+        reason=step.skip_reason.reason,
         loss=_plain(step.plain_loss),
         gradient_norm=_plain(step.gradient_norm),
         examples=examples,
     )
     shown = ", ".join(map(str, examples[:SHOWN])) + (", …" if len(examples) > SHOWN else "")
     say(
-        f"step {step.number:,}: skipped, {step.skipped.reason}; "
+        f"step {step.number:,}: skipped, {step.skip_reason.reason}; "
         f"{len(examples)} examples, numbers {shown}"
     )
 
@@ -58,8 +58,8 @@ def note_step(
 
     Raises DivergedError when it is time to give up.
     """
-    remember(progress, step.plain_loss, step.skipped)
-    if step.skipped is None:
+    remember(progress, step.plain_loss, step.skip_reason)
+    if step.skip_reason is None:
         return False
     report_skipped(step, log, say)
     if progress.in_a_row >= IN_A_ROW:
@@ -73,7 +73,7 @@ def note_step(
 
 
 def _given_up(step: Step, why: str, run: RunFolder, texts: TextsOfBatch) -> DivergedError:
-    assert step.skipped is not None
+    assert step.skip_reason is not None
     folder = run.folder / f"dump-step-{step.number:08d}"
     try:
         dump(step, folder, texts)
@@ -81,7 +81,7 @@ def _given_up(step: Step, why: str, run: RunFolder, texts: TextsOfBatch) -> Dive
     except OSError as error:
         where = f"its batch could not be written to {folder}: {error.strerror}"
     return DivergedError(
-        f"step {step.number:,}: {why}, at last because {step.skipped.reason}; {where}, and "
+        f"step {step.number:,}: {why}, at last because {step.skip_reason.reason}; {where}, and "
         f"{run.log} names all examples. Look at them, or train again with a lower train.factor or "
         "a longer train.warmup"
     )
@@ -89,10 +89,10 @@ def _given_up(step: Step, why: str, run: RunFolder, texts: TextsOfBatch) -> Dive
 
 def dump(step: Step, place: Path, texts: TextsOfBatch) -> None:
     """The batch of a step for people (batch.json) and for programs (batch.safetensors)."""
-    assert step.skipped is not None
+    assert step.skip_reason is not None
     facts = {
         "step": step.number,
-        "reason": step.skipped.reason,
+        "reason": step.skip_reason.reason,
         "loss": _plain(step.loss),
         "gradient_norm": _plain(step.gradient_norm),
         "learning_rate": step.learning_rate,

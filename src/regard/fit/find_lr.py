@@ -85,7 +85,7 @@ def _climb(trainer: Trainer, steps: int) -> tuple[list[float], list[float]]:
     losses: list[float] = []
     with closing(trainer.data_parallel()) as workers, progress_bar("range test", steps) as bar:
         for step in trainer.steps(workers, rate_at(steps)):
-            if step.skipped is not None:  # a loss or gradient that is no number: the end too
+            if step.skip_reason is not None:  # a loss or gradient that is no number: the end too
                 break
             rates.append(step.learning_rate)
             losses.append(step.plain_loss)

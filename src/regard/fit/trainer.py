@@ -200,7 +200,7 @@ class Trainer:
             reason = over(self.recipe.train, self.progress)
             while reason is None and not self.progress.validate_first:
                 step = next(steps)
-                if step.skipped is None:
+                if step.skip_reason is None:
                     self.ema.update(step.number)
                 self.progress.step = step.number
                 self.progress.tokens += step.tokens

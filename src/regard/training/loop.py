@@ -32,7 +32,7 @@ class Step:
     padding: float  # share of the batch that was padding
     seconds: float
     group: Sequence[Batch]  # what it was computed from
-    skipped: SkipReason | None = None  # set: the weights were left as they are
+    skip_reason: SkipReason | None = None  # set: the weights were left as they are
 
 
 def _finite(loss: float, gradient_norm: float) -> SkipReason | None:
