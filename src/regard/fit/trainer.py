@@ -30,7 +30,7 @@ from regard.fit.preflight import steps_within
 from regard.fit.remains import what_can_be_done
 from regard.fit.report import Reporter, ShortOfMemory
 from regard.fit.signals import Stopped, StopRequest
-from regard.fit.warm_start import check_digest, weights_digest
+from regard.fit.warm_start import check_digest, first_weights_digest
 from regard.model.device import choose_device
 from regard.model.lora import Lora
 from regard.model.transformer import Transformer
@@ -82,6 +82,8 @@ class Trainer:
         self.adapt(self.first_weights.warm.new if self.first_weights.warm else ())
         self._choose_compute()
         expected = self._expect()
+        warm = self.first_weights.warm is not None
+        begun = {"begun_from": first_weights_digest(self._weights())} if warm else {}
         write_own_json(self.run.recipe, self.recipe.tables())
         write_own_json(self.run.spec, to_tables(self.model.spec))
         self.run.update_info(
@@ -90,7 +92,7 @@ class Trainer:
             device=str(self.device),
             state="training",
             **({} if expected is None else {"expected_steps": expected}),
-            **({"begun_from": weights_digest(self._weights())} if self.first_weights.warm else {}),
+            **begun,
         )
 
     def _expect(self) -> float | None:
