@@ -8,7 +8,7 @@ it is first asked for.
 # A text is an iterable of texts too, as mypy sees it; the overload for one text is the one meant.
 # mypy: disable-error-code="overload-overlap"
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
@@ -25,7 +25,6 @@ from regard.api.options import (
 from regard.api.shapes import many, paired, shaped
 from regard.bundle.bundle import AnyTokenizer
 from regard.bundle.words_seen import WordsSeen
-from regard.printable import Advance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from regard.explain.account import Account
     from regard.explain.heads import Attentions
 
+Advance = Callable[[int], None]  # spelled out here, and so in docs/reference/python.md
 ManyTexts = Iterable[str]
 
 
