@@ -34,9 +34,9 @@ MOST = 864  # questions that are left to learn from
 
 def split(tables: dict[str, Any], place: Path, sizes: list[int]) -> dict[int, Path]:
     """A SQuAD file for each size, and dev.json: paragraphs in an order of their own."""
-    from regard.datasets.find import folder_of
+    from regard.datasets.find import folder_of_set
 
-    articles = json.loads((folder_of("xquad") / "xquad.en.json").read_text())["data"]
+    articles = json.loads((folder_of_set("xquad") / "xquad.en.json").read_text())["data"]
     left_out = tables["answer"]["leave_out"]
     paragraphs = [
         {"title": article["title"], "paragraphs": [paragraph]}

@@ -19,9 +19,9 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from needs import folder_of, insist_on_libraries, say, stop, stop_without
+from needs import folder_of_set, insist_on_libraries, say, stop, stop_without
 
-TEXT = folder_of("shakespeare") / "tinyshakespeare.txt"
+TEXT = folder_of_set("shakespeare") / "tinyshakespeare.txt"
 LOSS, TIME, SPEED, MORE = 1.88, 0.5, 1.3, 1.60  # goals
 SETTING = {"layers": 4, "heads": 4, "d_model": 128, "width": 64, "rows": 12}
 PEERS = {

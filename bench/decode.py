@@ -17,9 +17,9 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from needs import folder_of, insist_on_libraries, say, stop_without
+from needs import folder_of_set, insist_on_libraries, say, stop_without
 
-MULTI30K = folder_of("multi30k")
+MULTI30K = folder_of_set("multi30k")
 NEEDED = ("ctranslate2", "transformers", "psutil", "torch")
 RANDOM_LENGTH = 24  # about what a sentence of Multi30k has
 

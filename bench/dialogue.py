@@ -62,10 +62,10 @@ def main() -> None:
     options = parser.parse_args()
     insist_on_libraries(["sklearn"])
     from regard import load
-    from regard.datasets.find import folder_of
+    from regard.datasets.find import folder_of_set
     from regard.evaluate.dialogues import dialogues_to_score, score_dialogues
 
-    folder = folder_of("dialogue")
+    folder = folder_of_set("dialogue")
     train, test = (
         options.train or folder / "train.jsonl.gz",
         options.test or folder / "test.jsonl.gz",

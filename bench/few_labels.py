@@ -23,7 +23,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from classify import accuracy, read
-from needs import folder_of, insist_on_libraries, say, stop_without
+from needs import folder_of_set, insist_on_libraries, say, stop_without
 from tasks import trained
 
 ITERATIONS = 20  # pairs of each sentence with its label, and with the other
@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=0)
     given = parser.parse_args()
     insist_on_libraries(["sklearn"])
-    dev = folder_of("sst2") / "dev.tsv"
+    dev = folder_of_set("sst2") / "dev.tsv"
     stop_without(dev, "sst2", "the set")
     asked, truth = read(dev)
     common = {"threads": given.threads, "workers": min(1, given.threads)}
@@ -149,11 +149,11 @@ def main() -> None:
 
 def peer(python: Path, examples: tuple[list[str], ...], seed: int) -> float:
     """SetFit's accuracy, measured by its own environment."""
-    from regard.bundle.named import folder_of as model_folder
+    from regard.bundle.named import folder_of
 
     texts, labels, asked, truth = examples
     order = {
-        "model": str(model_folder("minilm")),
+        "model": str(folder_of("minilm")),
         "texts": texts,
         "labels": labels,
         "asked": asked,

@@ -12,7 +12,7 @@ from regard.datasets.table import named
 REPOSITORY = Path(__file__).parent.parent
 
 
-def folder_of(name: str) -> Path:
+def folder_of_set(name: str) -> Path:
     """The folder of a data set, or the one where `regard data` would put it."""
     dataset = named(name)
     return find(dataset) or cached_data() / dataset.folder

@@ -19,9 +19,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from needs import folder_of, insist_on_libraries, say, stop_without
+from needs import folder_of_set, insist_on_libraries, say, stop_without
 
-MULTI30K = folder_of("multi30k")
+MULTI30K = folder_of_set("multi30k")
 NEEDED = ("ctranslate2", "psutil", "fastapi", "uvicorn", "sentence_transformers")
 PEERS = Path(__file__).parent / "peers"
 LENGTH = 24  # of outputs of random weights, which never end

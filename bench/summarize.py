@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from needs import folder_of, insist_on_libraries, say, stop_without
+from needs import folder_of_set, insist_on_libraries, say, stop_without
 
 Summaries = Callable[[list[list[str]]], list[str]]
 
@@ -59,7 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--file", type=Path, default=folder_of("scitldr") / "test.jsonl")
+    parser.add_argument("--file", type=Path, default=folder_of_set("scitldr") / "test.jsonl")
     parser.add_argument("--model", default="minilm", help="a sentence encoder")
     parser.add_argument("--run", type=Path, help="a run of recipe scitldr")
     parser.add_argument("--json", action="store_true")

@@ -21,9 +21,9 @@ import argparse
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from needs import folder_of, insist_on_libraries, say, stop, stop_without
+from needs import folder_of_set, insist_on_libraries, say, stop, stop_without
 
-MULTI30K = folder_of("multi30k")
+MULTI30K = folder_of_set("multi30k")
 NEEDED = ("transformers", "psutil", "torch")
 STEPS = {"tiny": 200, "small": 200, "base": 40}  # about as long as the loss needs to say something
 OTHER_STEPS = 40

@@ -24,9 +24,9 @@ from shutil import which
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from needs import folder_of, insist_on_libraries, say, stop, stop_without
+from needs import folder_of_set, insist_on_libraries, say, stop, stop_without
 
-WIKITEXT = folder_of("wikitext2")
+WIKITEXT = folder_of_set("wikitext2")
 ROWS = 16  # windows at a time
 
 

@@ -72,6 +72,18 @@ MODELS = {
             max_position_embeddings=64,
         )
     ),
+    "mistral": lambda: t.MistralForCausalLM(
+        t.MistralConfig(
+            vocab_size=101,
+            hidden_size=24,
+            num_attention_heads=6,
+            num_key_value_heads=3,
+            num_hidden_layers=2,
+            intermediate_size=37,
+            max_position_embeddings=64,
+            sliding_window=None,
+        )
+    ),
     "t5": lambda: t.T5ForConditionalGeneration(
         t.T5Config(
             vocab_size=101,
@@ -113,6 +125,7 @@ MODELS = {
         )
     ),
 }
+ALIKE = {"mistral": "llama"}  # tensors of the same names: only `model_type` tells them apart
 BOTH = ("t5", "marian", "bart")  # those with an encoder and a decoder
 
 

@@ -13,13 +13,21 @@ The marks of direction that Arabic and Hebrew texts need, and the joiners of Hin
 are. JSON keeps its meaning: inside of its quotes the number stands for the very character.
 """
 
+import logging
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+Say = Callable[[str], None]  # hears, line by line, what takes a while and what was chosen
+Advance = Callable[[int], None]  # hears how many more are done, as a progress bar does
+to_log: Say = logging.getLogger("regard").info
 _SPEAKING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def unheard(count: int) -> None:
+    """Nobody wants to know how many more are done."""
 
 
 def printable(text: str) -> str:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,13 @@ def test_help_names_every_command_and_needs_no_torch(tmp_path: Path) -> None:
         "assert 'torch' not in sys.modules and 'numpy' not in sys.modules, 'heavy'"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=tmp_path)
+
+
+def test_an_interrupt_while_it_loads_says_nothing_of_python(tmp_path: Path) -> None:
+    stop = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"
+    (tmp_path / "click.py").write_text(stop)  # Ctrl-C in the middle of an import
+    assert (got := regard("--help", cwd=tmp_path)).returncode == -signal.SIGINT
+    assert got.stdout == got.stderr == ""
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -12,7 +12,7 @@ import make_dialogue
 import pytest
 from grammar.dialogue import FRAMES, kinds, split_of_words
 
-from regard.datasets.find import folder_of
+from regard.datasets.find import folder_of_set
 from regard.datasets.table import named
 from regard.prepare.turns import read_dialogues
 from regard.runs.sections import DataSection
@@ -22,7 +22,7 @@ TOLD = ("tell", "reply", "answer")  # the same in all of them
 
 
 def rows(split: str) -> list[dict[str, Any]]:
-    packed = (folder_of("dialogue") / f"{split}.jsonl.gz").read_bytes()
+    packed = (folder_of_set("dialogue") / f"{split}.jsonl.gz").read_bytes()
     return [json.loads(line) for line in gzip.decompress(packed).splitlines()]
 
 
@@ -34,7 +34,7 @@ def question_of(row: dict[str, Any]) -> str:
 def test_the_grammar_makes_the_files_of_the_package(split: str) -> None:
     """If not: `make dialogue`, then these numbers into datasets/sets.toml."""
     content = make_dialogue.lines(split)
-    packed = (folder_of("dialogue") / f"{split}.jsonl.gz").read_bytes()
+    packed = (folder_of_set("dialogue") / f"{split}.jsonl.gz").read_bytes()
     assert gzip.decompress(packed) == content
     file = next(file for file in named("dialogue").files if file.name == f"{split}.jsonl.gz")
     assert (file.bytes, file.sha256) == (len(content), hashlib.sha256(content).hexdigest())
@@ -120,5 +120,5 @@ def test_a_question_has_one_answer(split: str) -> None:
         for n in range(1, len(said), 2):
             answers.setdefault(json.dumps(said[:n]), set()).add(said[n])
     assert max(map(len, answers.values())) == 1
-    path: Path = folder_of("dialogue") / f"{split}.jsonl.gz"
+    path: Path = folder_of_set("dialogue") / f"{split}.jsonl.gz"
     assert sum(1 for _ in read_dialogues(DataSection(texts=path))) == len(rows(split))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from regard.datasets.find import find, folder_of, scored_files, with_sets
+from regard.datasets.find import find, folder_of_set, scored_files, with_sets
 from regard.datasets.table import named
 from regard.errors import ConfigError, DataError, MisuseError
 
@@ -56,11 +56,11 @@ def test_without_the_variable_only_the_cache_is_asked(
 
 def test_a_set_that_is_not_here_says_what_to_do(places: tuple[Path, Path]) -> None:
     with pytest.raises(DataError, match="`regard data multi30k` fetches it"):
-        folder_of("multi30k")
+        folder_of_set("multi30k")
     with pytest.raises(DataError, match="`regard data libreoffice-de --from FOLDER`"):
-        folder_of("libreoffice-de")
+        folder_of_set("libreoffice-de")
     with pytest.raises(MisuseError, match="regard phrasebook --language hi --output"):
-        folder_of("phrasebook-hi")
+        folder_of_set("phrasebook-hi")
 
 
 def test_the_files_that_are_scored(places: tuple[Path, Path]) -> None:

@@ -40,12 +40,20 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
+from torch import Tensor
 
-from regard.data.store import FLOAT
+from regard.data.batch import Batch
+from regard.data.buckets import Numbers
+from regard.data.labelled import Labelled
+from regard.data.store import FLOAT, Store, StoreRow
 from regard.fit.encoder_job import EncoderJob, check, texts_of
 from regard.fit.job import ObjectiveCode
+from regard.model.transformer import Transformer
 from regard.prepare.encoder_data import load_texts, prepare_texts, text_row
-from regard.prepare.texts import read_rows, survey_texts
+from regard.prepare.texts import Texts, read_rows, survey_texts
+from regard.runs.folder import RunFolder
+from regard.runs.sections import Recipe
+from regard.text.published import PublishedTokenizer
 from regard.training.label_smoothing import SummedLoss
 from regard.training.losses import encoded
 
@@ -56,11 +64,11 @@ class Counting:
 
     weight: float = 1.0
 
-    def off(self, model, batch):
+    def off(self, model: Transformer, batch: Batch) -> Tensor:
         guessed = (encoded(model, batch)[..., 0] * batch["text_real"]).sum(dim=1)
         return guessed - batch["words"].to(guessed.dtype)
 
-    def __call__(self, model, batch):
+    def __call__(self, model: Transformer, batch: Batch) -> SummedLoss:
         loss = self.weight * self.off(model, batch).square().sum()
         return SummedLoss(loss, loss.detach())
 
@@ -71,39 +79,39 @@ class Counted:
     error: float
 
     @property
-    def numbers(self):
+    def numbers(self) -> dict[str, float | None]:
         return {"mean_error": self.error}
 
     @property
-    def score(self):
+    def score(self) -> float:
         return -self.error
 
-    def sentence(self):
+    def sentence(self) -> str:
         return f"validation loss {self.loss:.4f} · {self.error:.2f} words off"
 
 
-def survey(recipe):
+def survey(recipe: Recipe) -> Texts:
     read = partial(read_rows, labelled=False)
     return survey_texts(recipe.data, recipe.train.seed, "text", read)
 
 
-def prepare(run, recipe, texts):
-    def encode(tokenizer, row, limit):
+def prepare(run: RunFolder, recipe: Recipe, texts: Texts) -> None:
+    def encode(tokenizer: PublishedTokenizer, row: Labelled, limit: int) -> StoreRow:
         words = len(row.text.split()) * 1.0
         return {**text_row(tokenizer, row, limit), "words": words}
 
     prepare_texts(run, recipe, texts, {"words": FLOAT}, encode)
 
 
-def load(run, recipe):
+def load(run: RunFolder, recipe: Recipe) -> EncoderJob:
     data, counting = load_texts(run), Counting(recipe.own.weight)
 
-    def make_batch(store, numbers, chance: Sequence[int]):
+    def make_batch(store: Store, numbers: Numbers, chance: Sequence[int]) -> Batch:
         words = torch.from_numpy(store.numbers["words"][numbers])
         return texts_of(store, numbers, data.pad).having(words=words)
 
     @torch.inference_mode()
-    def judge(model, batches: Iterator, budget, quick):
+    def judge(model: Transformer, batches: Iterator[Batch], budget: int, quick: bool) -> Counted:
         off = torch.cat([counting.off(model, batch) for batch in batches])
         return Counted(float(off.square().mean()), float(off.abs().mean()))
 
@@ -117,26 +125,32 @@ CODE = ObjectiveCode(check, survey, prepare, load)
 AS_CLASS = '''
 """Counts: how many words a text has, as one of the numbers that training has seen."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
+from regard.data.corpus import Report
+from regard.data.labelled import Labelled
 from regard.data.store import ColumnKind
 from regard.fit.encoder_job import check
 from regard.fit.job import ObjectiveCode
 from regard.fit.objectives.classify import labelled_row, load
 from regard.prepare.encoder_data import prepare_texts
-from regard.prepare.texts import read_rows, survey_texts
+from regard.prepare.texts import Texts, read_rows, survey_texts
+from regard.runs.folder import RunFolder
+from regard.runs.sections import DataSection, Recipe
 
 
-def read_counted(path, data, report):
+def read_counted(path: Path, data: DataSection, report: Report) -> Iterator[Labelled]:
     for row in read_rows(path, data, report, labelled=False):
         yield replace(row, labels=(str(len(row.text.split())),))
 
 
-def survey(recipe):
+def survey(recipe: Recipe) -> Texts:
     return survey_texts(recipe.data, recipe.train.seed, "text", read_counted)
 
 
-def prepare(run, recipe, texts):
+def prepare(run: RunFolder, recipe: Recipe, texts: Texts) -> None:
     labels = texts.labels
     columns = {"labels": ColumnKind(len(labels))}
     prepare_texts(run, recipe, texts, columns, labelled_row(labels), labels)

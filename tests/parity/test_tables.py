@@ -19,6 +19,7 @@ import parity.test_distilbert as distilbert
 import parity.test_gpt2 as gpt2
 import parity.test_llama as llama
 import parity.test_marian as marian
+import parity.test_mistral as mistral
 import parity.test_qwen2 as qwen2
 import parity.test_roberta as roberta
 import parity.test_t5 as t5
@@ -47,6 +48,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "llama.tied": lambda: llama.twin("tied"),
     "llama.own output": lambda: llama.twin("one head each"),
     "llama.biases": lambda: llama.twin("grouped"),
+    "mistral.own output": lambda: mistral.twin("grouped"),
     "qwen2.tied": lambda: qwen2.twin("tied"),
     "qwen2.own output": lambda: qwen2.twin("grouped"),
     "t5.1.0": lambda: t5.twin("1.0", "one", tied=True),

@@ -31,7 +31,7 @@ from regard.model.fast.packed import PackedEncoder, precisions
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.processor import survives
-from regard.processor.simulate import SimulatedDeathError, watched
+from regard.processor.simulate import SimulatedDeathError, dies_as_simulated
 from regard.runs.folder import RunFolder
 from regard.training.compute import Compute
 from regard.training.data_parallel import DataParallel
@@ -143,10 +143,10 @@ def test_one_thread_watches_at_a_time(dying: pytest.MonkeyPatch) -> None:
     order: list[str] = []
 
     def other() -> None:
-        with watched():
+        with dies_as_simulated():
             order.append("other")
 
-    with watched():
+    with dies_as_simulated():
         second = Thread(target=other)
         second.start()
         second.join(timeout=0.2)

@@ -15,7 +15,7 @@ from regard.errors import ConfigError
 from regard.fit.train import Request
 from regard.runs.folder import RunFolder
 from regard.runs.log import read_log
-from regard.runs.rates import rate_at, settled, validation_due, validation_is_dear
+from regard.runs.rates import rate_at, validation_due, validation_is_dear, with_warmup_and_interval
 from regard.runs.recipe import make_recipe
 from regard.runs.sections import TrainSection
 from regard.training.schedule import cosine
@@ -104,9 +104,11 @@ def test_a_run_that_gets_more_minutes_goes_on_at_the_share_it_has_now() -> None:
 
 
 def test_what_minutes_leave_open_follows_from_the_steps_they_allow() -> None:
-    noam = settled(TrainSection(minutes=3.0), expected=400)
+    noam = with_warmup_and_interval(TrainSection(minutes=3.0), expected=400)
     assert (noam.warmup, noam.validate_every) == (40, 0)
-    own = settled(TrainSection(minutes=3.0, warmup=500, validate_every=70), expected=400)
+    own = with_warmup_and_interval(
+        TrainSection(minutes=3.0, warmup=500, validate_every=70), expected=400
+    )
     assert (own.warmup, own.validate_every) == (500, 70)  # a recipe's own keep their meaning
 
 

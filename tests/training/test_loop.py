@@ -85,14 +85,14 @@ def test_a_step_that_is_objected_to_changes_no_weight() -> None:
     group = [batch(PAIRS)]
     optimizer = make_adam(model)
     (first,) = training_steps(model, optimizer, iter([group]), broken, lambda step: 0.1, 1.0)
-    assert first.objection is not None and first.objection.reason == "the loss is nan"
+    assert first.skip_reason is not None and first.skip_reason.reason == "the loss is nan"
     (second,) = training_steps(
         model, optimizer, iter([group]), broken, lambda step: 0.1, 1.0, 2, judge
     )
-    assert second.number == 2 and second.objection is not None and second.group is group
+    assert second.number == 2 and second.skip_reason is not None and second.group is group
     assert all(torch.equal(weight, before[name]) for name, weight in model.named_parameters())
     (third,) = training_steps(model, optimizer, iter([group]), broken, lambda step: 0.1, 1.0, 3)
-    assert third.objection is None
+    assert third.skip_reason is None
     assert any(not torch.equal(weight, before[name]) for name, weight in model.named_parameters())
 
 

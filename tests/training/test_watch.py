@@ -3,7 +3,7 @@
 import math
 
 from regard.training.state import Progress
-from regard.training.watch import WINDOW, go_on_from, objection, remember
+from regard.training.watch import WINDOW, go_on_from, reason_to_skip, remember
 
 # Half of them 1, half of them 3: mean 2, standard deviation 1, so the bound is 2 + 6 · 1.
 WIDE = [1.0, 3.0] * (WINDOW // 2)
@@ -12,16 +12,16 @@ NARROW = [0.25] * WINDOW
 
 
 def test_bounds_by_hand() -> None:
-    assert objection(8.0, 1.0, WIDE) is None
-    above = objection(8.01, 1.0, WIDE)
+    assert reason_to_skip(8.0, 1.0, WIDE) is None
+    above = reason_to_skip(8.01, 1.0, WIDE)
     assert above is not None and above.is_spike
     assert above.reason == ("the loss jumped to 8.010 (it was 2.000 ± 1.000 in the last 100 steps)")
-    assert objection(3.25, 1.0, NARROW) is None
-    assert objection(3.26, 1.0, NARROW) is not None
+    assert reason_to_skip(3.25, 1.0, NARROW) is None
+    assert reason_to_skip(3.26, 1.0, NARROW) is not None
 
 
 def test_too_short_a_past_is_no_past() -> None:
-    assert objection(1000.0, 1.0, NARROW[1:]) is None
+    assert reason_to_skip(1000.0, 1.0, NARROW[1:]) is None
 
 
 def test_what_is_no_number() -> None:
@@ -31,15 +31,15 @@ def test_what_is_no_number() -> None:
         (1.0, math.inf, "the gradient's norm is inf"),
         (1.0, math.nan, "the gradient's norm is nan"),
     ):
-        skip = objection(loss, norm, [])
+        skip = reason_to_skip(loss, norm, [])
         assert skip is not None and skip.reason == said and not skip.is_spike
 
 
 def test_counts_of_a_bad_stretch() -> None:
     progress = Progress()
-    spike, nan = objection(9.0, 1.0, WIDE), objection(math.nan, 1.0, WIDE)
-    for loss, objected in ((1.0, None), (9.0, spike), (9.0, spike), (math.nan, nan), (9.0, spike)):
-        remember(progress, loss, objected)
+    spike, nan = reason_to_skip(9.0, 1.0, WIDE), reason_to_skip(math.nan, 1.0, WIDE)
+    for loss, skip in ((1.0, None), (9.0, spike), (9.0, spike), (math.nan, nan), (9.0, spike)):
+        remember(progress, loss, skip)
     assert (progress.skipped, progress.in_a_row, progress.spikes) == (4, 4, 1)
     assert progress.recent == (1.0,)
     remember(progress, 2.0, None)

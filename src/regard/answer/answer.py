@@ -12,7 +12,7 @@ threshold.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -25,6 +25,7 @@ from regard.answer.spans import LONGEST, best_spans, span_band
 from regard.answer.text_inputs import logits_by_length
 from regard.bundle.encoder_file import ANSWERED
 from regard.errors import MisuseError
+from regard.printable import Advance, unheard
 from regard.text.encoded import ContextWindow
 from regard.text.turns import USER, Message
 
@@ -68,7 +69,7 @@ def answer_questions(
     threshold: float | None = None,
     stride: int = STRIDE,
     longest: int = LONGEST,
-    advance: Callable[[int], None] = lambda count: None,
+    advance: Advance = unheard,
 ) -> list[Answers[QuestionAnswer]]:
     """The `top` best answers to each question of its context, best first.
 
@@ -171,7 +172,7 @@ def _look(
     count: int,
     stride: int,
     longest: int,
-    advance: Callable[[int], None] = lambda count: None,
+    advance: Advance = unheard,
 ) -> list[SpansSeen]:
     """All windows of all contexts, those of similar lengths together."""
     rows = [windows_of(model, *pair, stride) for pair in pairs]
@@ -250,7 +251,7 @@ def _written(
     task: str,
     question: str,
     context: str,
-    advance: Callable[[int], None] = lambda count: None,
+    advance: Advance = unheard,
 ) -> Answers[QuestionAnswer]:
     """What a model that makes text writes when it is shown both."""
     prompt = PROMPTS[task].format(question=question.strip(), context=context.strip())

@@ -1,6 +1,6 @@
 """Text → the labels of a classifier head, with probabilities."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from regard.answer.labels import Label, best_labels, probabilities, token_labels
 from regard.answer.loaded import LoadedModel
 from regard.answer.text_inputs import fitting, logits_by_length, which_text
 from regard.errors import MisuseError
+from regard.printable import Advance, unheard
 
 
 def classify_texts(
@@ -55,7 +56,7 @@ def classify_texts(
 def class_probabilities(
     model: LoadedModel,
     texts: Sequence[str | tuple[str, str | None]],
-    advance: Callable[[int], None] = lambda count: None,
+    advance: Advance = unheard,
 ) -> tuple[Float[np.ndarray, "n C"], int]:
     """The probability of each label for each text or pair, and how many texts were cut.
 

@@ -6,7 +6,7 @@ asked for: whenever the window is full its first quarter is dropped, and the res
 """
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,11 +16,10 @@ from regard.bundle.generation_settings import GenerationSettings
 from regard.decode.engine import Continuer, Hypothesis
 from regard.decode.options import DecodingOptions, Sampling
 from regard.errors import MisuseError, nearest
+from regard.printable import Advance, unheard
 from regard.text.published import PublishedTokenizer
 
 UNFINISHED = "\ufffd"  # how a decoder shows bytes that are no whole character yet
-
-Advance = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,7 @@ class Completer:
             yield piece
 
     def completions(
-        self, prompts: Sequence[str], advance: Advance = lambda count: None
+        self, prompts: Sequence[str], advance: Advance = unheard
     ) -> list[list[Continuation]]:
         """`n` continuations of each prompt: in the order of drawing, or best first."""
         rows = [self.row(text, number, len(prompts)) for number, text in enumerate(prompts)]

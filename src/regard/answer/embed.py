@@ -25,11 +25,11 @@ from regard.model.fast.packed import PackedEncoder, can_pack, precisions
 from regard.model.masks import padded
 from regard.model.pool import POOL
 from regard.model.transformer import Transformer
+from regard.printable import Advance
 from regard.processor.survives import insist_on, ruled_out
 from regard.text.published import PublishedTokenizer
 
 TOKEN_BUDGET = 512  # tokens of a batch: its numbers stay in a core's reach
-Advance = Callable[[int], None]
 
 
 class Embedder:

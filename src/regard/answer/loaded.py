@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from regard.answer.translate import Translator
 from regard.bundle.bundle import Bundle, open_bundle
-from regard.bundle.engine_choice import Say, to_log
 from regard.engines.engines import EngineRequest, Engines
 from regard.model.spec import Spec
+from regard.printable import Say, to_log
 from regard.text.published import PublishedTokenizer
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from regard.errors import DataError, MisuseError, shown
 from regard.runs.columns import NOTHING
 
 Embed = Callable[[list[str]], np.ndarray]
+PARTS = 5  # ranges of scores, each with its mean cosine
 
 
 @dataclass(frozen=True)
@@ -82,13 +83,13 @@ def agreement(cosine: Float[np.ndarray, " n"], scores: Sequence[float]) -> Agree
 
 
 def by_score(
-    cosine: Float[np.ndarray, " n"], scores: Sequence[float], parts: int = 5
+    cosine: Float[np.ndarray, " n"], scores: Sequence[float]
 ) -> list[tuple[str, int, float]]:
     """(which scores, how many pairs, their mean cosine), the range of scores cut in equal parts."""
-    edges = np.linspace(min(scores), max(scores), parts + 1)
-    which = np.clip(np.searchsorted(edges, scores, side="right") - 1, 0, parts - 1)
+    edges = np.linspace(min(scores), max(scores), PARTS + 1)
+    which = np.clip(np.searchsorted(edges, scores, side="right") - 1, 0, PARTS - 1)
     rows = []
-    for n in range(parts):
+    for n in range(PARTS):
         inside = cosine[which == n]
         mean = float(inside.mean()) if inside.size else math.nan
         rows.append((f"{edges[n]:.3g} to {edges[n + 1]:.3g}", int(inside.size), mean))

@@ -20,10 +20,9 @@ from regard.answer.loaded import LoadedModel
 from regard.answer.writing import TextWriter, writer_of
 from regard.data.passages import halves
 from regard.errors import MisuseError
-from regard.printable import counted
+from regard.printable import Advance, counted, unheard
 from regard.text.sentences import split_sentences
 
-Advance = Callable[[int], None]
 ROUNDS = 8  # of windows: a text that does not become shorter is not tried for ever
 SHARE, MOST = 5, 5  # extracted: every fifth sentence, at most five, unless a length is given
 TOGETHER = 64  # texts that are written together
@@ -93,7 +92,7 @@ def summarize_texts(
     texts: Sequence[str],
     length: str | int | Length | None = None,
     language: str = "en",
-    advance: Advance = lambda count: None,
+    advance: Advance = unheard,
     **search: Any,
 ) -> list[Summary]:
     """The summary of each text; that of a blank one is empty.

@@ -3,7 +3,7 @@
 A word that is cut into pieces is asked for at the first of them, as in training.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regard.answer.answers import Answers
@@ -11,6 +11,7 @@ from regard.answer.labels import probabilities
 from regard.answer.loaded import LoadedModel
 from regard.answer.text_inputs import logits_by_length, which_text
 from regard.errors import MisuseError
+from regard.printable import Advance, unheard
 from regard.text.words import split_words
 
 
@@ -65,7 +66,7 @@ def _untagged(
 def tag_rows(
     model: LoadedModel,
     texts: Sequence[str | Sequence[str]],
-    advance: Callable[[int], None] = lambda count: None,
+    advance: Advance = unheard,
 ) -> list[list[Tag | None]]:
     """The tag of each word; None where the model does not see it: it was cut, or has no piece."""
     tokenizer, labels = model.tokenizer_for("tag"), model.bundle.labels

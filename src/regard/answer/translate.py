@@ -16,12 +16,11 @@ from regard.bundle.codec import Codec
 from regard.decode.engine import Engine, Hypothesis, Pending, Row
 from regard.decode.options import DecodingOptions
 from regard.errors import CheckpointError, DataError, MisuseError, RegardError, nearest
-from regard.printable import counted
+from regard.printable import Advance, counted, unheard
 from regard.text.sentences import split_sentences
 
 CHUNK = 512  # sentences that are handed to the engine together
 
-Advance = Callable[[int], None]
 # Which engine offers these options, with prefixes or without.
 TakeEngine = Callable[[DecodingOptions, bool], Engine]
 
@@ -124,7 +123,7 @@ class Translator:
         self,
         texts: Sequence[str],
         task: str = "translate",
-        advance: Advance = lambda count: None,
+        advance: Advance = unheard,
         first_line: int = 1,
         **options: Any,
     ) -> list[list[Translation]]:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from regard.explain.account import Account
     from regard.explain.heads import Attentions
 
-Advance = Callable[[int], None]
+Advance = Callable[[int], None]  # spelled out here, and so in docs/reference/python.md
 ManyTexts = Iterable[str]
 
 

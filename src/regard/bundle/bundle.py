@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.bundle.codec import Codec, own_codec, published_codec
 from regard.bundle.encoder_file import EncoderFile, read_encoder_file
-from regard.bundle.engine_choice import Choice, ProbePair, probe_of, read_choice, to_log
+from regard.bundle.engine_choice import Choice, ProbePair, probe_of, read_choice
 from regard.bundle.generation_settings import GenerationSettings, read_settings, settings_of
 from regard.bundle.labels import Labels, read_labels
 from regard.bundle.named import folder_of
@@ -38,6 +38,7 @@ from regard.config import build
 from regard.decode.options import DecodingOptions
 from regard.errors import CheckpointError, DataError, MisuseError
 from regard.model.spec import Spec
+from regard.printable import to_log
 from regard.runs.folder import RunFolder, typed
 from regard.runs.objectives import Objective, objective_of
 from regard.text.published import PublishedTokenizer, load_tokenizer
@@ -350,12 +351,12 @@ def best_step(run: RunFolder) -> int | None:
 def open_bundle(name: str | Path, *, allow_pickle: bool = False, strict: bool = False) -> Bundle:
     """The folder of a path, a short name or a name of the hub; or an error that says what it is."""
     path = folder_of(name, allow_pickle)
-    bundle = _told(path, "" if str(name) == str(path) else str(name), allow_pickle, strict)
+    bundle = _recognised(path, "" if str(name) == str(path) else str(name), allow_pickle, strict)
     to_log(f"model: {bundle.path}, kind: {bundle.kind}")
     return bundle
 
 
-def _told(path: Path, name: str, allow_pickle: bool, strict: bool) -> Bundle:
+def _recognised(path: Path, name: str, allow_pickle: bool, strict: bool) -> Bundle:
     """Which kind a folder or file is."""
     if path.is_file():
         return _single_file(path)
@@ -376,6 +377,9 @@ def _single_file(path: Path) -> Bundle:
     kind = look(path).kind
     if kind != "llama2.c":
         expected = "the folder of a run or of a published model, a GGUF or a llama2.c file"
-        advice = f"it is: {kind}. `regard doctor {path}` says what it holds"
+        what = (
+            "its bytes are of no kind that regard knows" if kind == "unknown" else f"it is: {kind}"
+        )
+        advice = f"{what}. `regard doctor {path}` says what it holds"
         raise MisuseError(path, "is a file", expected=expected, advice=advice)
     return Bundle("llama2.c", path)

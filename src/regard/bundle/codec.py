@@ -35,7 +35,7 @@ def own_codec(tokenizer: Tokenizer) -> Codec:
         tokenizer.encode,
         tokenizer.decode_batch,
         tokenizer.pieces,
-        lambda size: distinct(tokenizer.tokens, size),
+        lambda size: one_name_each(tokenizer.tokens, size),
     )
 
 
@@ -57,7 +57,7 @@ def published_codec(tokenizer: PublishedTokenizer, settings: GenerationSettings)
         encode_target,
         lambda rows: [text_of(row) for row in rows],
         tokenizer.pieces,
-        lambda size: distinct(tokenizer.codec.tokens, size),
+        lambda size: one_name_each(tokenizer.codec.tokens, size),
     )
 
 
@@ -72,10 +72,10 @@ def frame_of(settings: GenerationSettings) -> Frame:
     return Frame(pad, settings.start, settings.ends[0])
 
 
-def distinct(tokens: Sequence[str], size: int) -> list[str]:
+def one_name_each(tokens: Sequence[str], size: int) -> list[str]:
     """The tokens, one for each of `size` ids: holes and rows without a token get a name.
 
-    >>> distinct(["<s>", "", "a"], 4)
+    >>> one_name_each(["<s>", "", "a"], 4)
     ['<s>', '<row 1>', 'a', '<row 3>']
     """
     names = [token or f"<row {i}>" for i, token in enumerate(tokens)]

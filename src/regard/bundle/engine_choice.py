@@ -8,8 +8,7 @@ A choice holds while the weights and the versions are the same; on another machi
 is measured again. Nothing here imports torch.
 """
 
-import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
@@ -46,9 +45,6 @@ SENTENCES = (
     "No.",
     "The price of bread has risen by 3.5 percent since last year.",
 )
-
-Say = Callable[[str], None]
-to_log: Say = logging.getLogger("regard").info
 
 
 @dataclass(frozen=True)
@@ -177,7 +173,7 @@ def probe_of(run: RunFolder | None) -> list[ProbePair]:
 
 
 @contextmanager
-def only_one(folder: Path) -> Iterator[None]:
+def engines_locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder's engines; a second process waits until the first is done."""
     place = folder / ENGINES
     if place.is_symlink():

@@ -80,7 +80,7 @@ class GenerationSettings:
 
 def settings_as_said(folder: Path) -> dict[str, Any]:
     """All that a folder says about making text, for one generation_config.json of its own."""
-    values, where = _told(folder)
+    values, where = _stated(folder)
     is_config = where.name == "config.json"  # whose other keys are the model's
     return {
         key: value
@@ -89,7 +89,7 @@ def settings_as_said(folder: Path) -> dict[str, Any]:
     }
 
 
-def _told(folder: Path) -> tuple[Mapping[str, Any], Path]:
+def _stated(folder: Path) -> tuple[Mapping[str, Any], Path]:
     """The keys, and the file that most of them stand in; a run has no config.json."""
     config, own = folder / "config.json", folder / "generation_config.json"
     values = read_config_file(folder) if config.is_file() or not own.is_file() else {}
@@ -114,7 +114,7 @@ def task_settings(folder: Path, task: str, usual: DecodingOptions) -> tuple[str,
         expected = f"a text of at most {MOST_PREFIX} characters"
         subject = f"{where}: task_specific_params: {task}: prefix"
         raise CheckpointError(subject, got=prefix, expected=expected)
-    return prefix, _search({**_told(folder)[0], **own}, where)
+    return prefix, _search({**_stated(folder)[0], **own}, where)
 
 
 def read_settings(folder: Path, vocabulary: int) -> GenerationSettings:
@@ -123,7 +123,7 @@ def read_settings(folder: Path, vocabulary: int) -> GenerationSettings:
     An id outside of the vocabulary counts as absent and is named in `ignored`: a small model often
     keeps the ids of the large one, and its logits are right nevertheless.
     """
-    return settings_of(*_told(folder), vocabulary)
+    return settings_of(*_stated(folder), vocabulary)
 
 
 def settings_of(said: Mapping[str, Any], where: Path, vocabulary: int) -> GenerationSettings:

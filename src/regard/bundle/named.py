@@ -91,11 +91,13 @@ def near_short_name(name: str | Path) -> str:
 def is_hub_name(name: str | Path) -> bool:
     """Whether this reads like "owner/name" of the hub and cannot be a folder of this machine.
 
-    A name whose first part is a folder here is a path with a typo, not a name of the hub.
+    A name whose first part is a folder here is a path with a typo, not a name of the hub; so is one
+    below `runs`, where trainings put theirs.
     """
     text = str(name)
     return (
         HUB_NAME.fullmatch(text) is not None
+        and not text.startswith("runs/")
         and not Path(text).exists()
         and not Path(text).parent.is_dir()
     )

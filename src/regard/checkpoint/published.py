@@ -28,6 +28,7 @@ from regard.checkpoint.families.family import Family
 from regard.checkpoint.families.gpt2 import GPT2
 from regard.checkpoint.families.llama import LLAMA
 from regard.checkpoint.families.marian import MARIAN
+from regard.checkpoint.families.mistral import MISTRAL
 from regard.checkpoint.families.qwen2 import QWEN2
 from regard.checkpoint.families.roberta import ROBERTA, XLM_ROBERTA
 from regard.checkpoint.families.t5 import T5
@@ -42,7 +43,7 @@ from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 
 # Where a file does not name its family, the first whose sign it has: the special before the plain.
-_ALL = (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, VIT, GPT2, QWEN2, LLAMA, T5, MARIAN, BART)
+_ALL = (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, VIT, GPT2, QWEN2, LLAMA, MISTRAL, T5, MARIAN, BART)
 FAMILIES = {family.name: family for family in _ALL}
 # Any of these makes text out of ids.
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "tokenizer.model", "spiece.model", "source.spm",

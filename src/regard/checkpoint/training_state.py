@@ -13,7 +13,7 @@ put aside under another name, not deleted: step-00001200 → damaged-step-000012
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ from regard.checkpoint.files import folder_name, read_own_json
 from regard.checkpoint.guard import read_tensors
 from regard.checksums import sha256
 from regard.errors import CheckpointError, DamageError
+from regard.printable import Say
 from regard.untrusted import opened, strict_json
 
 MANIFEST = "manifest.json"
@@ -137,7 +138,7 @@ def _naming(file: Path) -> Iterator[None]:
 
 
 def newest_whole(
-    root: Path, steps: Sequence[int], expected: Mapping[str, Tensor], say: Callable[[str], None]
+    root: Path, steps: Sequence[int], expected: Mapping[str, Tensor], say: Say
 ) -> tuple[int, Checkpoint] | None:
     """The last of these checkpoints whose checksums hold; None if there are none at all.
 
@@ -163,7 +164,7 @@ def newest_whole(
     return None
 
 
-def whole_steps(root: Path, steps: Sequence[int], say: Callable[[str], None]) -> list[int]:
+def whole_steps(root: Path, steps: Sequence[int], say: Say) -> list[int]:
     """Those of these checkpoints whose checksums hold; each of the others is named and left."""
     good = []
     for step in steps:

@@ -36,7 +36,7 @@ def command(
     cache. Files are taken only with the right SHA-256; a download that was cut off goes on where it
     stopped.
     """
-    from regard.datasets.find import folder_of
+    from regard.datasets.find import folder_of_set
     from regard.datasets.obtain import obtain
     from regard.datasets.table import all_sets, named
 
@@ -49,7 +49,7 @@ def command(
     if path_only:
         if origin or mirror or as_json:
             raise click.UsageError("--path only prints where the set is; leave the rest out")
-        click.echo(folder_of(name))
+        click.echo(folder_of_set(name))
         return
     if not dataset.phrasebook:
         obtain(dataset, lambda line: click.echo(line, err=True), origin=origin, mirror=mirror)

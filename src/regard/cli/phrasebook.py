@@ -88,7 +88,10 @@ def _statistics(language: str, as_json: bool) -> None:
 def _write(language: str, folder: Path) -> None:
     from regard import atomic
     from regard.data.phrasebook.corpus import SPLITS, phrasebook
+    from regard.errors import MisuseError
 
+    if folder.exists() and not folder.is_dir():
+        raise MisuseError(folder, "a file", expected="a folder, for a file of each split")
     for split in SPLITS:
         pairs = [e for e in phrasebook(language) if e.split == split]
         path = folder / f"{split}.tsv"

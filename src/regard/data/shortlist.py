@@ -52,7 +52,6 @@ def learn_shortlist(
     vocabulary: int,
     common: int | None = None,
     likely: int = LIKELY,
-    rounds: int = ROUNDS,
 ) -> Shortlist:
     """Learn it from pairs of ids, as many of the first as MAX_CELLS allows.
 
@@ -60,7 +59,7 @@ def learn_shortlist(
     pieces. `common` is COMMON, or a quarter of a smaller vocabulary.
     """
     most = min(COMMON, vocabulary // 4) if common is None else common
-    source, target, p, counts = likelihoods(pairs, vocabulary, rounds)
+    source, target, p, counts = likelihoods(pairs, vocabulary)
     # Frequent first; of equally frequent ones, the one with the smaller id.
     frequent = np.argsort(-counts, kind="stable")[:most]
     always = tuple(int(i) for i in frequent if counts[i])

@@ -40,7 +40,7 @@ def find(dataset: DataSet) -> Path | None:
     return None
 
 
-def folder_of(name: str) -> Path:
+def folder_of_set(name: str) -> Path:
     """The folder of a set that must be here."""
     dataset = named(name)
     if dataset.phrasebook:
@@ -65,7 +65,7 @@ def scored_files(name: str) -> tuple[Path, ...]:
         raise MisuseError(name, "a run on the phrasebook is scored on it without --set")
     if not dataset.test:
         raise MisuseError(name, f"no test set that `regard evaluate` can score ({dataset.what})")
-    folder = folder_of(name)
+    folder = folder_of_set(name)
     return tuple(folder / file for file in dataset.test)
 
 
@@ -111,7 +111,7 @@ def _with_set(data: dict[str, Any], where: str) -> dict[str, Any]:
     if not dataset.train:
         problem = f"{name} is nothing that a recipe trains on ({dataset.what})"
         raise ConfigError(f"{where}: [data]: set", problem)
-    folder = folder_of(name)
+    folder = folder_of_set(name)
     keys = ("source", "target") if dataset.kind == "pairs" else ("texts",)
     files = dict(zip(keys, dataset.train, strict=False))
     if not data.get(f"valid_{keys[0]}"):

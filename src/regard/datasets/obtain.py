@@ -5,7 +5,6 @@ A file gets its name only after its checksum is right, so half of one is never t
 
 import gzip
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,8 +15,7 @@ from regard.datasets.make import content, unpacked
 from regard.datasets.table import DataFile, DataSet
 from regard.draw.terminal.progress import WorkProgress, progress_bar
 from regard.errors import DataError, MisuseError
-
-Say = Callable[[str], None]
+from regard.printable import Say
 
 
 def obtain(
@@ -53,7 +51,7 @@ def obtain(
         if not all((folder / file.name).is_file() for file in files):
             _fetched(dataset, files, _on(mirror, address), folder, timeout, pause)
             for file in files:
-                say(f"  {file.name}: {_told(folder / file.name, file)}")
+                say(f"  {file.name}: {_size_and_check(folder / file.name, file)}")
     return folder
 
 
@@ -135,7 +133,7 @@ def _from_folder(dataset: DataSet, origin: Path, say: Say) -> Path:
     folder = cached_data() / dataset.folder
     for file, data in contents:
         _place(folder / file.name, data)
-        say(f"  {file.name}: {_told(folder / file.name, file)}")
+        say(f"  {file.name}: {_size_and_check(folder / file.name, file)}")
     return folder
 
 
@@ -169,7 +167,7 @@ def _place(path: Path, data: bytes) -> None:
     atomic.write_bytes(path, gzip.compress(data, mtime=0) if packed else data)
 
 
-def _told(path: Path, file: DataFile) -> str:
+def _size_and_check(path: Path, file: DataFile) -> str:
     checked = "checksum right" if file.sha256 else "no fixed checksum"
     return f"{path.stat().st_size:,} bytes, {checked}"
 

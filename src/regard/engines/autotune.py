@@ -15,10 +15,8 @@ from statistics import median
 from regard.bundle.bundle import Bundle
 from regard.bundle.engine_choice import (
     Choice,
-    Say,
     digest,
     stamps,
-    to_log,
     versions,
 )
 from regard.decode.engine import Engine, Layout, best_of
@@ -27,6 +25,7 @@ from regard.draw.terminal.progress import progress_bar
 from regard.engines.agreement import AgreementCheck, Clock, Make, cut_short
 from regard.engines.converted import Network, converted_engine
 from regard.engines.work import work_of
+from regard.printable import Say, to_log
 from regard.processor.machine import cores, this_machine
 from regard.processor.survives import ruled_out
 

@@ -5,11 +5,12 @@ anything else         the same tokens for at least 99.5 % of the sentences
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regard.decode.engine import Engine, Hypothesis, best_of
 from regard.decode.options import DecodingOptions
+from regard.printable import Advance, unheard
 
 TOLERANCE = 1e-5
 SHARE = 0.995
@@ -58,15 +59,14 @@ def check_batch(
     engine: Engine,
     rows: Sequence[Sequence[int]],
     decoding: DecodingOptions,
-    advance: Callable[[int], None] = lambda count: None,
-    seed: int = 0,
+    advance: Advance = unheard,
 ) -> InvarianceVerdict:
     """Search the same rows in several groupings and compare."""
     answers_by_way = {}
     for name, size in WAYS.items():
         order = list(range(len(rows)))
         if name.startswith("shuffled"):
-            random.Random(seed).shuffle(order)
+            random.Random(0).shuffle(order)
         answers: dict[int, Hypothesis] = {}
         # An engine divides what it is given among its workers.
         step = {1: 1, ALL: len(order)}.get(size, size * engine.layout.workers)

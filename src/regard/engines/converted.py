@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from regard import atomic
 from regard.bundle.bundle import Bundle
-from regard.bundle.engine_choice import ENGINES, Say, to_log
+from regard.bundle.engine_choice import ENGINES
 from regard.checkpoint.ctranslate2_info import SHORTLIST, has_shortlist, is_fresh, read_pieces
 from regard.checksums import add_checksums
 from regard.data.shortlist import learn_shortlist, write_shortlist
@@ -17,6 +17,7 @@ from regard.data.store import Store
 from regard.decode.engine import Engine, Layout
 from regard.engines.work import Work, work_of
 from regard.errors import CheckpointError, MisuseError
+from regard.printable import Say, to_log
 
 if TYPE_CHECKING:
     from regard.model.transformer import Transformer

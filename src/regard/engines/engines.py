@@ -19,11 +19,9 @@ from typing import TYPE_CHECKING
 from regard.bundle.bundle import Bundle
 from regard.bundle.engine_choice import (
     Choice,
-    Say,
     default_layout,
-    only_one,
+    engines_locked,
     read_choice,
-    to_log,
     write_choice,
 )
 from regard.decode.engine import Engine, Layout
@@ -31,6 +29,7 @@ from regard.decode.options import DecodingOptions
 from regard.engines.converted import converted_engine
 from regard.engines.work import work_of
 from regard.errors import MisuseError, RegardError
+from regard.printable import Say, to_log
 from regard.processor.machine import this_machine
 from regard.processor.survives import ruled_out
 
@@ -188,7 +187,7 @@ class Engines:
             self._note("the layout was measured on another machine and cannot be stored here")
             layouts = {n: replace(x, workers=count, threads=1) for n, x in choice.layouts.items()}
             return replace(choice, layouts=layouts)
-        with only_one(self.bundle.path):
+        with engines_locked(self.bundle.path):
             choice = read_choice(self.bundle.path, self.bundle.weights)  # by another, meanwhile?
             if choice is None or choice.machine != this_machine():
                 self.say(PREPARING)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regard.bundle.bundle import Bundle
-from regard.bundle.codec import distinct
+from regard.bundle.codec import one_name_each
 from regard.bundle.engine_choice import SENTENCES
 from regard.bundle.generation_settings import GenerationSettings
 from regard.checkpoint.ctranslate2_info import ROWS
@@ -130,7 +130,7 @@ class Continuing:
         write_decoder(
             model,
             folder,
-            distinct(tokenizer.codec.tokens, model.spec.vocabulary),
+            one_name_each(tokenizer.codec.tokens, model.spec.vocabulary),
             end=settings.ends[0] if settings.ends else 0,  # nothing ends there: see `opened`
             never=settings.rules.never,
             precision=precision,

@@ -9,7 +9,7 @@ that each token is asked for once; those at the beginning of a window have littl
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +21,7 @@ from regard.draw.notebook.table import html_table
 from regard.errors import DataError, MisuseError
 from regard.prepare.decoder_data import encoded_parts
 from regard.prepare.documents import DocumentPart, parts_of, survey_documents
+from regard.printable import Advance, unheard
 from regard.runs.columns import NOTHING, data_of
 from regard.runs.folder import RunFolder
 from regard.runs.sections import DataSection
@@ -81,7 +82,7 @@ def documents_to_score(
 
 
 def score_continuations(
-    model: LoadedModel, texts: TextsToForesee, advance: Callable[[int], None] = lambda count: None
+    model: LoadedModel, texts: TextsToForesee, advance: Advance = unheard
 ) -> ContinuationScores:
     """Ask for every token."""
     tokenizer = model.tokenizer_for("complete")

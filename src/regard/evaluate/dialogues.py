@@ -1,6 +1,5 @@
 """How often a model gives the very answer that a conversation ends with."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from regard.decode.options import Sampling
 from regard.draw.notebook.table import html_table
 from regard.errors import MisuseError
 from regard.prepare.turns import Dialogue, read_dialogues
+from regard.printable import Advance, unheard
 from regard.runs.columns import data_of
 from regard.runs.folder import RunFolder
 from regard.runs.sections import DataSection
@@ -70,7 +70,7 @@ def dialogues_to_score(model: LoadedModel, file: Path | None) -> tuple[str, list
 def score_dialogues(
     model: LoadedModel,
     dialogues: list[Dialogue],
-    advance: Callable[[int], None] = lambda count: None,
+    advance: Advance = unheard,
 ) -> DialogueScores:
     """Ask for the last answer of each."""
     chat, sampling = chat_format(model), Sampling(max_tokens=MOST_TOKENS)

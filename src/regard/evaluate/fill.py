@@ -5,7 +5,7 @@ Of the phrasebook's sentences it is also asked how the words come out that agree
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from regard.draw.notebook.table import html_table
 from regard.errors import MisuseError
 from regard.fit.objectives.fill import masking_of
 from regard.prepare.encoder_data import held_out
+from regard.printable import Advance, unheard
 from regard.runs.columns import NOTHING, data_of, role_of
 from regard.runs.folder import RunFolder
 from regard.runs.sections import DataSection
@@ -102,9 +103,7 @@ def texts_to_fill(
 
 
 @torch.inference_mode()
-def score_fill(
-    model: LoadedModel, test: Holes, advance: Callable[[int], None] = lambda count: None
-) -> FillScores:
+def score_fill(model: LoadedModel, test: Holes, advance: Advance = unheard) -> FillScores:
     """Ask for every token."""
     tokenizer = model.tokenizer_for("fill")
     masking = masking_of(tokenizer, DataSection(texts=Path("texts")))

@@ -12,7 +12,7 @@ Both are means over the questions, from 0 to 100 (Rajpurkar et al. 2016, 2018).
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from regard.evaluate.texts import TestTexts
 from regard.prepare.encoder_data import held_out
 from regard.prepare.phrase_tasks import asked_phrases
 from regard.prepare.task_metrics import word_overlap
+from regard.printable import Advance, unheard
 from regard.runs.columns import NOTHING, data_of
 from regard.runs.folder import RunFolder
 
@@ -128,7 +129,7 @@ def right_answers(row: Labelled) -> list[str]:
 
 
 def score_questions(
-    model: LoadedModel, test: TestTexts, advance: Callable[[int], None] = lambda count: None
+    model: LoadedModel, test: TestTexts, advance: Advance = unheard
 ) -> QuestionScores:
     """Ask every question and compare."""
     pairs = [(row.text, row.pair or "") for row in test.rows]

@@ -1,6 +1,6 @@
 """How good summaries are: ROUGE beside those that people wrote."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from regard.draw.notebook.table import html_table
 from regard.errors import DataError, MisuseError
 from regard.evaluate.tasks import has_tasks
 from regard.prepare.rouge import Rouge, insist_on_rouge, rouge_of
+from regard.printable import Advance, unheard
 from regard.runs.columns import NOTHING, data_of, role_of
 from regard.runs.folder import RunFolder, read_texts
 
@@ -109,7 +110,7 @@ def score_summaries(
     model: LoadedModel,
     test: TestDocuments,
     length: str | int | None = None,
-    advance: Callable[[int], None] = lambda count: None,
+    advance: Advance = unheard,
     search: Mapping[str, Any] = NOTHING,
 ) -> tuple[SummaryScores, list[str]]:
     """Summarise all documents; the scores, and the summaries."""

@@ -1,6 +1,5 @@
 """How good a text-to-text run is at each of its tasks, on pairs that it never saw."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from regard.answer.loaded import LoadedModel
@@ -9,6 +8,7 @@ from regard.draw.notebook.table import html_table
 from regard.evaluate.translations import translate_all
 from regard.prepare.task_metrics import NAMES, TaskScore, judged
 from regard.prepare.text_to_text import TASKS, TEST, VALID, held_out_rows, kept_tasks
+from regard.printable import Advance, unheard
 from regard.runs.folder import RunFolder
 
 
@@ -43,7 +43,7 @@ def count_rows(run: RunFolder) -> int:
 def score_tasks(
     model: LoadedModel,
     search: DecodingOptions,
-    advance: Callable[[int], None] = lambda count: None,
+    advance: Advance = unheard,
 ) -> TaskScores:
     """Answer all test pairs of the phrasebook, or else those held out for validation."""
     run = model.bundle.run

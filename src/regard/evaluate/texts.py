@@ -3,7 +3,7 @@
 The numbers come from scikit-learn (extra `metrics`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from regard.errors import MisuseError
 from regard.prepare.encoder_data import held_out
 from regard.prepare.phrase_tasks import tagged_phrases
 from regard.prepare.texts import refuse_unseen
+from regard.printable import Advance, unheard
 from regard.runs.columns import NOTHING, data_of, role_of
 from regard.runs.folder import RunFolder
 from regard.runs.recipe import make_recipe
@@ -109,9 +110,7 @@ def _own_rows(run: RunFolder) -> TestTexts:
     return TestTexts("the run's validation texts", held_out(run))
 
 
-def score_texts_of(
-    model: LoadedModel, test: TestTexts, advance: Callable[[int], None] = lambda count: None
-) -> TextScores:
+def score_texts_of(model: LoadedModel, test: TestTexts, advance: Advance = unheard) -> TextScores:
     """Classify the rows and compare."""
     _sklearn()  # says what is missing before anything slow begins
     texts: list[str | tuple[str, str | None]] = [(row.text, row.pair) for row in test.rows]
@@ -128,9 +127,7 @@ def score_texts_of(
     return _scores(truth, p.argmax(axis=1), labels.names, cut)
 
 
-def score_tags_of(
-    model: LoadedModel, test: TestTexts, advance: Callable[[int], None] = lambda count: None
-) -> TextScores:
+def score_tags_of(model: LoadedModel, test: TestTexts, advance: Advance = unheard) -> TextScores:
     """Tag the words of the rows and compare; words that are not read are counted apart."""
     _sklearn()
     names = model.bundle.labels.names

@@ -1,6 +1,6 @@
 """How good is a model: BLEU and chrF by sacreBLEU, and the phrasebook's slices."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from regard.decode.options import DecodingOptions
 from regard.draw.notebook.table import html_table
 from regard.errors import DataError, MisuseError
 from regard.prepare.pairs import kept_entries
+from regard.printable import Advance, unheard
 from regard.runs.columns import NOTHING, data_of, role_of
 from regard.runs.folder import RunFolder, read_texts
 
@@ -84,7 +85,7 @@ def translate_all(
     model: LoadedModel,
     sources: Sequence[str],
     search: DecodingOptions,
-    advance: Callable[[int], None] = lambda count: None,
+    advance: Advance = unheard,
 ) -> list[str]:
     """The best translation of each source."""
     options = {**vars(search), "split": False}  # a line of a test set has one of references
@@ -104,14 +105,12 @@ def score_slices(entries: Sequence[Entry], outputs: Sequence[str]) -> list[Slice
     return rows
 
 
-def score_notes(
-    model: LoadedModel, search: DecodingOptions, advance: Callable[[int], None] = lambda count: None
-) -> tuple[list[SliceScore], list[Slip]]:
+def score_notes(model: LoadedModel, search: DecodingOptions) -> tuple[list[SliceScore], list[Slip]]:
     """The notes' sentences, which are trained on and must come out exactly; empty for old runs."""
     if not (model.bundle.run.data / "notes.jsonl").exists():
         return [], []
     entries = kept_entries(model.bundle.run, "notes")
-    outputs = translate_all(model, [entry.source for entry in entries], search, advance)
+    outputs = translate_all(model, [entry.source for entry in entries], search)
     slips = [
         Slip(entry.source, output, entry.target)
         for entry, output in zip(entries, outputs, strict=True)

@@ -27,7 +27,7 @@ from regard.engines.autotune import layouts_for
 from regard.model.transformer import Transformer
 from regard.processor.caps import our_caps, users_caps
 from regard.processor.machine import cores, this_machine
-from regard.processor.simulate import watched
+from regard.processor.simulate import dies_as_simulated
 from regard.processor.survives import insist_on, ruled_out
 from regard.runs.sections import TrainSection
 from regard.training.compute import Compute
@@ -40,8 +40,6 @@ ROUNDS = 3  # of a duel, unless it takes too long
 MORE_ROUNDS, MORE_SECONDS = 9, 1.0  # as many where steps are so short that there is time for them
 MARGIN = 1.1  # times that the more complicated way has to be faster to be taken
 FASTER = 1.2  # times a product in bf16 has to be faster for whole steps to be tried
-
-Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
@@ -114,9 +112,8 @@ class Contender:
         sample: Sequence[Sequence[Batch]],
         way: Compute,
         seed: int,
-        clock: Clock = time.perf_counter,
     ) -> None:
-        self.way, self._model, self._sample, self._clock = way, model, sample, clock
+        self.way, self._model, self._sample = way, model, sample
         self._workers = DataParallel(model, loss_of, way, seed)
         self.speeds: list[float] = []
         self.turn(0)
@@ -126,9 +123,9 @@ class Contender:
         """Seconds of a step on one group of the sample; its tokens a second are noted."""
         group = self._sample[number % len(self._sample)]
         torch.set_num_threads(self.way.threads)  # those of the other one were set meanwhile
-        begun = self._clock()
+        begun = time.perf_counter()
         self._workers.gradients(0, group)
-        seconds = max(self._clock() - begun, 1e-9)
+        seconds = max(time.perf_counter() - begun, 1e-9)
         self.speeds.append(sum(batch.tokens for batch in group) / seconds)
         return seconds
 
@@ -197,7 +194,7 @@ def measured(
         return median(alone.speeds)
 
 
-def bf16_is_faster(device: torch.device, size: int = 512) -> bool:
+def bf16_is_faster(device: torch.device) -> bool:
     """Whether one matrix product says so; without hardware for it bf16 is many times slower.
 
     Not even tried where the processor would not survive it.
@@ -206,9 +203,9 @@ def bf16_is_faster(device: torch.device, size: int = 512) -> bool:
         return False
     seconds = {}
     for dtype in (torch.float32, torch.bfloat16):
-        a = torch.ones(size, size, dtype=dtype, device=device)
+        a = torch.ones(512, 512, dtype=dtype, device=device)
         runs = []
-        with watched():
+        with dies_as_simulated():
             a @ a
             for _ in range(5):
                 begun = time.perf_counter()

@@ -5,7 +5,6 @@ if the last is damaged, the run goes on from there.
 """
 
 import errno
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from regard import atomic
 from regard.checkpoint import training_state
 from regard.checkpoint.files import folder_name, steps_saved
 from regard.checkpoint.training_state import Checkpoint
+from regard.printable import Say
 from regard.runs.folder import RunFolder
 from regard.runs.sections import TrainSection
 from regard.training.state import Progress
@@ -40,7 +40,7 @@ class CheckpointManager:
         content: Checkpoint,
         progress: Progress,
         train: TrainSection,
-        say: Callable[[str], None],
+        say: Say,
     ) -> None:
         """A checkpoint of this moment. If that fails, the older ones stay and training goes on."""
         step = progress.step
@@ -75,7 +75,7 @@ class CheckpointManager:
             self.check_place()
             self.run.update_info(**changes)
 
-    def _failed(self, step: int, file: str | Path, why: str, say: Callable[[str], None]) -> None:
+    def _failed(self, step: int, file: str | Path, why: str, say: Say) -> None:
         self.unsaved = why
         steps = steps_saved(self.root)
         last = f"the last one is of step {steps[-1]:,}" if steps else "there is none yet"

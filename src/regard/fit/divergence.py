@@ -15,6 +15,7 @@ from regard import atomic
 from regard.data.batch import Batch
 from regard.errors import DivergedError
 from regard.fit.checkpoints import CheckpointManager
+from regard.printable import Say
 from regard.runs.folder import RunFolder
 from regard.runs.log import Log
 from regard.training.loop import Step
@@ -25,21 +26,21 @@ TextsOfBatch = Callable[[Batch], list[dict[str, Any]]]  # of each example of a b
 SHOWN = 8  # numbers of examples on the screen; the log has all
 
 
-def report_skipped(step: Step, log: Log, say: Callable[[str], None]) -> None:
+def report_skipped(step: Step, log: Log, say: Say) -> None:
     """A line for the eye and a record with the number of every example."""
-    assert step.objection is not None
+    assert step.skip_reason is not None
     examples = [number for batch in step.group for number in batch.examples]
     log.write(
         "skipped",
         step.number,
-        reason=step.objection.reason,
+        reason=step.skip_reason.reason,
         loss=_plain(step.plain_loss),
         gradient_norm=_plain(step.gradient_norm),
         examples=examples,
     )
     shown = ", ".join(map(str, examples[:SHOWN])) + (", …" if len(examples) > SHOWN else "")
     say(
-        f"step {step.number:,}: skipped, {step.objection.reason}; "
+        f"step {step.number:,}: skipped, {step.skip_reason.reason}; "
         f"{len(examples)} examples, numbers {shown}"
     )
 
@@ -50,15 +51,15 @@ def note_step(
     checkpoints: CheckpointManager,
     texts: TextsOfBatch,
     log: Log,
-    say: Callable[[str], None],
+    say: Say,
 ) -> bool:
     """Remember how a step went, and say if it was not taken; True when it is time to go back to the
     last checkpoint.
 
     Raises DivergedError when it is time to give up.
     """
-    remember(progress, step.plain_loss, step.objection)
-    if step.objection is None:
+    remember(progress, step.plain_loss, step.skip_reason)
+    if step.skip_reason is None:
         return False
     report_skipped(step, log, say)
     if progress.in_a_row >= IN_A_ROW:
@@ -72,7 +73,7 @@ def note_step(
 
 
 def _given_up(step: Step, why: str, run: RunFolder, texts: TextsOfBatch) -> DivergedError:
-    assert step.objection is not None
+    assert step.skip_reason is not None
     folder = run.folder / f"dump-step-{step.number:08d}"
     try:
         dump(step, folder, texts)
@@ -80,7 +81,7 @@ def _given_up(step: Step, why: str, run: RunFolder, texts: TextsOfBatch) -> Dive
     except OSError as error:
         where = f"its batch could not be written to {folder}: {error.strerror}"
     return DivergedError(
-        f"step {step.number:,}: {why}, at last because {step.objection.reason}; {where}, and "
+        f"step {step.number:,}: {why}, at last because {step.skip_reason.reason}; {where}, and "
         f"{run.log} names all examples. Look at them, or train again with a lower train.factor or "
         "a longer train.warmup"
     )
@@ -88,10 +89,10 @@ def _given_up(step: Step, why: str, run: RunFolder, texts: TextsOfBatch) -> Dive
 
 def dump(step: Step, place: Path, texts: TextsOfBatch) -> None:
     """The batch of a step for people (batch.json) and for programs (batch.safetensors)."""
-    assert step.objection is not None
+    assert step.skip_reason is not None
     facts = {
         "step": step.number,
-        "reason": step.objection.reason,
+        "reason": step.skip_reason.reason,
         "loss": _plain(step.loss),
         "gradient_norm": _plain(step.gradient_norm),
         "learning_rate": step.learning_rate,

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 
 from regard.data.batch import Batch, text_batch
-from regard.data.buckets import BatchOrder, Lengths, Numbers, PlannedBatch, plan_epoch
-from regard.data.mixture import Portion
-from regard.data.prefetch import prefetched
+from regard.data.buckets import Lengths, Numbers, PlannedBatch, plan_epoch
 from regard.data.store import Store
-from regard.fit.job import FirstWeights, Validated
+from regard.fit.job import FirstWeights, StoredJob, Validated
 from regard.fit.warm_start import WarmStart, take_weights
 from regard.model.lora import check_maps
 from regard.model.spec import Spec
@@ -44,10 +42,9 @@ def check(recipe: Recipe, check_start: Callable[[Start], None] = lambda start: N
 
 
 @dataclass
-class EncoderJob:
+class EncoderJob(StoredJob):
     """fit/job.py says what each of these is."""
 
-    recipe: Recipe
     data: EncoderData
     loss_of: LossOf
     make_batch: MakeBatch
@@ -57,23 +54,11 @@ class EncoderJob:
     beyond: str = "what is beyond was cut"  # of a text that fills all places
     cut: bool = True  # whether batches may be cut where memory is too small for validation
 
-    def __post_init__(self) -> None:
-        self.spec, self.begins_with = self.data.spec, self.recipe.train.start_from
-
     @property
     def lengths(self) -> tuple[Lengths, Lengths]:
         return lengths_of(self.data.train)
 
-    @property
-    def corpora(self) -> Sequence[Portion]:
-        return ()
-
-    def batches(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, Batch]]:
-        train = self.recipe.train
-        order = BatchOrder(*self.lengths, train.token_budget, train.seed)
-        return prefetched(self._at, order.start_at(epoch, number), train.loaders)
-
-    def _at(self, place: PlannedBatch) -> Batch:
+    def at(self, place: PlannedBatch) -> Batch:
         chance = (self.recipe.train.seed, place.epoch, place.number)
         return self.make_batch(self.data.train, place.examples, chance)
 
@@ -140,13 +125,6 @@ class EncoderJob:
             f"Note:       {counted(count, 'text')} teach few words; train.start_from=minilm begins "
             "with a model that knows them"
         ]
-
-    def verify(self) -> None:
-        self.data.train.verify()
-        self.data.valid.verify()
-
-    def forget_old(self, checkpoints: Path, best_step: int) -> None:
-        """There is nothing that grows."""
 
 
 def lengths_of(store: Store) -> tuple[Lengths, Lengths]:

@@ -17,6 +17,7 @@ from regard.checksums import sha256
 from regard.fit.checkpoints import CheckpointManager
 from regard.fit.job import Validated
 from regard.model.transformer import Transformer
+from regard.printable import Say
 from regard.runs.folder import RunFolder, write_own_json
 from regard.runs.sections import TrainSection
 from regard.training.state import Progress
@@ -29,7 +30,7 @@ def final_candidates(
     progress: Progress,
     checkpoints: CheckpointManager,
     train: TrainSection,
-    say: Callable[[str], None],
+    say: Say,
 ) -> Candidates:
     """Each set of weights that may be taken, under the words that name it."""
     weights = dict(model.named_parameters())

@@ -11,7 +11,6 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from regard.fit.preflight import FIRST_USE, need_of, shapes_of
 from regard.fit.request import Request
 from regard.fit.train import trial
 from regard.fit.trainer import Trainer
+from regard.printable import Say
 from regard.runs.folder import RunFolder
 from regard.runs.recipe import make_recipe
 from regard.training.compute import Compute
@@ -74,7 +74,7 @@ class BatchTest:
         return max((one for one in self.tried if one.fits), key=lambda one: one.speed)
 
 
-def find_batch(request: Request, say: Callable[[str], None]) -> BatchTest:
+def find_batch(request: Request, say: Say) -> BatchTest:
     """Search for a recipe or own files; no run is left behind. `say` is told each try."""
     try:
         with trial(replace(request, force=True)) as trainer:
@@ -85,7 +85,7 @@ def find_batch(request: Request, say: Callable[[str], None]) -> BatchTest:
     raise MisuseError("find-batch: not even the model fits; choose a smaller one (model.preset)")
 
 
-def _search(trainer: Trainer, say: Callable[[str], None]) -> BatchTest:
+def _search(trainer: Trainer, say: Say) -> BatchTest:
     """The largest by the estimate, smaller if its step fails; then some that are smaller still."""
     free = free_memory()
     megabytes = trainer.recipe.train.memory or int((free or 0) * (1 - KEPT_FREE) / MEGABYTE)

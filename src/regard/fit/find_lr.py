@@ -23,7 +23,7 @@ from statistics import fmean, pstdev
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import TrainingError
 from regard.fit.request import Request
-from regard.fit.train import describe, trial
+from regard.fit.train import model_line, trial
 from regard.fit.trainer import Trainer
 from regard.runs.objectives import OBJECTIVES
 from regard.runs.rates import peak
@@ -64,7 +64,7 @@ def find_rate(request: Request) -> RangeTest:
         rates, losses = _climb(trainer, STEPS)
         recipe, spec = trainer.recipe, trainer.model.spec
         train, d_model = recipe.train, spec.d_model
-        model, unit = describe(spec, recipe), OBJECTIVES[recipe.objective].unit
+        model, unit = model_line(spec, recipe), OBJECTIVES[recipe.objective].unit
     smooth = running_mean(losses)
     chosen = best_rate(rates, smooth, *quiet_part(losses))
     setting = f"train.rate={chosen:.2g}"
@@ -85,7 +85,7 @@ def _climb(trainer: Trainer, steps: int) -> tuple[list[float], list[float]]:
     losses: list[float] = []
     with closing(trainer.data_parallel()) as workers, progress_bar("range test", steps) as bar:
         for step in trainer.steps(workers, rate_at(steps)):
-            if step.objection is not None:  # a loss or gradient that is no number: the end too
+            if step.skip_reason is not None:  # a loss or gradient that is no number: the end too
                 break
             rates.append(step.learning_rate)
             losses.append(step.plain_loss)

@@ -2,10 +2,11 @@
 
 Each file of fit/objectives/ makes its own (`ObjectiveCode`): `code_of` imports it by the name of
 the recipe's objective, for "text-to-text" fit/objectives/text_to_text.py. The rows are in
-runs/objectives.py, the losses in training/losses.py; the jobs of all encoders share
-fit/encoder_job.py.
+runs/objectives.py, the losses in training/losses.py; most jobs begin with a `StoredJob`, those of
+encoders with the one of fit/encoder_job.py.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,8 +14,9 @@ from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
 from regard.data.batch import Batch
-from regard.data.buckets import Lengths, Numbers, PlannedBatch
+from regard.data.buckets import BatchOrder, Lengths, Numbers, PlannedBatch
 from regard.data.mixture import Portion
+from regard.data.prefetch import prefetched
 from regard.fit.static_vectors import VectorCoverage
 from regard.fit.warm_start import WarmStart, take_weights
 from regard.model.spec import Spec
@@ -105,6 +107,53 @@ class Job(Protocol):
 
     def forget_old(self, checkpoints: Path, best_step: int) -> None:
         """Remove what no checkpoint needs any more."""
+
+
+@dataclass
+class StoredJob(ABC):
+    """What jobs share whose examples lie in stores, `train` and `valid` of their data.
+
+    `Job` says what each of these is; what a batch holds (`at`), what is minimised and how it is
+    judged is left to the objective.
+    """
+
+    recipe: Recipe
+    data: Any  # of the objective: its spec, its stores
+
+    def __post_init__(self) -> None:
+        self.spec: Spec = self.data.spec
+        self.begins_with = self.recipe.train.start_from
+
+    @property
+    @abstractmethod
+    def lengths(self) -> tuple[Lengths, Lengths]:
+        """As of `Job`."""
+
+    @abstractmethod
+    def at(self, place: PlannedBatch) -> Batch:
+        """The batch of this place in the order of training."""
+
+    @property
+    def corpora(self) -> Sequence[Portion]:
+        return ()
+
+    def batches(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, Batch]]:
+        train = self.recipe.train
+        order = BatchOrder(*self.lengths, train.token_budget, train.seed, self.corpora)
+        return prefetched(self.at, order.start_at(epoch, number), train.loaders)
+
+    def start_weights(self, model: Transformer) -> FirstWeights:
+        return first_weights(model, self.begins_with)
+
+    def remarks(self, survey: Any) -> list[str]:
+        return []
+
+    def verify(self) -> None:
+        self.data.train.verify()
+        self.data.valid.verify()
+
+    def forget_old(self, checkpoints: Path, best_step: int) -> None:
+        return  # there is nothing that grows
 
 
 @runtime_checkable

@@ -23,6 +23,7 @@ from regard.fit.checkpoints import FEWEST
 from regard.fit.job import Job
 from regard.model.spec import Spec, parameter_count
 from regard.prepare.pairs import Corpus, PreparedPairs
+from regard.printable import counted
 from regard.processor.machine import cores
 from regard.runs.sections import Recipe, TrainSection
 from regard.training.compute import Compute
@@ -195,9 +196,10 @@ def _time_line(shapes: BatchShapes, train: TrainSection, speed: float) -> str:
     seconds = shapes.tokens / speed
     steps = train.last_step
     epochs = math.inf if steps is None else steps * train.accumulate / shapes.batches
-    whole = (
-        f"; {steps:,} steps are {epochs:,.1f} epochs, {duration(seconds * epochs)}" if steps else ""
-    )
+    whole = ""
+    if steps:
+        many = f"{counted(steps, 'step')} {'is' if steps == 1 else 'are'}"
+        whole = f"; {many} {epochs:,.1f} epochs, {duration(seconds * epochs)}"
     if train.minutes is not None and 60 * train.minutes < seconds * epochs:
         within = 60 * train.minutes / seconds
         minutes = "1 minute is" if train.minutes == 1 else f"{train.minutes:g} minutes are"

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from regard.checksums import sha256
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import MisuseError, TrainingError
 from regard.fit.request import Request
+from regard.printable import Say
 from regard.runs.folder import RunFolder
 from regard.runs.log import read_log
 
@@ -68,7 +69,7 @@ class Proof:
         return [*self.kills, "", *table, "", verdict]
 
 
-def prove(request: Request, say: Callable[[str], None]) -> Proof:
+def prove(request: Request, say: Say) -> Proof:
     """Train a short run straight and one that is killed and resumed; compare them."""
     if request.resume or request.folder or request.minutes:
         raise MisuseError("train", "--prove-resume takes a recipe or own files and KEY=VALUE only")
@@ -84,9 +85,7 @@ def prove(request: Request, say: Callable[[str], None]) -> Proof:
     return proof
 
 
-def _proof(
-    request: Request, straight: RunFolder, killed: RunFolder, say: Callable[[str], None]
-) -> Proof:
+def _proof(request: Request, straight: RunFolder, killed: RunFolder, say: Say) -> Proof:
     with progress_bar("the straight run", None):
         short = replace(request, assignments=(*SHORT, *request.assignments))
         _train([*short.words(), "--run", str(straight.folder)])

@@ -21,7 +21,7 @@ class Reporter:
         speed = step.tokens / step.seconds
         self._speed = 0.95 * self._speed + 0.05 * speed if self._speed else speed
         due = step.number % LOG_EVERY == 0 or step.number == 1
-        if due and step.objection is None:  # a skipped one has a record of its own
+        if due and step.skip_reason is None:  # a skipped one has a record of its own
             log.write(
                 "train",
                 step.number,

@@ -8,16 +8,16 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Request:
-    """What a person asked `regard train` for."""
+    """A new run of a recipe or of own files, or the rest of one; each field is an option."""
 
     recipe: Path | None = None
-    assignments: Sequence[str] = ()
+    assignments: Sequence[str] = ()  # KEY=VALUE, which go over the recipe
     source: Path | None = None
     target: Path | None = None
     texts: Path | None = None
     minutes: float | None = None
-    folder: Path | None = None
-    resume: Path | None = None
+    folder: Path | None = None  # of the new run
+    resume: Path | None = None  # the run to go on with
     inexact: bool = False
     force: bool = False
     text: Path | None = None

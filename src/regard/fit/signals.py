@@ -11,11 +11,12 @@ A closed terminal or a job manager may send several: only Ctrl-C is impatient th
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 from regard.checkpoint.files import steps_saved
+from regard.printable import Say
 from regard.runs.folder import RunFolder, typed
 
 POLITE = ("SIGINT", "SIGTERM", "SIGUSR1", "SIGHUP", "SIGBREAK")  # no system has them all
@@ -77,7 +78,7 @@ def polite_stop(request: StopRequest) -> Iterator[StopRequest]:
 
 
 @contextmanager
-def told_how_to_go_on(run: RunFolder, say: Callable[[str], None]) -> Iterator[None]:
+def told_how_to_go_on(run: RunFolder, say: Say) -> Iterator[None]:
     """Around a training: what is left is said before the second Ctrl-C ends it."""
     try:
         yield

@@ -1,6 +1,6 @@
 """From a request to a finished run: recipe or own files, new or resumed, told step by step."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +32,7 @@ from regard.fit.signals import Stopped, StopRequest, polite_stop, told_how_to_go
 from regard.fit.trainer import Trainer
 from regard.fit.warm_start import check_start
 from regard.model.spec import Spec, parameter_count
-from regard.printable import counted
+from regard.printable import Say, counted
 from regard.runs.curves import draw_curve
 from regard.runs.folder import RunFolder, only_one, seal, typed, write_own_json
 from regard.runs.log import Listener
@@ -43,7 +43,6 @@ from regard.runs.sections import Recipe
 from regard.training.freeze import frozen_share
 from regard.training.memory_limit import SPARE, is_out_of_memory, memory_limit
 
-Say = Callable[[str], None]
 RUNS = Path("runs")
 
 
@@ -153,8 +152,8 @@ def _bar(trainer: Trainer, done: int) -> TrainingProgress:
 
 def _claimed(request: Request) -> AbstractContextManager[Claim]:
     """The folder of a new run, held from now on: nothing was read or written yet."""
-    given = (request.recipe, request.source, request.texts, request.text)
-    named = [path for path in given if path]
+    origins = (request.recipe, request.source, request.texts, request.text)
+    named = [path for path in origins if path]
     if request.tables is not None:
         named.append(Path("run"))
     if len(named) != 1 or (request.target and not request.source):
@@ -208,8 +207,8 @@ def _new_trainer(claim: Claim, request: Request, say: Say) -> Trainer:
 
 def _resumed_trainer(run: RunFolder, request: Request, say: Say) -> Trainer:
     """An existing run, from its last checkpoint; only the length of training may be changed."""
-    asked = (request.recipe, request.source, request.target, request.texts, request.text)
-    if any(asked) or request.folder:
+    origins = (request.recipe, request.source, request.target, request.texts, request.text)
+    if any(origins) or request.folder:
         raise MisuseError("train: --resume takes everything from the run; leave the rest out")
     allowed: tuple[str, ...] = ("train.steps=", "train.minutes=", "train.patience=")
     if request.inexact:
@@ -254,7 +253,7 @@ def _plan(trainer: Trainer, survey: Survey) -> list[str]:
         until.append(f"{train.minutes:g} minute{'s' * (train.minutes != 1)}")
     return [
         *trainer.job.lines(survey),
-        f"Model:      {describe(spec, recipe)}",
+        f"Model:      {model_line(spec, recipe)}",
         *([f"Embedding:  {first.coverage.sentence()}"] if first.coverage else []),
         *([f"Start:      {'; '.join(first.warm.sentences())}"] if first.warm else []),
         *([f"Frozen:     {frozen_share(trainer.model)}"] if train.freeze and not lora else []),
@@ -273,7 +272,7 @@ def _plan(trainer: Trainer, survey: Survey) -> list[str]:
     ]
 
 
-def describe(spec: Spec, recipe: Recipe) -> str:
+def model_line(spec: Spec, recipe: Recipe) -> str:
     """A model in a line."""
     own = OBJECTIVES[recipe.objective].own_tokenizer
     start = None if own else recipe.train.start_from

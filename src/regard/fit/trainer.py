@@ -30,10 +30,11 @@ from regard.fit.preflight import steps_within
 from regard.fit.remains import what_can_be_done
 from regard.fit.report import Reporter, ShortOfMemory
 from regard.fit.signals import Stopped, StopRequest
-from regard.fit.warm_start import check_digest, weights_digest
+from regard.fit.warm_start import check_digest, first_weights_digest
 from regard.model.device import choose_device
 from regard.model.lora import Lora
 from regard.model.transformer import Transformer
+from regard.printable import Say
 from regard.runs import rates
 from regard.runs.folder import RunFolder, write_own_json
 from regard.runs.log import Listener, Log, damage_to_log, log_checksum, records_until
@@ -46,7 +47,7 @@ from regard.training.loop import Step, training_steps
 from regard.training.memory_limit import SPARE, memory_limit
 from regard.training.optimizer import make_adam, optimizer_tensors, restore_optimizer
 from regard.training.state import Progress
-from regard.training.watch import go_on_from, objection
+from regard.training.watch import go_on_from, reason_to_skip
 from regard.version import __version__
 
 Rate = Callable[[int], float]  # of each step, counted from 1
@@ -81,6 +82,8 @@ class Trainer:
         self.adapt(self.first_weights.warm.new if self.first_weights.warm else ())
         self._choose_compute()
         expected = self._expect()
+        warm = self.first_weights.warm is not None
+        begun = {"begun_from": first_weights_digest(self._weights())} if warm else {}
         write_own_json(self.run.recipe, self.recipe.tables())
         write_own_json(self.run.spec, to_tables(self.model.spec))
         self.run.update_info(
@@ -89,7 +92,7 @@ class Trainer:
             device=str(self.device),
             state="training",
             **({} if expected is None else {"expected_steps": expected}),
-            **({"begun_from": weights_digest(self._weights())} if self.first_weights.warm else {}),
+            **begun,
         )
 
     def _expect(self) -> float | None:
@@ -99,7 +102,7 @@ class Trainer:
             return None
         expected = steps_within(self.job, train, self.speed())
         steps = min(expected, train.last_step or expected)
-        self.recipe = replace(self.recipe, train=rates.settled(train, steps))
+        self.recipe = replace(self.recipe, train=rates.with_warmup_and_interval(train, steps))
         self.progress.expected = expected
         return expected
 
@@ -128,7 +131,7 @@ class Trainer:
         self.progress = Progress()  # the self-test took batches
         self.run.update_info(**tuned.record())
 
-    def resume(self, say: Callable[[str], None], anew: bool = False) -> None:
+    def resume(self, say: Say, anew: bool = False) -> None:
         """Take up the last whole checkpoint: weights, optimizer, place in the data, way to compute.
 
         Precision, workers and threads decide the order of sums, so the bits depend on them; `anew`
@@ -161,7 +164,7 @@ class Trainer:
             say(f"Warning: {damage}.")
         self.run.update_info(state="training", ended="", log_sha256="")
 
-    def _take_up(self, steps: list[int], say: Callable[[str], None]) -> bool:
+    def _take_up(self, steps: list[int], say: Say) -> bool:
         """Stand where the last whole one of these checkpoints stood; False if there is none."""
         newest = newest_whole(self.run.checkpoints, steps, self._weights(), say)
         if newest is None:
@@ -199,7 +202,7 @@ class Trainer:
             reason = over(self.recipe.train, self.progress)
             while reason is None and not self.progress.validate_first:
                 step = next(steps)
-                if step.objection is None:
+                if step.skip_reason is None:
                     self.ema.update(step.number)
                 self.progress.step = step.number
                 self.progress.tokens += step.tokens
@@ -247,7 +250,7 @@ class Trainer:
             rate_at or self._rate,
             self.recipe.train.clip,
             self.progress.step + 1,
-            lambda loss, norm: objection(loss, norm, self.progress.recent),
+            lambda loss, norm: reason_to_skip(loss, norm, self.progress.recent),
         )
 
     def data_parallel(self) -> DataParallel:
@@ -287,7 +290,7 @@ class Trainer:
         )
         return True
 
-    def finish(self, stop: StopRequest, say: Callable[[str], None]) -> str:
+    def finish(self, stop: StopRequest, say: Say) -> str:
         """Choose the final weights; the sentence that says which.
 
         A request to stop ends the choice (`Stopped`): a resumed run makes it again, and comes to

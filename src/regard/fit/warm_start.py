@@ -126,7 +126,7 @@ def take_layers(model: Transformer, folder: Path) -> WarmStart:
     return WarmStart(str(folder), taken, len(mine), (), tuple(differing), tuple(new))
 
 
-def weights_digest(weights: Mapping[str, Tensor]) -> str:
+def first_weights_digest(weights: Mapping[str, Tensor]) -> str:
     """SHA-256 over all weights: a run that is begun again must begin from the same."""
     digest = hashlib.sha256()
     for name, weight in sorted(weights.items()):
@@ -137,7 +137,7 @@ def weights_digest(weights: Mapping[str, Tensor]) -> str:
 
 def check_digest(weights: Mapping[str, Tensor], stated: object, folder: Path) -> None:
     """Refuse to begin again from weights that were changed in the meantime."""
-    if weights_digest(weights) != stated:
+    if first_weights_digest(weights) != stated:
         raise CheckpointError(
             f"{folder}: its weights are not those that this run began with, and no checkpoint was "
             "written since; start a new run"

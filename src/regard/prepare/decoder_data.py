@@ -6,7 +6,7 @@ of its ids are answers; one that is longer than a window loses its oldest questi
 answers until it fits, as it would when somebody talks to the model for so long.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from regard.bundle.encoder_file import EncoderFile, read_encoder_file
@@ -25,6 +25,7 @@ from regard.prepare.start import (
     tokenizer_for,
 )
 from regard.prepare.turns import Dialogue, Dialogues
+from regard.printable import Advance
 from regard.runs.folder import RunFolder, write_own_json
 from regard.runs.sections import ChatSection, Recipe
 from regard.text.chat_template import ChatFormat, find_template
@@ -78,7 +79,7 @@ def begin_decoder(
 
 
 def encoded_parts(
-    tokenizer: PublishedTokenizer, parts: Iterable[DocumentPart], advance: Callable[[int], None]
+    tokenizer: PublishedTokenizer, parts: Iterable[DocumentPart], advance: Advance
 ) -> Iterator[StoreRow]:
     """Ids of each part; a document begins and ends as its tokenizer has it."""
     begin = list(tokenizer.encode("").ids)  # what it puts before a text: <s>, or nothing
@@ -121,7 +122,7 @@ def _encoded_dialogues(
     dialogues: Iterable[Dialogue],
     length: int,
     path: str,
-    advance: Callable[[int], None],
+    advance: Advance,
 ) -> Iterator[StoreRow]:
     for dialogue in dialogues:
         messages = dialogue.messages

@@ -22,7 +22,7 @@ from regard.data.suspicion import Different
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import DataError
 from regard.prepare.more_corpora import Further, Unseen, survey_further
-from regard.printable import counted
+from regard.printable import Advance, counted
 from regard.runs.columns import sides_of, with_columns
 from regard.runs.folder import RunFolder, read_texts
 from regard.runs.sections import DataSection, Recipe
@@ -229,7 +229,7 @@ def _read(data: DataSection, report: Report) -> Iterator[Pair]:
     return read_pairs(data.source, data.target, report, limits_of(data), sides_of(data))
 
 
-def _sentences(pairs: Iterable[tuple[str, str]], advance: Callable[[int], None]) -> Iterator[str]:
+def _sentences(pairs: Iterable[tuple[str, str]], advance: Advance) -> Iterator[str]:
     for source, target in pairs:
         yield source
         yield target
@@ -261,7 +261,7 @@ def _encoded(
     pairs: Iterator[tuple[str, str]],
     most: int,
     cut: bool,
-    advance: Callable[[int], None],
+    advance: Advance,
 ) -> Iterator[StoreRow]:
     """Ids of both sides; pairs with more than `most` tokens on a side are left out, or with `cut`
     their sources are read so far."""

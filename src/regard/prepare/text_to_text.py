@@ -7,7 +7,7 @@ data/train, data/valid                    ids; of plain texts, before spans are 
 data/valid.jsonl, data/tasks-test.jsonl   the same held-out pairs as text, with their tasks
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -38,6 +38,7 @@ from regard.prepare.start import (
 )
 from regard.prepare.tasks import KeptTask, TaskPairs, Tasks
 from regard.prepare.texts import Texts
+from regard.printable import Advance, unheard
 from regard.runs.folder import RunFolder, read_texts, write_own_json
 from regard.runs.sections import Recipe
 from regard.text.encoder_tokenizer import save_for_text_to_text, sentinel
@@ -171,7 +172,7 @@ def _one_after_another(
     limit: int,
     cut: bool,
     kept: list[KeptTask],
-    advance: Callable[[int], None],
+    advance: Advance,
 ) -> Iterator[StoreRow]:
     """The ids of all tasks in a row; `kept` is told how many pairs each has."""
     for task in tasks:
@@ -200,7 +201,7 @@ def encoded_pairs(
     pairs: Iterable[tuple[str, str]],
     limit: int,
     cut: bool = False,
-    advance: Callable[[int], None] = lambda count: None,
+    advance: Advance = unheard,
 ) -> Iterator[StoreRow]:
     """Ids of both sides: the source as the model reads it, the target without start and end.
 

@@ -73,7 +73,7 @@ def forbid(feature: str) -> None:
         raise SimulatedDeathError(f"{feature}: computed, though {VARIABLE} says that it is deadly")
 
 
-def watched() -> AbstractContextManager[Any]:
+def dies_as_simulated() -> AbstractContextManager[Any]:
     """Within this block, and in this thread, products in bf16 go through `forbid`."""
     return nullcontext() if VARIABLE not in os.environ else _watch()
 

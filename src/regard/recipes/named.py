@@ -20,7 +20,7 @@ class Card:
 
     name: str
     what: str
-    data: str  # the name of a data set
+    data: str  # the name of a data set, or "own files"
     takes: str
 
 
@@ -57,5 +57,5 @@ def card_of(name: str) -> Card:
     takes = next(line for line in lines if line.startswith(TAKES))
     what = lines[0].removeprefix("# ")
     data = read_toml(recipe_file(Path(name)))["data"]
-    corpus = str(data.get("set") or f"phrasebook-{data['phrasebook']}")
-    return Card(name, what, corpus, takes[len(TAKES) :].rstrip("."))
+    phrasebook = f"phrasebook-{data['phrasebook']}" if data.get("phrasebook") else "own files"
+    return Card(name, what, str(data.get("set") or phrasebook), takes[len(TAKES) :].rstrip("."))

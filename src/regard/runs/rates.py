@@ -53,7 +53,7 @@ def expected_end(step: int, train: TrainSection, progress: Progress) -> float:
     return by_clock if last is None else min(last, by_clock)
 
 
-def settled(train: TrainSection, expected: float | None = None) -> TrainSection:
+def with_warmup_and_interval(train: TrainSection, expected: float | None = None) -> TrainSection:
     """With a warm-up and, by steps, an interval of validation, where the recipe has none.
 
     `expected` is the number of steps that the minutes allow; without it the run ends by steps.

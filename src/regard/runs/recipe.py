@@ -12,7 +12,7 @@ from regard.decode.options import DecodingOptions
 from regard.errors import ConfigError, nearest, shown
 from regard.model.spec import Spec
 from regard.runs.objectives import OBJECTIVES
-from regard.runs.rates import settled
+from regard.runs.rates import with_warmup_and_interval
 from regard.runs.sections import DataSection, LoraSection, Recipe, TokenizerSection, TrainSection
 
 # Those of every recipe; an objective may have one more, of its own name.
@@ -47,7 +47,7 @@ def make_recipe(tables: Mapping[str, Any], where: str) -> Recipe:
         if name != "model"
     }
     if built["train"].minutes is None:  # else the speed of the machine decides (fit/trainer.py)
-        built["train"] = settled(built["train"])
+        built["train"] = with_warmup_and_interval(built["train"])
     usual = {name: built[name] for name in _SECTIONS if name != "model"}
     model, own = dict(tables.get("model", {})), built.get(objective.name)
     recipe = Recipe(model=model, objective=objective.name, own=own, **usual)

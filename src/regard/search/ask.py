@@ -25,13 +25,10 @@ def answer_from_index(
     index: str | Path | SearchIndex,
     top: int = 1,
     threshold: float | None = None,
-    passages: int = READ,
-    mode: str = "hybrid",
 ) -> Answers[QuestionAnswer]:
-    """The best answers of the `passages` that fit the question best."""
-    if answering_task(model) != "answer":
-        passages = min(passages, WRITTEN_FROM)
+    """The best answers of the passages that fit the question best."""
+    passages = READ if answering_task(model) == "answer" else WRITTEN_FROM
     searched = index if isinstance(index, SearchIndex) else open_index(index, device=model.device)
-    matches = searched.search(question, passages, mode, highlight=False)
+    matches = searched.search(question, passages, "hybrid", highlight=False)
     texts = [ContextPassage(match.text, match.file, match.first) for match in matches]
     return answer_from_passages(model, question, texts, top, threshold)

@@ -33,6 +33,7 @@ from regard.untrusted import opened, read_json
 KIND = "regard index"
 FORMAT = f"{KIND} 1"
 MANIFEST = "manifest.json"
+MAKES_ONE = "`regard index FOLDER --output INDEX`"
 PENDING = "pending"
 GENERATION = "generation-"
 LOCK = ".lock"
@@ -69,11 +70,10 @@ def read_manifest(index: Path) -> Manifest:
     path = index / MANIFEST
     if not path.exists():
         if not index.exists():
-            raise MisuseError(index, "no such index", advice="make it with `regard index FOLDER`")
+            raise MisuseError(index, "no such index", advice=f"make it with {MAKES_ONE}")
         what = "empty" if index.is_dir() and not any(index.iterdir()) else f"without {MANIFEST}"
         what = what if index.is_dir() else "a file"
-        advice = "make one with `regard index FOLDER`"
-        raise MisuseError(index, what, expected="an index", advice=advice)
+        raise MisuseError(index, what, expected="an index", advice=f"make one with {MAKES_ONE}")
     values = read_json(path, MAX_MANIFEST)
     if not str(values.get("format")).startswith(KIND):
         problem = f"not of an index, or damaged: got the format {shown(values.get('format'))}"

@@ -149,10 +149,10 @@ class TranslateJob(TextJob):
             self._end(translations=[self._line(line) for line in lines])
 
     def _line(self, line: int) -> list[WireMessage]:
-        return [_told(answer) for answer in self._plan.line(line, self._answers)]
+        return [_as_message(answer) for answer in self._plan.line(line, self._answers)]
 
 
-def _told(translation: Translation) -> WireMessage:
+def _as_message(translation: Translation) -> WireMessage:
     said = asdict(translation)
     del said["ids"]
     return said
@@ -161,7 +161,7 @@ def _told(translation: Translation) -> WireMessage:
 class CompleteJob(TextJob):
     """Prompts in, what follows each out: a choice for each draw, or for each of the best."""
 
-    _told = 0  # searches
+    _finished = 0  # searches
 
     def begin(self) -> list[Search]:
         options = dict(self.asked.get("options", {}))
@@ -211,11 +211,11 @@ class CompleteJob(TextJob):
                 return
             self._output += tokens
             self._choices += choices
-            self._told += 1
+            self._finished += 1
             if self.asked.get("stream"):
                 for choice in choices:
                     self._piece(index=choice["index"], text="", finish_reason=choice[REASON])
-            if self._told == len(self.searches):
+            if self._finished == len(self.searches):
                 self._end(choices=sorted(self._choices, key=lambda choice: int(choice["index"])))
 
 

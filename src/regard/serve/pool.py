@@ -173,7 +173,7 @@ class ServedModel:
         elif "load" in message:
             self.load = message["load"]
         else:
-            self._told(message)
+            self._deliver(message)
 
     def _settle(self, problem: Exception | None) -> None:
         """How the first start went, for whoever waits for that."""
@@ -185,7 +185,7 @@ class ServedModel:
             self._stopped = True
             self._started.set_exception(problem)
 
-    def _told(self, message: WireMessage) -> None:
+    def _deliver(self, message: WireMessage) -> None:
         pending = self._pending.get(message["id"])
         if pending is None:  # nobody waits any more
             return

@@ -33,7 +33,7 @@ from regard.training.compute import Compute
 from regard.training.malloc import give_freed_memory_back, keep_freed_memory
 from regard.training.parts import parts_of, too_large
 from regard.training.shared import SharedTensors, can_share
-from regard.training.worker import Done, LossOf, MeanLoss, Share, Worker, trained
+from regard.training.worker import LossOf, MeanLoss, Share, ShareResult, Worker, trained
 from regard.training.worker_process import WorkerProcess, is_known, use_shared
 
 
@@ -96,30 +96,30 @@ class DataParallel:
         for process, share in assigned:
             process.ask(share)
         try:
-            done = self._own.gradients(shares[0])
+            total = self._own.gradients(shares[0])
         finally:  # even if ours failed: no answer may be left for the next step
             answers = [process.listen() for process, _ in assigned]
         for (process, share), answer in zip(assigned, answers, strict=True):
-            done.add(process.done(answer, share))
+            total.add(process.result(answer, share))
         for share in shares[running:]:
-            done.add(self._own.gradients(share))
-        self._do_again(step, targets, done)
-        for weight, gradient in zip(self._weights, done.gradients, strict=True):
+            total.add(self._own.gradients(share))
+        self._do_again(step, targets, total)
+        for weight, gradient in zip(self._weights, total.gradients, strict=True):
             weight.grad = gradient
         if self._lora is not None:
             self._lora.hand_on()
-        return done.loss
+        return total.loss
 
-    def _do_again(self, step: int, targets: int, done: Done) -> None:
+    def _do_again(self, step: int, targets: int, total: ShareResult) -> None:
         """What failed for want of memory, in halves, by this process alone."""
-        while done.failed:
-            part = done.failed.pop()
+        while total.failed:
+            part = total.failed.pop()
             if len(part.batch) == 1:
                 raise too_large(part)
             self.halved += 1
             self.most = min(part.cells - 1, self.most or part.cells)
             for half in part.halves():
-                done.add(self._own.gradients(Share(step, targets, [half])))
+                total.add(self._own.gradients(Share(step, targets, [half])))
 
     def close(self) -> None:
         """The weights become this process's own again."""

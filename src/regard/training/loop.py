@@ -13,7 +13,7 @@ from torch import nn
 
 from regard.data.batch import Batch
 from regard.training.optimizer import Adam
-from regard.training.watch import SkipReason, objection
+from regard.training.watch import SkipReason, reason_to_skip
 from regard.training.worker import MeanLoss
 
 StepJudge = Callable[[float, float], SkipReason | None]  # of a loss and a gradient's norm
@@ -32,11 +32,11 @@ class Step:
     padding: float  # share of the batch that was padding
     seconds: float
     group: Sequence[Batch]  # what it was computed from
-    objection: SkipReason | None = None  # set: the weights were left as they are
+    skip_reason: SkipReason | None = None  # set: the weights were left as they are
 
 
 def _finite(loss: float, gradient_norm: float) -> SkipReason | None:
-    return objection(loss, gradient_norm, recent=())
+    return reason_to_skip(loss, gradient_norm, recent=())
 
 
 def training_steps(
@@ -64,8 +64,8 @@ def training_steps(
             parameters["lr"] = rate
         loss = backward(number, group)
         norm = float(nn.utils.clip_grad_norm_(model.parameters(), clip if clip else torch.inf))
-        objected = judge(loss.plain if math.isfinite(loss.smoothed) else loss.smoothed, norm)
-        if objected is None:
+        skip = judge(loss.plain if math.isfinite(loss.smoothed) else loss.smoothed, norm)
+        if skip is None:
             optimizer.step()
         tokens = sum(batch.tokens for batch in group)
         cells = sum(batch.cells for batch in group)
@@ -79,6 +79,6 @@ def training_steps(
             1 - tokens / cells,
             time.perf_counter() - started,
             group,
-            objected,
+            skip,
         )
         number += 1

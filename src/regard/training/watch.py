@@ -33,7 +33,7 @@ class SkipReason:
     is_spike: bool
 
 
-def objection(loss: float, gradient_norm: float, recent: Sequence[float]) -> SkipReason | None:
+def reason_to_skip(loss: float, gradient_norm: float, recent: Sequence[float]) -> SkipReason | None:
     """What speaks against a step with this loss and gradient, after steps with these losses."""
     if not math.isfinite(loss):
         return SkipReason(f"the loss is {loss}", is_spike=False)
@@ -48,15 +48,15 @@ def objection(loss: float, gradient_norm: float, recent: Sequence[float]) -> Ski
     return SkipReason(f"the loss jumped to {loss:.3f} (it was {usual})", is_spike=True)
 
 
-def remember(progress: Progress, loss: float, objected: SkipReason | None) -> None:
+def remember(progress: Progress, loss: float, skip: SkipReason | None) -> None:
     """Note how a step went."""
-    if objected is None:
+    if skip is None:
         progress.recent = (*progress.recent, loss)[-WINDOW:]
         progress.in_a_row = progress.spikes = 0
         return
     progress.skipped += 1
     progress.in_a_row += 1
-    progress.spikes = progress.spikes + 1 if objected.is_spike else 0
+    progress.spikes = progress.spikes + 1 if skip.is_spike else 0
 
 
 def go_on_from(progress: Progress, left: Progress) -> None:

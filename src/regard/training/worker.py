@@ -14,7 +14,7 @@ from regard.data.batch import Batch
 from regard.model.dropout import drawing_from
 from regard.model.kernels import plain_kernels
 from regard.model.transformer import Transformer
-from regard.processor.simulate import watched
+from regard.processor.simulate import dies_as_simulated
 from regard.training.compute import Compute
 from regard.training.label_smoothing import SummedLoss
 from regard.training.memory_limit import is_out_of_memory
@@ -44,7 +44,7 @@ class MeanLoss:
 
 
 @dataclass
-class Done:
+class ShareResult:
     """Of a share: summed gradients (None for a weight that nothing used) and its loss.
 
     `failed` are the parts that memory was too small for; they are in neither.
@@ -54,7 +54,7 @@ class Done:
     loss: MeanLoss
     failed: list[BatchPart]
 
-    def add(self, other: "Done") -> None:
+    def add(self, other: "ShareResult") -> None:
         """Another share of the same step."""
         both = zip(self.gradients, other.gradients, strict=True)
         self.gradients = [_added(a, b) for a, b in both]
@@ -72,27 +72,27 @@ class Worker:
         self._used = trained(self._model)  # the weights themselves, or their copies
         self._device = self._weights[0].device
 
-    def gradients(self, share: Share) -> Done:
+    def gradients(self, share: Share) -> ShareResult:
         """The gradients of the parts, added up in their order."""
         self._model.train()
         if self._used[0] is not self._weights[0]:
             with torch.no_grad():  # one cast per step instead of one per use
                 torch._foreach_copy_(tuple(self._used), tuple(self._weights))
-        done = Done([None] * len(self._used), MeanLoss(0.0, 0.0), [])
+        total = ShareResult([None] * len(self._used), MeanLoss(0.0, 0.0), [])
         for part in share.parts:
             try:
-                with watched():
+                with dies_as_simulated():
                     one = self._one(share, part)
             except (MemoryError, RuntimeError) as error:
                 if not is_out_of_memory(error):
                     raise
-                one = Done([None] * len(self._used), MeanLoss(0.0, 0.0), [part])
+                one = ShareResult([None] * len(self._used), MeanLoss(0.0, 0.0), [part])
             if one.failed:  # now that the error, and what its frames held, is gone
                 gc.collect()
-            done.add(one)
-        return done
+            total.add(one)
+        return total
 
-    def _one(self, share: Share, part: BatchPart) -> Done:
+    def _one(self, share: Share, part: BatchPart) -> ShareResult:
         loss = self._loss(share.step, part)
         mean = loss.smoothed / share.targets
         # Backward, but not into .grad: parts and shares are added in a fixed order.
@@ -101,7 +101,9 @@ class Worker:
             None if one is None else one.to(weight.dtype)  # sums of bf16 are kept in fp32
             for one, weight in zip(gradients, self._weights, strict=True)
         ]
-        return Done(wide, MeanLoss(float(mean.detach()), float(loss.plain) / share.targets), [])
+        return ShareResult(
+            wide, MeanLoss(float(mean.detach()), float(loss.plain) / share.targets), []
+        )
 
     def _loss(self, step: int, part: BatchPart) -> SummedLoss:
         generator = torch.Generator(self._device)

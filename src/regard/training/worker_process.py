@@ -36,7 +36,7 @@ from regard.training.compute import Compute
 from regard.training.malloc import keep_freed_memory
 from regard.training.parts import BatchPart
 from regard.training.shared import SharedTensors
-from regard.training.worker import Done, LossOf, MeanLoss, Share, Worker, trained
+from regard.training.worker import LossOf, MeanLoss, Share, ShareResult, Worker, trained
 
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
 
@@ -98,14 +98,16 @@ class WorkerProcess:
             "memory ran out); resume the run, with a smaller train.token_budget for a new one"
         )
 
-    def done(self, said: dict[str, Any], share: Share) -> Done:
+    def result(self, said: dict[str, Any], share: Share) -> ShareResult:
         """Its gradients, in the shared memory, and losses."""
         if "error" in said:
             raise TrainingError(f"a worker process failed:\n{said['error']}")
         missing = set(said["missing"])
         tensors = enumerate(self._gradients.tensors)
         gradients = [None if i in missing else tensor for i, tensor in tensors]
-        return Done(gradients, MeanLoss(*said["loss"]), [share.parts[i] for i in said["failed"]])
+        return ShareResult(
+            gradients, MeanLoss(*said["loss"]), [share.parts[i] for i in said["failed"]]
+        )
 
     def close(self) -> None:
         self._line.close()
@@ -155,17 +157,17 @@ def _answered(worker: Worker, question: bytes, into: Sequence[Tensor]) -> bytes:
         step, targets = tensors.pop("step").tolist()
         count = sum("." not in name for name in tensors)
         parts = [_part(tensors, i) for i in range(count)]
-        done = worker.gradients(Share(step, targets, parts))
+        total = worker.gradients(Share(step, targets, parts))
         missing = []
-        for i, (gradient, place) in enumerate(zip(done.gradients, into, strict=True)):
+        for i, (gradient, place) in enumerate(zip(total.gradients, into, strict=True)):
             if gradient is None:
                 missing.append(i)
             else:
                 place.copy_(gradient)
         said = {
-            "loss": [done.loss.smoothed, done.loss.plain],
+            "loss": [total.loss.smoothed, total.loss.plain],
             "missing": missing,
-            "failed": [parts.index(part) for part in done.failed],
+            "failed": [parts.index(part) for part in total.failed],
         }
         return json.dumps(said).encode()
     except Exception:  # whatever it is, the other side has to know

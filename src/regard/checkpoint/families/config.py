@@ -131,6 +131,13 @@ class Config:
         if got != value:
             raise CheckpointError(f"{self.where}: {key}", f"regard runs {value!r} only", got=got)
 
+    def expect_null(self, key: str) -> None:
+        """Insist on null, and on a file that says so: left out, the key may mean something else."""
+        self._read.add(key)
+        got = self._values.get(key, "nothing")
+        if got is not None:
+            raise CheckpointError(f"{self.where}: {key}", "regard runs null only", got=got)
+
     def expect_equal(self, key: str, other: str) -> None:
         """Insist that two sizes are one; the first may be left out."""
         wanted = self.number(other)

@@ -32,6 +32,7 @@ FIELDS = {
     "max_position_embeddings": Field("max_length", int, 2048),
     "attention_dropout": Field("attention_dropout", float, 0.0),
 }
+WITHOUT_BIASES = {key: entry for key, entry in FIELDS.items() if not key.endswith("_bias")}
 FIXED = dict(
     encoder_layers=0,
     gated=True,
@@ -81,9 +82,12 @@ def rotary(config: Config, trained: int) -> dict[str, Any]:
     return fields
 
 
-def _computed(config: Config, names: frozenset[str], read: ReadFields) -> dict[str, Any]:
+def head_and_positions(
+    config: Config, names: frozenset[str], read: ReadFields, trunk: str = ARCHITECTURES["none"]
+) -> dict[str, Any]:
+    """The fields that take a thought; `trunk` is the architecture without a head."""
     tied = config.flag("tie_word_embeddings", False)
-    head = decoder_head(config, "lm_head.weight" in names, tied, ARCHITECTURES["none"])
+    head = decoder_head(config, "lm_head.weight" in names, tied, trunk)
     return head | rotary(config, read["max_length"])
 
 
@@ -118,7 +122,7 @@ LLAMA = Family(
     sign=r"layers\.\d+\.mlp\.gate_proj\.weight",
     fields=FIELDS,
     fixed=FIXED,
-    computed=_computed,
+    computed=head_and_positions,
     written=_written,
     rows=_rows,
     prefix="model.",

@@ -5,8 +5,7 @@ from typing import Any
 
 from regard.checkpoint.families.config import Config
 from regard.checkpoint.families.family import ReadFields
-from regard.checkpoint.families.fields import decoder_head
-from regard.checkpoint.families.llama import FIELDS, FIXED, LLAMA, rotary
+from regard.checkpoint.families.llama import FIXED, LLAMA, WITHOUT_BIASES, head_and_positions
 from regard.model.spec import Spec
 
 ARCHITECTURES = {"tokens": "Qwen2ForCausalLM", "none": "Qwen2Model"}
@@ -15,9 +14,7 @@ WINDOWS = "use_sliding_window"
 
 def _computed(config: Config, names: frozenset[str], read: ReadFields) -> dict[str, Any]:
     config.expect("layer_types", ["full_attention"] * read["decoder_layers"])
-    tied = config.flag("tie_word_embeddings", False)
-    head = decoder_head(config, "lm_head.weight" in names, tied, ARCHITECTURES["none"])
-    return head | rotary(config, read["max_length"])
+    return head_and_positions(config, names, read, ARCHITECTURES["none"])
 
 
 def _written(spec: Spec) -> dict[str, Any]:
@@ -30,7 +27,7 @@ QWEN2 = replace(
     architectures=ARCHITECTURES,
     sign=r"layers\.\d+\.self_attn\.q_proj\.bias",
     never=r"layers\.\d+\.self_attn\.o_proj\.bias",  # a Llama with all four
-    fields={key: field for key, field in FIELDS.items() if not key.endswith("_bias")},
+    fields=WITHOUT_BIASES,
     fixed={**FIXED, "attention_bias": True, "o_bias": False, "ffn_bias": False},
     computed=_computed,
     written=_written,

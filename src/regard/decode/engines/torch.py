@@ -33,7 +33,7 @@ from regard.decode.options import NO_RULES, DecodingOptions, Rules
 from regard.decode.score import score_continuations, score_pairs
 from regard.errors import MisuseError
 from regard.model.transformer import Transformer
-from regard.processor.simulate import watched
+from regard.processor.simulate import dies_as_simulated
 from regard.processor.survives import insist_on
 
 PRECISIONS = {"fp32": None, "bf16": torch.bfloat16}  # None: as the weights are
@@ -150,7 +150,7 @@ class TorchEngine:
 
     def _work(self, job: DecodingJob, batch: int, is_over: IsOver | None) -> None:
         model, rules, frame = self._fused, self._rules, self._frame
-        with watched():
+        with dies_as_simulated():
             decode_queue(model, job.take, job.give, job.decoding, rules, frame, batch, is_over)
 
     def score(self, sources: Sequence[Row], targets: Sequence[Row]) -> list[list[float]]:

@@ -105,13 +105,12 @@ class TrainingProgress:
         self,
         total_steps: int | None,
         console: RichConsole | None = None,
-        label: str = "train",
         *,
         start_step: int = 0,
         seconds_limit: float | int | None = None,
         clock: Clock = time.monotonic,
     ) -> None:
-        self._total, self._label = total_steps, label
+        self._total = total_steps
         self._first = self._step = start_step
         self._limit, self._clock = seconds_limit, clock
         self._began = clock()
@@ -171,7 +170,7 @@ class TrainingProgress:
         left = self.seconds_left()
         if left is not None:
             times.append(Text(f"{_duration(left)} left"))
-        head = _head(self._label, self._share(), bar_cells)
+        head = _head("train", self._share(), bar_cells)
         return [*head, Text(f"step {steps}"), *self._measured, *times]
 
 

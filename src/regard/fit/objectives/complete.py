@@ -1,18 +1,14 @@
 """Complete: the next token of a text, from those before it; judged by loss and perplexity."""
 
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from regard.data.batch import Batch
-from regard.data.buckets import BatchOrder, Lengths, Numbers, PlannedBatch
-from regard.data.mixture import Portion
-from regard.data.prefetch import prefetched
-from regard.fit.job import FirstWeights, ObjectiveCode, first_weights
+from regard.data.buckets import Lengths, Numbers, PlannedBatch
+from regard.fit.job import ObjectiveCode, StoredJob
 from regard.model.lora import check_maps
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
@@ -48,14 +44,10 @@ def load(run: RunFolder, recipe: Recipe) -> "DecoderJob":
 
 
 @dataclass
-class DecoderJob:
+class DecoderJob(StoredJob):
     """fit/job.py says what each of these is; an example is a window of the text."""
 
-    recipe: Recipe
     data: DecoderData
-
-    def __post_init__(self) -> None:
-        self.spec, self.begins_with = self.data.spec, self.recipe.train.start_from
 
     @property
     def loss_of(self) -> LossOf:
@@ -67,16 +59,7 @@ class DecoderJob:
         own = np.full(windows.count, windows.width, dtype=np.int32)
         return own, np.zeros_like(own)
 
-    @property
-    def corpora(self) -> Sequence[Portion]:
-        return ()
-
-    def batches(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, Batch]]:
-        train = self.recipe.train
-        order = BatchOrder(*self.lengths, train.token_budget, train.seed)
-        return prefetched(self._at, order.start_at(epoch, number), train.loaders)
-
-    def _at(self, place: PlannedBatch) -> Batch:
+    def at(self, place: PlannedBatch) -> Batch:
         start = self.data.train.start(self.recipe.train.seed, place.epoch)
         return self.data.train.batch(place.examples, start)
 
@@ -93,9 +76,6 @@ class DecoderJob:
             ),
             self.recipe.train.token_budget,
         )
-
-    def start_weights(self, model: Transformer) -> FirstWeights:
-        return first_weights(model, self.begins_with)
 
     def examples(self, batch: Batch) -> list[dict[str, Any]]:
         decode = self.data.tokenizer.decode
@@ -114,15 +94,9 @@ class DecoderJob:
             f"Vocabulary: {self.data.tokenizer.size:,} pieces",
         ]
 
-    def remarks(self, survey: Any) -> list[str]:
-        return []
-
     def verify(self) -> None:
         self.data.train.store.verify()
         self.data.valid.store.verify()
-
-    def forget_old(self, checkpoints: Path, best_step: int) -> None:
-        """There is nothing that grows."""
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,16 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from regard.data.batch import Batch
-from regard.data.buckets import BatchOrder, Lengths, Numbers, PlannedBatch, plan_epoch
+from regard.data.buckets import Lengths, Numbers, PlannedBatch, plan_epoch
 from regard.data.mixture import Portion
-from regard.data.prefetch import prefetched
 from regard.data.store import Store
 from regard.fit.held_out_pairs import greedy_texts, target_loss
-from regard.fit.job import FirstWeights, ObjectiveCode, first_weights
+from regard.fit.job import ObjectiveCode, StoredJob
 from regard.model.lora import check_maps
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
@@ -120,15 +118,11 @@ class SpanPairs:
 
 
 @dataclass
-class TextToTextJob:
+class TextToTextJob(StoredJob):
     """fit/job.py says what each of these is."""
 
-    recipe: Recipe
     data: TextToTextData
     pairs: StoredPairs | SpanPairs
-
-    def __post_init__(self) -> None:
-        self.spec, self.begins_with = self.data.spec, self.recipe.train.start_from
 
     @property
     def loss_of(self) -> LossOf:
@@ -142,12 +136,7 @@ class TextToTextJob:
     def corpora(self) -> Sequence[Portion]:
         return [task.portion for task in self.data.tasks]
 
-    def batches(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, Batch]]:
-        train = self.recipe.train
-        order = BatchOrder(*self.lengths, train.token_budget, train.seed, self.corpora)
-        return prefetched(self._at, order.start_at(epoch, number), train.loaders)
-
-    def _at(self, place: PlannedBatch) -> Batch:
+    def at(self, place: PlannedBatch) -> Batch:
         chance = (self.recipe.train.seed, place.epoch)
         return self.pairs.batch(self.data.train, place.examples, chance)
 
@@ -168,9 +157,6 @@ class TextToTextJob:
         store = self.data.valid
         plan = plan_epoch(*self.pairs.lengths(store), token_budget=budget, seed=0, epoch=0)
         return (self.pairs.batch(store, numbers, FIXED) for numbers in plan)
-
-    def start_weights(self, model: Transformer) -> FirstWeights:
-        return first_weights(model, self.begins_with)
 
     def examples(self, batch: Batch) -> list[dict[str, Any]]:
         decode = self.data.tokenizer.decode
@@ -205,13 +191,6 @@ class TextToTextJob:
             for task in self.data.tasks
             if task.too_long
         ]
-
-    def verify(self) -> None:
-        self.data.train.verify()
-        self.data.valid.verify()
-
-    def forget_old(self, checkpoints: Path, best_step: int) -> None:
-        """There is nothing that grows."""
 
 
 @dataclass(frozen=True)

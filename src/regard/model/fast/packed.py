@@ -34,7 +34,7 @@ from regard.model.fast.int16 import MULTIPLE, Int16Weight, is_offered
 from regard.model.layer import Layer
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
-from regard.processor.simulate import watched
+from regard.processor.simulate import dies_as_simulated
 
 
 def precisions(spec: Spec) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ class PackedEncoder:
         """The vector of every token; `lengths` says which tokens are one text."""
         counted = torch.cat([torch.arange(length) for length in lengths]).to(ids.device)
         x = self._embedding(ids[None], positions=counted[None])[0]
-        with watched():
+        with dies_as_simulated():
             for layer in self._layers:
                 x = self._layer(layer, x, lengths)
         vectors: Tensor = self._final(x)
