@@ -8,12 +8,18 @@ One after another, each in a process of its own: regard, sentence-transformers a
 (other batch sizes, a pool of processes of one thread each). Texts in, vectors out, tokenization
 included. The sentences are those of STS-B and of Multi30k. Leave the machine alone meanwhile.
 
+`--libraries` adds CTranslate2, ONNX Runtime and OpenVINO in int8 and int16; the latter two may lie
+in an environment of their own (`--python`). ONEDNN_MAX_CPU_ISA=AVX2, CT2_FORCE_CPU_ISA=AVX2,
+MKL_ENABLE_INSTRUCTIONS=AVX2 and ATEN_CPU_CAPABILITY=avx2 make all but ONNX Runtime do as on a
+processor with AVX2 alone.
+
 Printed are sentences per second (median and range over the rounds), ratios, and the cosine of each
 vector with that of sentence-transformers, mean and minimum. It always ends with exit code 0.
 """
 
 import argparse
 import csv
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,6 +42,8 @@ def arguments() -> argparse.Namespace:
     add("--sentences", type=int, default=2000, help="of each file (2000)")
     add("--rounds", type=int, default=3, help="how often everybody's time is taken (3)")
     add("--only", action="append", default=[], help="only this contender; may be repeated")
+    add("--libraries", action="store_true", help="also those that multiply integers")
+    add("--python", default=sys.executable, help="that of onnxruntime and openvino (this one)")
     add("--json", type=Path, help="write everything to this file")
     return parser.parse_args()
 
@@ -44,6 +52,7 @@ def main() -> None:
     asked = arguments()
     insist_on_libraries(NEEDED)
     import torch
+    from embedding.contenders import LIBRARIES as INTEGERS
     from embedding.contenders import contenders, usual
     from embedding.report import LIBRARIES, as_json, show
     from embedding.rounds import Measured, Row, run_rounds
@@ -58,13 +67,16 @@ def main() -> None:
         stop(f"--only {', '.join(unknown)}: expected one of {', '.join(c.key for c in known)}")
     chosen = [one for one in known if one.key in asked.only]
     chosen = chosen or usual(known, bf16_is_faster(torch.device("cpu")))
+    chosen += [one for one in known if asked.libraries and one.key in INTEGERS]
     model = asked.model or _weights()
     console = wide_console()
     show_machine(console, machine(LIBRARIES))
     done: list[Measured] = []
     with TemporaryDirectory(prefix="bench-embed-") as work:
         for name, texts in _sets(asked.file, asked.sentences):
-            one = Measured(name, model, texts, asked.rounds, [Row(c) for c in chosen])
+            one = Measured(
+                name, model, texts, asked.rounds, [Row(c) for c in chosen], asked.python
+            )
             run_rounds(one, Path(work), say)
             done.append(one)
             show(console, one)

@@ -1,6 +1,7 @@
 """The measurements: contender after contender, round after round, each in a new process."""
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,7 @@ class Measured:
     texts: list[str]
     rounds: int
     rows: list[Row]
+    python: str = sys.executable  # that of ONNX Runtime and OpenVINO
 
     def row(self, key: str) -> Row | None:
         """The row of a contender, if it ran."""
@@ -67,7 +69,9 @@ def run_rounds(measured: Measured, work: Path, say: Say) -> None:
                 continue
             peer, options = row.contender.peer, row.contender.options
             job = Job(peer, options, measured.model, sentences, vectors)
-            result = Result(**ask("embed_measure.py", to_json(job)))
+            elsewhere = peer in ("onnxruntime", "openvino")
+            python = measured.python if elsewhere else sys.executable
+            result = Result(**ask("embed_measure.py", to_json(job), python))
             row.results.append(result)
             if not result.failure and row.vectors is None:
                 row.vectors = np.load(vectors)

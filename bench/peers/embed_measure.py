@@ -58,9 +58,18 @@ def _sentence_transformers(job: Job) -> tuple[Embed, str]:
     )
 
 
+def _library(job: Job) -> tuple[Embed, str]:
+    from embed_libraries import library
+
+    return library(job.peer, job.model, job.options)
+
+
 PEERS: dict[str, Callable[[Job], tuple[Embed, str]]] = {
     "regard": _own,
     "sentence-transformers": _sentence_transformers,
+    "ctranslate2": _library,
+    "onnxruntime": _library,
+    "openvino": _library,
 }
 
 
