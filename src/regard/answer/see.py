@@ -41,10 +41,17 @@ def see_pictures(
     answers = list[list[Label]]()
     for start in range(0, len(pictures), rows := _rows(model)):
         some = pictures[start : start + rows]
-        logits = logits_of(model, np.stack([colours_of(model, one) for one in some]))
-        answers += [best_labels(model.bundle.labels, row, top) for row in logits]
+        answers += see_colours(model, [colours_of(model, one) for one in some], top)
         advance(len(some))
     return answers
+
+
+def see_colours(
+    model: LoadedModel, colours: Sequence[Colours], top: int | None = None
+) -> list[list[Label]]:
+    """The same of pictures as `colours_of` gives them, all in one pass."""
+    logits = logits_of(model, np.stack(colours))
+    return [best_labels(model.bundle.labels, row, top) for row in logits]
 
 
 def is_one(pictures: "Seen | Iterable[Seen]") -> "TypeGuard[Seen]":

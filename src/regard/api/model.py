@@ -10,7 +10,7 @@ it is first asked for.
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 from regard.answer.answers import Answers
 from regard.answer.score import Scored, score_texts
@@ -225,8 +225,8 @@ class Model(Asked):
 
         if is_one(pictures):
             return Answers(see_pictures(self, [pictures], top)[0])
-        listed = cast("list[Seen]", list(pictures))  # a picture itself is none that is listed
-        return [Answers(row) for row in see_pictures(self, listed, top)]
+        several = cast("Iterable[Seen]", pictures)
+        return [Answers(row) for row in see_pictures(self, list(several), top)]
 
     def embed(
         self, texts: str | ManyTexts, *, advance: Advance | None = None
@@ -385,6 +385,9 @@ NEEDS = {
     "similar": ("embed",),
     "vector_size": ("embed",),
     "explain": ("translate", "generate", "complete", "classify", "tag", "fill", "answer", "embed"),
-    "evaluate": ("translate", "generate", "classify", "tag", "fill", "complete", "answer", "embed"),
+    "evaluate": (
+        *("translate", "generate", "classify", "tag", "fill", "complete", "answer", "embed"),
+        "see",
+    ),
     "labels": ("classify", "tag", "see"),
 }
