@@ -99,8 +99,8 @@ def test_a_bomb_is_not_opened() -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"no picture", b"\x89PNG\r\n\x1a\n", png(Image.effect_noise((40, 40), 90))[:600], claims(30, 30),
-     b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n"],
+    [b"", b"no picture", b"\x89PNG\r\n\x1a\n", png(Image.effect_noise((40, 40), 90))[:600],
+     claims(30, 30), b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n"],
     ids=["empty", "text", "signature", "truncated", "too little", "a program"],
 )  # fmt: skip
 def test_damage_is_named(content: bytes, tmp_path: Path) -> None:
