@@ -13,7 +13,7 @@ from PIL import Image
 import drawn
 from drawn import idx
 from regard.data.images import (
-    Picture,
+    LabelledPicture,
     PicturePlace,
     PictureReport,
     class_order,
@@ -23,7 +23,7 @@ from regard.data.picture_arrays import read_npz
 from regard.errors import DataError, MisuseError
 
 
-def read(path: Path, channels: int = 1, **how: Any) -> tuple[list[Picture], PictureReport]:
+def read(path: Path, channels: int = 1, **how: Any) -> tuple[list[LabelledPicture], PictureReport]:
     report = PictureReport()
     return list(read_pictures(PicturePlace(path, channels, **how), report)), report
 

@@ -10,7 +10,7 @@ from regard.cli.inputs import say_written
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
-    from regard.evaluate.pictures import Mistake
+    from regard.evaluate.pictures import WrongLabel
 
 SHOWN, ACROSS = 24, 6  # mistakes that are drawn, and how many of them in a row
 
@@ -60,7 +60,7 @@ def evaluate_pictures(
         _draw_worst(name, mistakes, scores.texts, worst)
 
 
-def _draw_worst(name: str, mistakes: "list[Mistake]", total: int, out: Path) -> None:
+def _draw_worst(name: str, mistakes: "list[WrongLabel]", total: int, out: Path) -> None:
     from regard.draw.figure.pictures import gallery, of_colours
     from regard.draw.figure.png import write_png
     from regard.draw.figure.svg import write_svg

@@ -40,7 +40,7 @@ NUMBERS = "buif"
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
+class LabelledPicture:
     """Its colours, its label, and the name by which a person finds it."""
 
     colours: Colours
@@ -92,7 +92,7 @@ class PictureReport:
         return lines
 
 
-def read_pictures(place: PicturePlace, report: PictureReport) -> Iterator[Picture]:
+def read_pictures(place: PicturePlace, report: PictureReport) -> Iterator[LabelledPicture]:
     """The good ones in order; the others are in the report."""
     path, report.place = place.path, str(place.path)
     if path.is_dir():
@@ -122,7 +122,7 @@ def class_order(labels: set[str], names: tuple[str, ...]) -> tuple[str, ...]:
     return names if names and labels <= set(names) else in_order(labels)
 
 
-def _folder(place: PicturePlace, report: PictureReport) -> Iterator[Picture]:
+def _folder(place: PicturePlace, report: PictureReport) -> Iterator[LabelledPicture]:
     """A folder for each class."""
     classes = sorted(
         inner
@@ -148,21 +148,23 @@ def _folder(place: PicturePlace, report: PictureReport) -> Iterator[Picture]:
             yield from _read(file, _label(folder.name, place), place, report)
 
 
-def _read(file: Path, label: str, place: PicturePlace, report: PictureReport) -> Iterator[Picture]:
+def _read(
+    file: Path, label: str, place: PicturePlace, report: PictureReport
+) -> Iterator[LabelledPicture]:
     """One file, or a line in the report."""
     name = str(file.relative_to(place.path)) if place.is_files else str(file)
     try:
-        yield Picture(read_picture(file, place.channels), label, name)
+        yield LabelledPicture(read_picture(file, place.channels), label, name)
     except DataError as error:
         report.left_out.append((name, str(error)))
 
 
-def _numbers(rows: Iterator[tuple[Any, str]], place: PicturePlace) -> Iterator[Picture]:
+def _numbers(rows: Iterator[tuple[Any, str]], place: PicturePlace) -> Iterator[LabelledPicture]:
     """Pictures of a file of arrays, named by their numbers from 1."""
     for number, (pixels, label) in enumerate(rows, start=1):
         where = f"{place.path}: picture {number:,}"
         colours = colours_of_numbers(pixels, place.channels, where, place.white)
-        yield Picture(colours, _label(label, place), f"{place.path.name} #{number}")
+        yield LabelledPicture(colours, _label(label, place), f"{place.path.name} #{number}")
 
 
 def _label(label: str, place: PicturePlace) -> str:
@@ -175,7 +177,7 @@ def _label(label: str, place: PicturePlace) -> str:
     return place.names[int(label)]
 
 
-def _table(place: PicturePlace, report: PictureReport) -> Iterator[Picture]:
+def _table(place: PicturePlace, report: PictureReport) -> Iterator[LabelledPicture]:
     """A row for each picture: the name of its file, or all its pixels."""
     label, names = Role("label", place.label), Role("file", place.image)
     wide = not place.image and _columns(place.path) >= PIXEL_COLUMNS
@@ -197,7 +199,7 @@ def _table(place: PicturePlace, report: PictureReport) -> Iterator[Picture]:
         at = table.chosen.places["label"]
         pixels = _pixels(row[:at] + row[at + 1 :], where)
         colours = colours_of_numbers(pixels, place.channels, where, place.white)
-        yield Picture(colours, named, f"{place.path.name} #{number}")
+        yield LabelledPicture(colours, named, f"{place.path.name} #{number}")
 
 
 def _columns(path: Path) -> int:

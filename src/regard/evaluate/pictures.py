@@ -12,7 +12,7 @@ import numpy as np
 from regard.answer.loaded import LoadedModel
 from regard.answer.see import probabilities_of
 from regard.checkpoint.files import read_own_json
-from regard.data.images import Picture, PicturePlace, PictureReport, read_pictures
+from regard.data.images import LabelledPicture, PicturePlace, PictureReport, read_pictures
 from regard.data.picture import Colours
 from regard.errors import DataError, MisuseError
 from regard.evaluate.texts import TextScores, class_scores, sklearn_metrics
@@ -28,12 +28,12 @@ class TestPictures:
     """Pictures with labels, as large as the model looks at them."""
 
     name: str
-    rows: Callable[[], Iterator[Picture]]
+    rows: Callable[[], Iterator[LabelledPicture]]
     report: PictureReport
 
 
 @dataclass(frozen=True, eq=False)
-class Mistake:
+class WrongLabel:
     """A picture that was given a wrong label, and with which probability."""
 
     name: str
@@ -59,17 +59,19 @@ def pictures_to_score(model: LoadedModel, place: Path | None) -> TestPictures:
     return TestPictures(str(place), lambda: _fitted(model, at, report), report)
 
 
-def _own(run: RunFolder) -> Iterator[Picture]:
+def _own(run: RunFolder) -> Iterator[LabelledPicture]:
     data, names = load_pictures(run), held_out_names(run)
     for number, name in enumerate(names):
         label = data.labels[int(data.valid.numbers["label"][number])]
-        yield Picture(data.colours(data.valid, range(number, number + 1))[0], label, name)
+        yield LabelledPicture(data.colours(data.valid, range(number, number + 1))[0], label, name)
 
 
-def _fitted(model: LoadedModel, place: PicturePlace, report: PictureReport) -> Iterator[Picture]:
+def _fitted(
+    model: LoadedModel, place: PicturePlace, report: PictureReport
+) -> Iterator[LabelledPicture]:
     for picture in read_pictures(place, report):
         fitted = model.bundle.pixels.fitted(picture.colours, picture.name)
-        yield Picture(fitted, picture.label, picture.name)
+        yield LabelledPicture(fitted, picture.label, picture.name)
 
 
 def score_pictures(
@@ -77,13 +79,13 @@ def score_pictures(
     test: TestPictures,
     worst: int = 0,
     advance: Callable[[int], None] = lambda count: None,
-) -> tuple[TextScores, list[Mistake]]:
+) -> tuple[TextScores, list[WrongLabel]]:
     """The scores, and so many of the mistakes, that of the highest probability first."""
     sklearn_metrics()  # says what is missing before anything slow begins
     names = model.bundle.labels.names
     places = {name: i for i, name in enumerate(names)}
     truth, answers = list[int](), list[int]()
-    surest: list[tuple[float, int, Mistake]] = []
+    surest: list[tuple[float, int, WrongLabel]] = []
     rows = test.rows()
     while some := list(islice(rows, TOGETHER)):
         if unseen := sorted({row.label for row in some} - set(names)):
@@ -97,7 +99,7 @@ def score_pictures(
             answers.append(best)
             if best != places[row.label] and worst:
                 probability = float(p[best])
-                mistake = Mistake(row.name, row.colours, row.label, names[best], probability)
+                mistake = WrongLabel(row.name, row.colours, row.label, names[best], probability)
                 heapq.heappush(surest, (probability, -len(truth), mistake))
                 if len(surest) > worst:
                     heapq.heappop(surest)  # the one that it was least sure of

@@ -21,7 +21,13 @@ from regard.checkpoint.files import copy_around
 from regard.config import to_tables
 from regard.data.buckets import Numbers
 from regard.data.corpus import split_for_validation
-from regard.data.images import Picture, PicturePlace, PictureReport, class_order, read_pictures
+from regard.data.images import (
+    LabelledPicture,
+    PicturePlace,
+    PictureReport,
+    class_order,
+    read_pictures,
+)
 from regard.data.picture import Colours
 from regard.data.store import ColumnKind, Store, StoreRow, write_store
 from regard.draw.terminal.progress import progress_bar
@@ -50,17 +56,17 @@ class Pictures:
         """What was read, for a person."""
         return self.report.lines(self.labels)
 
-    def train(self) -> Iterator[Picture]:
+    def train(self) -> Iterator[LabelledPicture]:
         """Those to learn from."""
         return self._rows(False)
 
-    def valid(self) -> Iterator[Picture]:
+    def valid(self) -> Iterator[LabelledPicture]:
         """Those to validate on."""
         if self.valid_place is not None:
             return read_pictures(self.valid_place, PictureReport())
         return self._rows(True)
 
-    def _rows(self, held_out: bool) -> Iterator[Picture]:
+    def _rows(self, held_out: bool) -> Iterator[LabelledPicture]:
         rows = read_pictures(self.place, PictureReport())
         pairs = zip(rows, self.held_out, strict=True)
         return (picture for picture, is_held in pairs if is_held == held_out)
@@ -156,7 +162,7 @@ def prepare_pictures(run: RunFolder, recipe: Recipe, pictures: Pictures) -> None
     names = list[dict[str, str]]()
     with progress_bar("keeping pictures", None) as bar:
 
-        def kept(rows: Iterable[Picture], is_valid: bool) -> Iterator[StoreRow]:
+        def kept(rows: Iterable[LabelledPicture], is_valid: bool) -> Iterator[StoreRow]:
             for row in rows:
                 fitted = preparation.fitted(row.colours, row.name)
                 if fitted.size != math.prod((spec.channels, spec.image_size, spec.image_size)):

@@ -18,7 +18,7 @@ WIDEST_CAPTION = SIDE + GAP - 4
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class Thumbnail:
     """One image: which of the colours each cell has; and lines below it."""
 
     cells: NDArray[np.int64]
@@ -26,23 +26,23 @@ class Panel:
     caption: tuple[str, ...] = ()
 
 
-def of_colours(colours: NDArray[np.uint8], *caption: str) -> Panel:
+def of_colours(colours: NDArray[np.uint8], *caption: str) -> Thumbnail:
     """(height, width, 1 or 3) as they are, on a light and on a dark page."""
     step = -(-max(colours.shape[:2]) // FINEST)
     thin = np.broadcast_to(colours[::step, ::step], (*colours[::step, ::step].shape[:2], 3))
     kinds, cells = np.unique(thin.reshape(-1, 3), axis=0, return_inverse=True)
     named = ["#{:02x}{:02x}{:02x}".format(*kind) for kind in kinds.tolist()]
-    return Panel(cells.reshape(thin.shape[:2]), [Colour(n, n) for n in named], caption)
+    return Thumbnail(cells.reshape(thin.shape[:2]), [Colour(n, n) for n in named], caption)
 
 
-def of_weights(weights: NDArray[np.floating], *caption: str) -> Panel:
+def of_weights(weights: NDArray[np.floating], *caption: str) -> Thumbnail:
     """A grid of weights from 0, the largest in full colour."""
     steps = np.rint(weights / max(float(weights.max()), 1e-12) * canvas.LEVELS).astype(np.int64)
     levels = [canvas.scale(level / canvas.LEVELS) for level in range(canvas.LEVELS + 1)]
-    return Panel(np.clip(steps, 0, canvas.LEVELS), levels, caption)
+    return Thumbnail(np.clip(steps, 0, canvas.LEVELS), levels, caption)
 
 
-def gallery(rows: Sequence[Sequence[Panel]], title: str, subtitle: str, words: str) -> Picture:
+def gallery(rows: Sequence[Sequence[Thumbnail]], title: str, subtitle: str, words: str) -> Picture:
     """Panels in rows; `words` say it to those who do not see it."""
     heading = canvas.heading(title, subtitle)
     y, shapes = heading.bottom + GAP, list[Drawn](heading.texts())
@@ -54,7 +54,7 @@ def gallery(rows: Sequence[Sequence[Panel]], title: str, subtitle: str, words: s
     return Picture(width, y - GAP + canvas.PAD, title, words, shapes)
 
 
-def _row(row: Sequence[Panel], top: float) -> Iterator[Drawn]:
+def _row(row: Sequence[Thumbnail], top: float) -> Iterator[Drawn]:
     for number, panel in enumerate(row):
         left = canvas.PAD + number * (SIDE + GAP)
         high, wide = panel.cells.shape
