@@ -48,7 +48,6 @@ _VIT = {
     "norm_epsilon": 1e-12,
     "activation": "gelu",
     "positions": "learned",
-    "head": "classes",
 }
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {"d_model": 128, "encoder_layers": 4, "decoder_layers": 4, "heads": 4, "ffn_size": 256},
