@@ -21,6 +21,7 @@ from regard.fit.train import Request
 from regard.runs.folder import RunFolder
 from regard.runs.log import read_log
 from regard.runs.recipe import make_recipe
+from regard.training.shared import can_share
 
 SCRATCH = (
     "model.preset=vit-tiny",
@@ -199,3 +200,25 @@ def test_only_an_encoder_of_pictures_can_be_started_from(tmp_path: Path) -> None
 def test_a_model_of_pictures_says_what_it_offers(run: Path) -> None:
     with pytest.raises(MisuseError, match="classify: .* it offers see, logits"):
         regard.load(run, "cpu").classify("a")
+
+
+@pytest.mark.end_to_end
+@pytest.mark.skipif(not can_share(), reason="processes cannot share memory here")
+def test_two_workers_learn_the_same(tmp_path: Path) -> None:
+    """Pictures reach a worker process; the sums of gradients differ by rounding alone."""
+    losses = []
+    for workers in (1, 2):
+        keys = (*SCRATCH, *AUGMENTED, f"train.workers={workers}")
+        request = ask(tmp_path, *keys, steps=10)
+        folder = tmp_path / str(workers)
+        go(Request(recipe=request.recipe, assignments=keys, folder=folder))
+        rows = [r for r in read_log(folder / "log.jsonl") if r["kind"] == "train"]
+        losses.append([row["plain_loss"] for row in rows])
+    assert losses[0] == pytest.approx(losses[1], abs=1e-4)
+
+
+@pytest.mark.end_to_end
+@pytest.mark.needs("bf16")
+def test_bf16_reads_pictures_too(tmp_path: Path) -> None:
+    go(ask(tmp_path, *SCRATCH, "train.precision=bf16", steps=3))
+    assert regard.load(tmp_path / "run", "cpu").labels == drawn.LABELS
