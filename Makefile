@@ -10,14 +10,14 @@ TORCH_INDEX ?=
 REGARD_DATA ?= $(abspath $(wildcard ../shared/data))
 export REGARD_DATA
 # A new folder each time: nothing overwrites an earlier run.
-recipes := multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks bench-dialogue bench-summarize
+recipes := multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks bench-dialogue bench-summarize bench-see
 RUN := $(or $(RUN),runs/$(firstword $(filter $(recipes),$(MAKECMDGOALS)) run)-$(shell date +%Y%m%d-%H%M%S))
 
 bin := $(VENV)/$(if $(windows),Scripts,bin)
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help browser demo demo-hi models phrasebook dialogue multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks dist docs reference refresh-docs bench-decode bench-train bench-embed bench-search bench-complete bench-complete-decode bench-gguf bench-wikitext2 bench-tasks bench-answer bench-dialogue bench-summarize bench-few-labels bench-attacks bench-serve test test-long check format clean
+.PHONY: help browser demo demo-hi models phrasebook dialogue multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks dist docs reference refresh-docs bench-decode bench-train bench-embed bench-search bench-complete bench-complete-decode bench-gguf bench-wikitext2 bench-tasks bench-answer bench-dialogue bench-summarize bench-few-labels bench-attacks bench-serve bench-see test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
@@ -47,6 +47,7 @@ help:
 	@echo "make bench-few-labels  SST-2 from 8, 16, 64 labels of each, beside fine-tuning (SETFIT=python with setfit)"
 	@echo "make bench-attacks  kills, races and damaged files: how many are survived, noticed, wrong"
 	@echo "make bench-serve  a server under load, beside the offline engine and other servers (needs Multi30k)"
+	@echo "make bench-see   train recipe digits (or RUN=… SET=…), beside logistic regression and a small CNN of equal time"
 	@echo "make test       make check, then every test"
 	@echo "make test-long  the tests that take long"
 	@echo "make check      formatting, lint, types, import order"
@@ -211,6 +212,11 @@ bench-attacks: $(VENV)/.bench
 # Of a trained run: make bench-serve BENCH="--run runs/small"; fewer loads: BENCH="--only offline serve --seconds 5"
 bench-serve: $(VENV)/.bench
 	$(bin)/python bench/serve.py $(BENCH)
+
+# RUN, SET: a run of objective "see" and the data set it is judged by; without them recipe digits is trained first.
+bench-see: $(VENV)/.bench
+	$(if $(filter-out file,$(origin RUN)),,$(bin)/regard train digits --run $(RUN))
+	$(bin)/python bench/see.py $(RUN) --set $(or $(SET),digits) $(BENCH)
 
 # A process for each core, each with one thread; a file's tests stay together and share what they made. Files with a few long
 # tests come first (tests/conftest.py): at the end, one process would wait for the other.

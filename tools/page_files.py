@@ -156,6 +156,21 @@ def picture() -> None:
     Image.new("RGB", (32, 32), (200, 120, 40)).save("cat.png")
 
 
+def digits() -> None:
+    """The first picture of each digit in the test part of the data set, as files."""
+    from PIL import Image
+
+    from regard.data.images import PicturePlace, PictureReport, read_pictures
+    from regard.datasets.find import scored_files
+
+    Path("digits").mkdir()
+    place = PicturePlace(scored_files("digits")[0], 1, label="65", white=16)
+    for picture in read_pictures(place, PictureReport()):
+        file = Path("digits", f"{picture.label}.png")
+        if not file.exists():
+            Image.fromarray(picture.colours[:, :, 0]).save(file)
+
+
 def new_mail() -> None:
     rows = [(n, f"2026-01-0{n + 1}", text, "?") for n, (text, _) in enumerate(mail(5, 4))]
     table("new.csv", [("id", "date", "message", "category"), *rows])
@@ -242,6 +257,7 @@ MADE: dict[str, Callable[[], None]] = {
     "evil.pt": pickles,
     "model.gguf": gguf,
     "cat.png": picture,
+    "digits": digits,
 }
 
 

@@ -123,7 +123,7 @@ def test_further_corpora_may_be_sets(places: tuple[Path, Path]) -> None:
     [
         ({"set": "multi30k", "phrasebook": "de"}, r"mine: \[data\]: set and phrasebook .*data.ph"),
         ({"set": "multi30k", "source": "a", "target": "b"}, "set and source, target"),
-        ({"set": "fashion-mnist"}, "nothing that a recipe trains on"),
+        ({"set": "expmrc"}, "nothing that a recipe trains on"),
         ({"set": "sst3"}, 'did you mean "sst2"'),
     ],
 )

@@ -5,7 +5,9 @@ import hashlib
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
+import numpy as np
 import pytest
+import sklearn.datasets
 
 from refusals import refused
 from regard.datasets import make
@@ -73,6 +75,22 @@ def test_trees_are_joined_in_the_order_of_their_names(tmp_path: Path) -> None:
     download = archive(tmp_path / "treebank.zip", {**members, f"{folder}more/x": b"x", folder: b""})
     dataset = named("treebank")
     assert content(dataset, dataset.files[0], download) == b"12"
+
+
+def test_the_digits_are_parted_by_their_lines() -> None:
+    """scikit-learn brings the file that lies at the address."""
+    data = Path(sklearn.datasets.__file__).parent / "data/digits.csv.gz"
+    dataset = named("digits")
+    train, test = (content(dataset, file, data) for file in dataset.files)
+    for file, part in zip(dataset.files, (train, test), strict=True):
+        assert (len(part), hashlib.sha256(part).hexdigest()) == (file.bytes, file.sha256)
+    rows = [np.loadtxt(part.decode().splitlines(), delimiter=",") for part in (train, test)]
+    assert (len(rows[0]), len(rows[1])) == (1404, 393)
+    both = sklearn.datasets.load_digits()
+    expected = np.column_stack((both.data, both.target))
+    assert {*map(tuple, expected)} == {*map(tuple, rows[0])} | {*map(tuple, rows[1])}
+    for line in test.splitlines()[:9]:
+        assert int.from_bytes(hashlib.sha256(line).digest(), "big") % 1000 < 200
 
 
 def test_an_archive_of_another_layout_is_refused(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ def test_a_row_is_whole(dataset: DataSet) -> None:
     names = [file.name for file in dataset.files]
     assert names and len(set(names)) == len(names) and dataset.folder
     assert {*dataset.train, *dataset.valid, *dataset.test} <= set(names)
-    most = {"pairs": 2, "texts": 1, "other": 0}[dataset.kind]
+    most = {"pairs": 2, "texts": 1, "images": 1, "other": 0}[dataset.kind]
     assert all(len(part) <= most for part in (dataset.train, dataset.valid, dataset.test))
     if dataset.kind != "other":
         # One text, whose last tenth is held out; questions that are a test of those of the other.

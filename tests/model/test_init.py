@@ -46,7 +46,8 @@ def test_query_key_and_value_start_as_in_torchs_attention() -> None:
     assert float(output.std()) == pytest.approx(math.sqrt(2) * float(theirs.std()), rel=0.02)
 
 
-SMALL = [name for name, sizes in PRESETS.items() if sizes.get("d_model", 512) < 512]
+SEES = [name for name in PRESETS if name.startswith("vit-")]  # pictures, no tokens
+SMALL = [n for n, sizes in PRESETS.items() if sizes.get("d_model", 512) < 512 and n not in SEES]
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -63,6 +64,17 @@ def test_every_preset_begins_in_doubt(name: str) -> None:
             model.token_logits(states)[:, :-1].flatten(0, 1), ids[:, 1:].flatten()
         )
     assert math.log(900) - 0.5 < float(loss) < math.log(900) + 2
+
+
+@pytest.mark.parametrize("name", SEES)
+def test_every_preset_of_pictures_begins_in_doubt(name: str) -> None:
+    """-log p is about ln C for any class."""
+    sizes = dict(image_size=16, patch_size=4, head="classes", classes=10, dropout=0.0)
+    model = Transformer(preset(name, 0, **sizes)).eval()
+    pixels = torch.randn(64, 3, 16, 16, generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        loss = -model.answer(model.see(pixels)).log_softmax(dim=-1).mean()
+    assert math.log(10) - 0.1 < float(loss) < math.log(10) + 2
 
 
 def test_where_words_are_small_sub_layers_add_little() -> None:

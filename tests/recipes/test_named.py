@@ -23,7 +23,7 @@ def test_a_name_is_a_file_of_the_package() -> None:
 def test_a_card_says_what_where_from_and_how_long(name: str) -> None:
     card = card_of(name)
     assert card.name == name and len(card.what) > 20 and not card.what.startswith("#")
-    assert named(card.data).kind in ("pairs", "texts")
+    assert named(card.data).kind in ("pairs", "texts", "images")
     assert "minute" in card.takes
 
 

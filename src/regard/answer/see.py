@@ -1,7 +1,8 @@
-"""An image file → labels with probabilities."""
+"""Pictures → labels with probabilities. In: files, folders of them, bytes, images, arrays."""
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import torch
@@ -10,67 +11,112 @@ from torch import Tensor
 
 from regard.answer.labels import Label, best_labels
 from regard.answer.loaded import LoadedModel
-from regard.bundle.pixels import Preparation
+from regard.data.picture import (
+    SUFFIXES,
+    Colours,
+    check_size,
+    colours_of_image,
+    colours_of_numbers,
+    read_picture,
+)
 from regard.errors import DataError, MisuseError
-from regard.model.spec import Spec
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from PIL.Image import Image
 
-MAX_PIXELS = 80_000_000  # of a file that is opened: above a camera's, below a bomb's
-CHANNELS = {1: "L", 3: "RGB"}
+    Seen = str | Path | bytes | Image | NDArray[Any]
+
+TOGETHER = 4096  # patches in one pass
+
+
+def see_pictures(
+    model: LoadedModel,
+    pictures: "Sequence[Seen]",
+    top: int | None = None,
+    advance: Callable[[int], None] = lambda count: None,
+) -> list[list[Label]]:
+    """What the model sees in each, likeliest first."""
+    model.demand("see")
+    answers = list[list[Label]]()
+    for start in range(0, len(pictures), rows := _rows(model)):
+        some = pictures[start : start + rows]
+        answers += see_colours(model, [colours_of(model, one) for one in some], top)
+        advance(len(some))
+    return answers
+
+
+def see_colours(
+    model: LoadedModel, colours: Sequence[Colours], top: int | None = None
+) -> list[list[Label]]:
+    """The same of pictures as `colours_of` gives them, all in one pass."""
+    logits = logits_of(model, np.stack(colours))
+    return [best_labels(model.bundle.labels, row, top) for row in logits]
+
+
+def is_one(pictures: "Seen | Iterable[Seen]") -> "TypeGuard[Seen]":
+    """Whether it is one picture, not several."""
+    if isinstance(pictures, str | Path | bytes | bytearray | memoryview | np.ndarray):
+        return True
+    return type(pictures).__module__.startswith("PIL.")
+
+
+def _rows(model: LoadedModel) -> int:
+    return max(1, TOGETHER // (model.spec.patches + 1))
 
 
 @torch.inference_mode()
-def see_file(model: LoadedModel, file: Path, top: int | None) -> list[Label]:
-    """What the model sees in the image, likeliest first."""
-    model.demand("see")
-    pixels = read_pixels(file, model.bundle.pixels, model.spec)
+def logits_of(model: LoadedModel, colours: Colours) -> Float[Tensor, "B C"]:
+    """What the model answers to (B, height, width, channels) as `colours_of` gives them."""
     network = model.transformer
-    memory = network.see(pixels.to(next(network.parameters()).device))
-    return best_labels(model.bundle.labels, network.answer(memory)[0], top)
+    pixels = torch.from_numpy(model.bundle.pixels.numbers(colours))
+    logits: Tensor = network.answer(network.see(pixels.to(next(network.parameters()).device)))
+    return logits.float().cpu()
 
 
-def read_pixels(
-    file: Path, preparation: Preparation, spec: Spec
-) -> Float[Tensor, "1 C height width"]:
-    """The prepared pixels of an image file."""
-    image = _open(file, spec.channels)
-    if preparation.resize:
-        width, height = preparation.width, preparation.height
-        if preparation.shortest is not None:
-            ratio = preparation.shortest / min(image.size)
-            width, height = (int(side * ratio) for side in image.size)
-        image = image.resize((width, height), preparation.method)
-    if preparation.crop is not None:
-        height, width = preparation.crop
-        left, top = (image.width - width) // 2, (image.height - height) // 2
-        image = image.crop((left, top, left + width, top + height))
-    values = torch.from_numpy(np.array(image, np.float32)).view(image.height, image.width, -1)
-    mean, std = torch.tensor(preparation.mean), torch.tensor(preparation.std)
-    prepared = (values * preparation.factor - mean) / std
-    return prepared.permute(2, 0, 1)[None].contiguous()
+def probabilities_of(
+    model: LoadedModel,
+    colours: Sequence[Colours],
+    advance: Callable[[int], None] = lambda count: None,
+) -> "NDArray[np.float32]":
+    """(pictures, classes), a batch at a time."""
+    parts = []
+    for start in range(0, len(colours), rows := _rows(model)):
+        some = np.stack(colours[start : start + rows])
+        parts.append(logits_of(model, some).softmax(dim=-1).numpy())
+        advance(len(some))
+    return np.concatenate(parts)
 
 
-def _open(file: Path, channels: int) -> "Image":
-    """The file as an image of so many channels."""
-    try:
-        from PIL import Image, ImageOps
-    except ImportError:
-        raise MisuseError("see", "images need Pillow", advice="install `regard[images]`") from None
-    if channels not in CHANNELS:
-        raise MisuseError("see", f"this model reads {channels} channels, files have 1 or 3")
-    try:
-        with Image.open(file) as image:
-            if image.width * image.height > MAX_PIXELS:
-                problem = f"{image.width} × {image.height} pixels"
-                expected = f"at most {MAX_PIXELS:,} in all"
-                raise DataError(file, problem, expected=expected, advice="make it smaller")
-            upright = ImageOps.exif_transpose(image)  # a camera may write it lying on its side
-            return upright.convert(CHANNELS[channels])
-    except DataError:
-        raise
-    except FileNotFoundError:
-        raise DataError(file, "no such file") from None
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(file, f"not an image that Pillow can read: {error}") from None
+def colours_of(model: LoadedModel, picture: "Seen") -> Colours:
+    """A picture of any kind, as large as the model looks at."""
+    channels, preparation = model.spec.channels, model.bundle.pixels
+    if isinstance(picture, str | Path):
+        file = Path(picture)
+        return preparation.fitted(read_picture(file, channels), str(file))
+    if isinstance(picture, bytes | bytearray | memoryview):
+        return preparation.fitted(read_picture(bytes(picture), channels))
+    if isinstance(picture, np.ndarray):
+        return preparation.fitted(colours_of_numbers(picture, channels))
+    if type(picture).__module__.startswith("PIL."):
+        check_size(picture.width, picture.height, "picture")
+        return preparation.fitted(colours_of_image(picture, channels))
+    expected = "a file, bytes, an image of Pillow, or an array (height, width[, channels])"
+    raise MisuseError("see", got=type(picture), expected=expected)
+
+
+def picture_files(paths: Sequence[Path]) -> Iterator[Path]:
+    """Files as they are given; of a folder all pictures in it, in order."""
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        inside = [
+            file
+            for file in sorted(path.rglob("*"))
+            if file.suffix.lower() in SUFFIXES and file.is_file()
+        ]
+        if not inside:
+            expected = f"files that end in {', '.join(SUFFIXES)}"
+            raise DataError(path, "a folder without pictures", expected=expected)
+        yield from inside

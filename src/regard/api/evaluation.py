@@ -23,6 +23,7 @@ from regard.evaluate.continuations import (
 )
 from regard.evaluate.dialogues import DialogueScores, dialogues_to_score, score_dialogues
 from regard.evaluate.fill import FillScores, score_fill, texts_to_fill
+from regard.evaluate.pictures import pictures_to_score, score_pictures
 from regard.evaluate.questions import QuestionScores, questions_to_score, score_questions
 from regard.evaluate.summaries import (
     SummaryScores,
@@ -35,7 +36,7 @@ from regard.evaluate.texts import TextScores, score_tags_of, score_texts_of, tex
 from regard.evaluate.translations import Scores, pairs_to_score, score, translate_all
 from regard.runs.folder import RunFolder
 
-SCORED = {"translate", "generate", "classify", "tag", "fill", "complete", "answer"}
+SCORED = {"translate", "generate", "classify", "tag", "fill", "complete", "answer", "see"}
 METRICS = ("auto", "bleu", "rouge")
 AnyScores = (
     Scores
@@ -80,7 +81,7 @@ def evaluate(
             return score_summaries(model, documents, length, search=options)[0]
     if not SCORED & set(model.tasks):
         problem = f"{model.bundle} offers {', '.join(model.tasks)}"
-        expected = "a model that translates, classifies, tags, answers, fills or completes"
+        expected = "a model that translates, classifies, tags, answers, fills, completes or sees"
         raise MisuseError("evaluate", problem, expected=expected)
     with TemporaryDirectory(prefix="regard-") as place:
         source, reference = _files(data, Path(place), columns or {})
@@ -100,6 +101,8 @@ def evaluate(
             return score_continuations(model, texts)
         if "fill" in model.tasks:
             return score_fill(model, texts_to_fill(model, source, columns or {}))
+        if "see" in model.tasks:
+            return score_pictures(model, pictures_to_score(model, source))[0]
         if "answer" in model.tasks:
             return score_questions(model, questions_to_score(model, source, columns or {}))
         test = texts_to_score(model, source, columns or {})

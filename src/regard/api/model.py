@@ -10,7 +10,7 @@ it is first asked for.
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 from regard.answer.answers import Answers
 from regard.answer.score import Scored, score_texts
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from regard.answer.fill import Candidate
     from regard.answer.labels import Label
+    from regard.answer.see import Seen
     from regard.answer.tag import Tag
     from regard.api.evaluation import AnyScores
     from regard.convert.convert import Conversion, To
@@ -207,20 +208,25 @@ class Model(Asked):
         return rows[0] if isinstance(texts, str) else rows
 
     @overload
-    def see(self, files: str | Path, *, top: int | None = None) -> "Answers[Label]": ...
+    def see(self, pictures: "Seen", *, top: int | None = None) -> "Answers[Label]": ...
     @overload
     def see(
-        self, files: Iterable[str | Path], *, top: int | None = None
+        self, pictures: "Iterable[Seen]", *, top: int | None = None
     ) -> "list[Answers[Label]]": ...
     def see(
-        self, files: str | Path | Iterable[str | Path], *, top: int | None = None
+        self, pictures: "Seen | Iterable[Seen]", *, top: int | None = None
     ) -> "Answers[Label] | list[Answers[Label]]":
-        """The labels of an image file, likeliest first."""
-        from regard.answer.see import see_file  # imports torch
+        """The labels of a picture, likeliest first; or of each of several.
 
-        if isinstance(files, str | Path):
-            return Answers(see_file(self, Path(files), top))
-        return [Answers(see_file(self, Path(file), top)) for file in files]
+        A picture is a file, its bytes, an image of Pillow or an array (height, width[, channels])
+        of numbers from 0 to 255; several are a list of them, not one array.
+        """
+        from regard.answer.see import is_one, see_pictures  # imports torch
+
+        if is_one(pictures):
+            return Answers(see_pictures(self, [pictures], top)[0])
+        several = cast("Iterable[Seen]", pictures)
+        return [Answers(row) for row in see_pictures(self, list(several), top)]
 
     def embed(
         self, texts: str | ManyTexts, *, advance: Advance | None = None
@@ -379,6 +385,9 @@ NEEDS = {
     "similar": ("embed",),
     "vector_size": ("embed",),
     "explain": ("translate", "generate", "complete", "classify", "tag", "fill", "answer", "embed"),
-    "evaluate": ("translate", "generate", "classify", "tag", "fill", "complete", "answer", "embed"),
+    "evaluate": (
+        *("translate", "generate", "classify", "tag", "fill", "complete", "answer", "embed"),
+        "see",
+    ),
     "labels": ("classify", "tag", "see"),
 }

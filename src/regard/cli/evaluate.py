@@ -24,17 +24,19 @@ MOST_SLIPS = 5  # that are printed
   regard evaluate runs/multi30k-quick --set multi30k
   regard evaluate Helsinki-NLP/opus-mt-en-de --source test.en --reference test.de
   regard evaluate minilm --set scitldr --metric rouge --sentences 1
-  regard evaluate runs/sst2 --file dev.tsv --svg confusion.svg""",
+  regard evaluate runs/sst2 --file dev.tsv --svg confusion.svg
+  regard evaluate runs/digits --set digits --worst worst.png""",
     texts="--file",
 )
 @declare.model
 @declare.path("--source", help="Sentences to translate.")
 @declare.path("--reference", help="Their right translations.")
-@declare.file("Of a classifier: a .tsv, .csv or .jsonl table of texts and right labels.")
+@declare.file("Of a classifier: a table of texts and right labels; of pictures also a folder.")
 @click.option("--set", "dataset", help="The test files of a data set: see `regard data`.")
 @declare.columns("source", "target", "text", "pair", "label")
 @declare.path("--png", help="Of a classifier: draw its mistakes.")
 @declare.path("--svg", help="Of a classifier: draw its mistakes.")
+@declare.path("--worst", help="Of pictures: draw the mistakes it was surest of (.png, .svg).")
 @declare.choice(
     "--metric",
     among=["auto", "bleu", "rouge"],
@@ -61,6 +63,7 @@ def command(
     dataset: str | None,
     png: Path | None,
     svg: Path | None,
+    worst: Path | None,
     metric: str,
     length: int | None,
     sentences: int | None,
@@ -76,6 +79,7 @@ def command(
     Without files it is the own test set of a run: the phrasebook's, or else the pairs held out for
     validation; each task of a text-to-text run. Others are asked for labels or words of --file.
     """
+    from regard.cli.evaluate_pictures import evaluate_pictures, sees
     from regard.cli.evaluate_readers import evaluate_texts, is_no_translator
     from regard.cli.evaluate_writers import evaluate_summaries
     from regard.evaluate.summaries import wants_rouge
@@ -93,10 +97,15 @@ def command(
     if is_no_translator(model, file):
         if source or reference or slices or output:
             raise click.UsageError("--source, --reference, --slices, --output: for translations")
+        if sees(model):
+            evaluate_pictures(model, file, options["device"], (png, svg, worst), as_json, dataset)
+            return
+        if worst:
+            raise click.UsageError("--worst belongs to models that see")
         evaluate_texts(model, file, columns, options["device"], png, svg, as_json, dataset)
         return
-    if png or svg:
-        raise click.UsageError("--png and --svg belong to classifiers")
+    if png or svg or worst:
+        raise click.UsageError("--png, --svg and --worst belong to classifiers")
     files = (source, reference)
     how = {"tokenize": tokenize, "lowercase": lowercase}
     _evaluate_translations(model, files, columns, slices, how, output, as_json, dataset, options)
@@ -149,7 +158,7 @@ def _files_of(dataset: str, *others: Path | None) -> tuple[Path | None, Path | N
     if any(others):
         raise click.UsageError("--set names the files; leave --source, --reference, --file out")
     first, *second = scored_files(dataset)
-    if named(dataset).kind == "texts":
+    if named(dataset).kind in ("texts", "images"):
         return None, None, first
     return first, second[0] if second else None, None
 

@@ -79,8 +79,8 @@ def evaluate_texts(
     if as_json:
         click.echo(valid_json({"set": name, **asdict(scores)}, gaps=True))
     else:
-        _print(name, scores)
-    _draw(name, scores, png, svg)
+        print_scores(name, scores)
+    draw_confusion(name, scores, png, svg)
 
 
 def _evaluate_fill(
@@ -148,7 +148,8 @@ def _evaluate_questions(
         click.echo(f"{scores.without:,} without: {scores.without_right:.2f} % were given none")
 
 
-def _print(name: str, scores: "TextScores") -> None:
+def print_scores(name: str, scores: "TextScores") -> None:
+    """Accuracy, F1, a line a label, and which is taken for which."""
     from regard.draw.terminal.console import Console
     from regard.evaluate.texts import worst
     from regard.printable import counted
@@ -191,7 +192,8 @@ def _table(scores: "TextScores") -> "NumberTable":
     return NumberTable(np.array(scores.confusion, dtype=float), names, names, title, decimals=0)
 
 
-def _draw(name: str, scores: "TextScores", png: Path | None, svg: Path | None) -> None:
+def draw_confusion(name: str, scores: "TextScores", png: Path | None, svg: Path | None) -> None:
+    """Which label is taken for which, as a picture."""
     from regard.draw.figure.png import write_png
     from regard.draw.figure.svg import write_svg
     from regard.draw.figure.tables import tables

@@ -10,6 +10,8 @@
                                              to, and its position there; only if there are several
       begin  end  text_context               answer: the places of its first and last token, and
                                              which places are the context's
+    pixels  patches_real  labels           see: a picture; the places that its patches and its class
+                                           token take, all of them; its class
     second  second_real  score               similar: the other text; how alike they are, 0 to 1
 
 Names say what belongs together: `x_real` tells which places of a text x hold tokens, and every
@@ -89,6 +91,8 @@ class Batch:
     def row_in_words(self) -> str:
         """One row, for a sentence."""
         widths = [real.shape[1] for real in self.real.values()]
+        if "pixels" in self:
+            return f"picture of {widths[0]} patches"
         return (
             f"{'text' if len(widths) == 1 else 'pair'} of {' and '.join(map(str, widths))} tokens"
         )

@@ -29,7 +29,7 @@ from regard.untrusted import file_size, read_json
 
 StoredIds = NDArray[np.unsignedinteger[Any]]
 ColumnLengths = NDArray[np.int32]
-StoreRow = Mapping[str, Sequence[int] | float]  # by the name of the column
+StoreRow = Mapping[str, Sequence[int] | NDArray[Any] | float]  # by the name of the column
 
 _VERSION = 3  # 2: only ids of a source and a target; 1: store.json has no checksum of its own
 _FLUSH = 1 << 16  # numbers kept before they are written
@@ -199,6 +199,11 @@ class _GrowingFile:
         self._file.close()
 
     def extend(self, numbers: Any) -> None:
+        if isinstance(numbers, np.ndarray):  # many at once, as pixels come
+            self._flush()
+            self.length += len(numbers)
+            self._write(numbers)
+            return
         self._kept.extend(numbers)
         self.length += len(numbers)
         if len(self._kept) >= _FLUSH:
@@ -213,11 +218,14 @@ class _GrowingFile:
 
     def _flush(self) -> None:
         below = self._kind.below
-        block = np.array(self._kept, dtype=np.float64 if below is None else np.int64)
+        self._write(np.array(self._kept, dtype=np.float64 if below is None else np.int64))
+        self._kept.clear()
+
+    def _write(self, block: NDArray[Any]) -> None:
+        below = self._kind.below
         if below is not None and (wrong := block[(block < 0) | (block >= below)]).size:
             raise DataError("store", f"got id {wrong[0]}", expected=f"ids from 0 to {below - 1}.")
         self._file.write(block.astype(self._kind.dtype).tobytes())
-        self._kept.clear()
 
     def _write_header(self) -> None:
         descr = npy.dtype_to_descr(self._kind.dtype)

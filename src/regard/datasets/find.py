@@ -14,7 +14,8 @@ from regard.places import cache_folder
 
 PACKAGE = Path(__file__).parents[1]
 # The keys of a recipe's [data] that say where the data comes from, other than `set`.
-OTHER_ORIGINS = ("phrasebook", "source", "target", "texts")
+KEY_OF = {"images": "images"}  # kind → the key of a recipe that its file is for; others: texts
+OTHER_ORIGINS = ("phrasebook", "source", "target", "texts", "images")
 
 
 def data_folders() -> list[Path]:
@@ -112,7 +113,7 @@ def _with_set(data: dict[str, Any], where: str) -> dict[str, Any]:
         problem = f"{name} is nothing that a recipe trains on ({dataset.what})"
         raise ConfigError(f"{where}: [data]: set", problem)
     folder = folder_of_set(name)
-    keys = ("source", "target") if dataset.kind == "pairs" else ("texts",)
+    keys = ("source", "target") if dataset.kind == "pairs" else (KEY_OF.get(dataset.kind, "texts"),)
     files = dict(zip(keys, dataset.train, strict=False))
     if not data.get(f"valid_{keys[0]}"):
         files |= dict(zip([f"valid_{key}" for key in keys], dataset.valid, strict=False))

@@ -8,6 +8,7 @@ two of them: with n = SHA-256 of the lower-cased English sentence mod 1000,
     Hindi      n < 40    40 ≤ n < 80   80 ≤ n < 120   the rest
 
 What is left out is for a later test. The treebank's sample is 199 files at its origin, joined here.
+The digits are one file at their origin and two here: with n of a line, those with n < 200 are test.
 """
 
 import gzip
@@ -22,6 +23,7 @@ from regard.datasets.fetch import MOST
 from regard.datasets.table import DataFile, DataSet
 from regard.errors import DataError
 
+DIGITS_TEST = 200
 CUTS = {"tatoeba-de": (10, 20, 30), "tatoeba-hi": (40, 80, 120)}
 
 
@@ -30,6 +32,10 @@ def content(dataset: DataSet, file: DataFile, download: Path) -> bytes:
     try:
         if dataset.make == "joined":
             return b"".join(_members(download, file.member))
+        if dataset.make == "digits":
+            lines = unpacked(download, is_packed=True).splitlines(keepends=True)
+            part = file.name.split(".")[0]
+            return b"".join(line for line in lines if _is_test(line) == (part == "test"))
         if dataset.make:
             pairs = b"".join(_members(download, file.member)).decode("utf-8")
             part = file.name.split(".")[1]
@@ -96,6 +102,10 @@ def part_of_pairs(text: str, part: str, cuts: tuple[int, int, int]) -> Iterator[
             seen.add(pair)
             if part_of(english, cuts) == part:
                 yield f"{pair[0]}\t{pair[1]}\n"
+
+
+def _is_test(line: bytes) -> bool:
+    return int(hashlib.sha256(line.strip()).hexdigest(), 16) % 1000 < DIGITS_TEST
 
 
 def part_of(english: str, cuts: tuple[int, int, int]) -> str:

@@ -31,12 +31,14 @@ class DataSet:
     size: str
     licence: str
     page: str  # for a person: where it is described
-    kind: Literal["pairs", "texts", "other"]
+    kind: Literal["pairs", "texts", "images", "other"]
     phrasebook: Literal["", "de", "hi"] = ""  # part of the package, without files
     inside: str = ""  # the folder of its files in the package, for a set that is part of it
     folder: str = ""  # the folder of its files, below $REGARD_DATA or the cache's data/
     base: str = ""
-    make: Literal["", "tatoeba-de", "tatoeba-hi", "joined"] = ""  # how a download becomes the files
+    make: Literal["", "tatoeba-de", "tatoeba-hi", "joined", "digits"] = (
+        ""  # how a download becomes the files
+    )
     note: str = ""
     train: tuple[str, ...] = ()
     valid: tuple[str, ...] = ()

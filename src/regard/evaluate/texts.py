@@ -112,7 +112,7 @@ def _own_rows(run: RunFolder) -> TestTexts:
 
 def score_texts_of(model: LoadedModel, test: TestTexts, advance: Advance = unheard) -> TextScores:
     """Classify the rows and compare."""
-    _sklearn()  # says what is missing before anything slow begins
+    sklearn_metrics()  # says what is missing before anything slow begins
     texts: list[str | tuple[str, str | None]] = [(row.text, row.pair) for row in test.rows]
     labels, (p, cut) = model.bundle.labels, class_probabilities(model, texts, advance)
     refuse_unseen(Path(test.name), test.rows, set(labels.names))
@@ -122,14 +122,14 @@ def score_texts_of(model: LoadedModel, test: TestTexts, advance: Advance = unhea
         truth = np.zeros(p.shape, dtype=np.int64)
         for row, values in zip(test.rows, truth, strict=True):
             values[[places[label] for label in row.labels]] = 1
-        return _scores(truth, (p > 0.5).astype(np.int64), labels.names, cut)
+        return class_scores(truth, (p > 0.5).astype(np.int64), labels.names, cut)
     truth = np.array([places[row.labels[0]] for row in test.rows])
-    return _scores(truth, p.argmax(axis=1), labels.names, cut)
+    return class_scores(truth, p.argmax(axis=1), labels.names, cut)
 
 
 def score_tags_of(model: LoadedModel, test: TestTexts, advance: Advance = unheard) -> TextScores:
     """Tag the words of the rows and compare; words that are not read are counted apart."""
-    _sklearn()
+    sklearn_metrics()
     names = model.bundle.labels.names
     refuse_unseen(Path(test.name), test.rows, set(names))
     answered = tag_rows(model, [row.text.split(" ") for row in test.rows], advance)
@@ -141,14 +141,14 @@ def score_tags_of(model: LoadedModel, test: TestTexts, advance: Advance = unhear
     places = {name: i for i, name in enumerate(names)}
     read = [(places[right], places[answer]) for right, answer in pairs if answer is not None]
     truth, answers = (np.array(column) for column in zip(*read, strict=True))
-    return _scores(truth, answers, names, len(pairs) - len(read), "word")
+    return class_scores(truth, answers, names, len(pairs) - len(read), "word")
 
 
-def _scores(
+def class_scores(
     truth: Any, answers: Any, names: Sequence[str], cut: int, unit: str = "text"
 ) -> TextScores:
     """Two rows of classes, or two tables of yes and no, compared."""
-    metrics, several, classes = _sklearn(), truth.ndim == 2, list(range(len(names)))
+    metrics, several, classes = sklearn_metrics(), truth.ndim == 2, list(range(len(names)))
     each = metrics.precision_recall_fscore_support(
         truth, answers, labels=classes, average=None, zero_division=0.0
     )
@@ -189,7 +189,8 @@ def worst(scores: TextScores, names: Sequence[str]) -> str:
     return f"Most often wrong: {names[i]} taken for {names[j]}, {often}."
 
 
-def _sklearn() -> Any:
+def sklearn_metrics() -> Any:
+    """The module that counts, an optional extra."""
     try:
         from sklearn import metrics
     except ImportError:

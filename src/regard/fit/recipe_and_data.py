@@ -32,7 +32,10 @@ from regard.runs.recipe import make_recipe
 from regard.runs.sections import Recipe
 
 FILE_KEYS = {
-    "data": ("source", "target", "valid_source", "valid_target", "texts", "valid_texts"),
+    "data": (
+        *("source", "target", "valid_source", "valid_target"),
+        *("texts", "valid_texts", "images", "valid_images"),
+    ),
     "train": ("embeddings", "start_from"),
 }
 

@@ -42,6 +42,13 @@ _T5 = {
     "tie": "embeddings",
     "positions": "relative",
 }
+_VIT = {
+    "decoder_layers": 0,
+    "norm_order": "pre",
+    "norm_epsilon": 1e-12,
+    "activation": "gelu",
+    "positions": "learned",
+}
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {"d_model": 128, "encoder_layers": 4, "decoder_layers": 4, "heads": 4, "ffn_size": 256},
     "small": {
@@ -75,6 +82,9 @@ PRESETS: dict[str, dict[str, Any]] = {
         "heads": 8,
         "ffn_size": 704,
     },
+    # Encoders of pictures like ViT; image_size, patch_size and channels are those of the data
+    "vit-tiny": {**_VIT, "d_model": 128, "encoder_layers": 4, "heads": 4, "ffn_size": 256},
+    "vit-small": {**_VIT, "d_model": 192, "encoder_layers": 6, "heads": 6, "ffn_size": 768},
     "big": {"d_model": 1024, "ffn_size": 4096, "heads": 16, "dropout": 0.3},
     # Table 3 (A): number of heads at constant computation
     "paper-A-h1": {"heads": 1, "head_size": 512},

@@ -50,6 +50,19 @@ def open_start(folder: Path) -> Start:
     return start
 
 
+def open_seer(recipe: Recipe) -> Start | None:
+    """The model that training begins with, if there is one: an encoder of pictures."""
+    folder = recipe.train.start_from
+    if folder is None:
+        return None
+    bundle = open_bundle(folder)
+    if bundle.is_own_translator or not bundle.spec.image_size:
+        problem = f"{folder} is no encoder of pictures"
+        expected = "a published ViT folder, or a run with objective see"
+        raise ConfigError("train.start_from", problem, expected=expected)
+    return Start(bundle.path, family=bundle.family, spec=bundle.spec)
+
+
 def open_decoder(recipe: Recipe) -> Start | None:
     """The model that training begins with, if there is one: a decoder and nothing else."""
     what = "decoder that goes on with texts"

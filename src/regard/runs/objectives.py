@@ -23,6 +23,7 @@ from regard.runs.sections import (
     TextToTextSection,
     spec_of,
 )
+from regard.runs.see_section import SeeSection
 
 SOME_VOCABULARY = 4000  # to check a spec with, now, not after an hour of tokenizing
 
@@ -123,6 +124,30 @@ def check_text_to_text(recipe: Recipe, where: str) -> None:
             advice = "take preset t5-tiny, or one of translate"
             raise ConfigError(f"{where}: [model]", problem, advice=advice)
         _check_positions(spec, recipe, where)
+
+
+def check_images(recipe: Recipe, where: str) -> None:
+    """A recipe for an encoder of pictures."""
+    if not recipe.data.images:
+        raise ConfigError(f"{where}: [data]", "see needs images: a folder, a table, IDX or .npz")
+    start, section = recipe.train.start_from, f"{where}: [model]"
+    if start is not None:
+        for name in ("preset", "image_size", "patch_size", "channels"):
+            if name in recipe.model:
+                advice = f"leave {name} out"
+                raise ConfigError(section, f"the model is that of {start}", advice=advice)
+    _refuse_of_translate(recipe, where)
+    for name in ("head", "classes", "decoder_layers"):
+        if name in recipe.model:
+            raise ConfigError(f"{section}: {name} follows from the objective; leave it out")
+    if start is None:
+        if not str(recipe.model.get("preset", "")).startswith("vit-"):
+            problem = "see trains an encoder of pictures"
+            raise ConfigError(section, problem, advice='take preset "vit-tiny" or "vit-small"')
+        if "image_size" not in recipe.model or "patch_size" not in recipe.model:
+            advice = "for example image_size = 28 and patch_size = 4, in pixels"
+            raise ConfigError(section, "image_size and patch_size are not given", advice=advice)
+        spec_of({**recipe.model, "classes": 2}, 0, section)
 
 
 @dataclass(frozen=True)
@@ -273,6 +298,17 @@ OBJECTIVES: dict[str, Objective] = {
             section=AnswerSection,
             refuses={"data.labels": "answer knows any number of right answers already"},
             phrasebook=True,
+        ),
+        Objective(
+            "see",
+            learned="Seeing",
+            offers=("see",),
+            head="classes",
+            unit="nats per picture",
+            scores=(_ACCURACY, _F1),
+            section=SeeSection,
+            check=check_images,
+            refuses={"data.labels": "see knows one label a picture, not several"},
         ),
         Objective(
             "similar",

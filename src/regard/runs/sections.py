@@ -136,6 +136,9 @@ class DataSection:
     mask: float = 0.15
     whole_words: bool = False
     documents: bool = False  # pairs of a document and what is made of it: data/corpus.py
+    images: Path | None = None  # pictures with labels: data/images.py
+    valid_images: Path | None = None
+    image: str = ""
     validation: int = 500
     max_tokens: int = 200
     max_characters: int = 2000
@@ -146,10 +149,14 @@ class DataSection:
         _above_zero("weight", self.weight, MOST_WEIGHT)
         if self.tasks:
             self._check_tasks()
-        elif not self.texts and bool(self.phrasebook) == bool(self.source):
+        elif not (self.texts or self.images) and bool(self.phrasebook) == bool(self.source):
             raise ConfigError("expected either phrasebook or source (with target), not both")
         if self.texts and (self.phrasebook or self.source):
             raise ConfigError("expected either texts or pairs (phrasebook, source), not both")
+        if self.images and (self.texts or self.phrasebook or self.source):
+            raise ConfigError("expected either images or texts and pairs, not both")
+        if self.valid_images and not self.images:
+            raise ConfigError("valid_images is given without images")
         if self.valid_texts and not self.texts:
             raise ConfigError("valid_texts is given without texts")
         if not 0 < self.mask < 1:

@@ -6,6 +6,7 @@
     fill        -log p of each word that was masked
     tag         -log p of the tag of each word
     answer      -log p of the place where an answer begins, and of that where it ends
+    see         -log p of the class of a picture
     similar     how far the cosine of two texts is from their score; or -log p of the right partner
     distil      classify, and answer and see as a teacher does
 
@@ -57,6 +58,16 @@ class Classification:
         return classification_loss(
             model.answer(encoded(model, batch)), batch["labels"], self.smoothing
         )
+
+
+@dataclass(frozen=True)
+class Seeing:
+    """The class of each picture."""
+
+    smoothing: float = 0.0
+
+    def __call__(self, model: Transformer, batch: Batch) -> SummedLoss:
+        return classification_loss(seen(model, batch), batch["labels"], self.smoothing)
 
 
 @dataclass(frozen=True)
@@ -198,6 +209,12 @@ def read_ahead(model: Transformer, batch: Batch) -> Float[Tensor, "B L D"]:
 def encoded(model: Transformer, batch: Batch) -> Float[Tensor, "B S D"]:
     """The encoder's vectors."""
     return model.encode(batch["text"], batch["text_real"], segments=batch["text_segments"])
+
+
+def seen(model: Transformer, batch: Batch) -> Float[Tensor, "B C"]:
+    """What the model answers to pictures, in the precision of its weights."""
+    logits: Tensor = model.answer(model.see(batch["pixels"].to(next(model.parameters()).dtype)))
+    return logits
 
 
 def classification_loss(

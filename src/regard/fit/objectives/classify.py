@@ -7,7 +7,7 @@ F1         2 TP / (2 TP + FP + FN) of each label, their mean (macro);
 Of a tagger (fit/objectives/tag.py) the same over the words.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -98,9 +98,19 @@ class Judged:
         return f"validation loss {self.loss:.4f} · {shares}"
 
 
+def answered(model: Transformer, batch: Batch) -> Tensor:
+    """The logits of texts."""
+    logits: Tensor = model.answer(encoded(model, batch))
+    return logits
+
+
 @torch.inference_mode()
 def judge(
-    model: Transformer, batches: Iterable[Batch], budget: int = 0, quick: bool = False
+    model: Transformer,
+    batches: Iterable[Batch],
+    budget: int = 0,
+    quick: bool = False,
+    answer_to: Callable[[Transformer, Batch], Tensor] = answered,
 ) -> Judged:
     """Ask for every text, or for every word that has a tag; there is no quicker way."""
     model.eval()
@@ -110,7 +120,7 @@ def judge(
     truth: list[Tensor] = []
     for one in batches:
         batch = one.to(device)
-        logits = model.answer(encoded(model, batch))
+        logits = answer_to(model, batch)
         if "text_labels" in batch:
             has_tag = batch["text_labels"] != IGNORED
             logits, labels = logits[has_tag], batch["text_labels"][has_tag]
