@@ -40,6 +40,7 @@ class ActiveRequests:
         self._slots, self._constraints = slots, constraints
         self.sentences: list[QueuedSentence | None] = [None] * len(slots)
         self.limits = torch.zeros(len(slots), dtype=torch.long, device=slots.ages.device)
+        self._words = torch.zeros_like(self.limits)  # of the sources, where outputs are trees
         self._prefixes = self.limits.new_zeros(len(slots), 0)
         self._prompts = self.limits.new_zeros(len(slots), 0)  # where constraints look at them
 
@@ -52,11 +53,13 @@ class ActiveRequests:
         for place, sentence in zip(places, sentences, strict=True):
             self.sentences[place] = sentence
             self.limits[place] = sentence.limit
+            if (tree := self._constraints.rules.tree) is not None:
+                self._words[place] = tree.words(sentence.source)
 
     def keep(self, places: Int[Tensor, " n"]) -> None:
         self.sentences = [self.sentences[place] for place in places.tolist()]
-        self.limits, self._prefixes, self._prompts = (
-            x[places] for x in (self.limits, self._prefixes, self._prompts)
+        self.limits, self._words, self._prefixes, self._prompts = (
+            x[places] for x in (self.limits, self._words, self._prefixes, self._prompts)
         )
 
     def constrain(self, logits: Float[Tensor, "R V"]) -> Float[Tensor, " R"]:
@@ -67,10 +70,12 @@ class ActiveRequests:
             return log_sum_exp(logits)
         tokens, lengths = slots.outputs()
         outputs = tokens.flatten(0, 1)
-        limits, lengths = (x.repeat_interleave(slots.width) for x in (self.limits, lengths))
+        limits, lengths, words = (
+            x.repeat_interleave(slots.width) for x in (self.limits, lengths, self._words)
+        )
         real = torch.arange(outputs.shape[1], device=logits.device) < lengths[:, None]
         prompts = self._prompts.repeat_interleave(slots.width, dim=0)
-        return self._constraints.apply(logits, outputs, real, limits, prefix, prompts)
+        return self._constraints.apply(logits, outputs, real, limits, prefix, prompts, words)
 
     def _next_of_prefix(self) -> Int[Tensor, " R"] | None:
         """The token that each row must put out next, NO_PREFIX where free; None if all are."""

@@ -23,6 +23,7 @@ from regard.runs.sections import (
     TextToTextSection,
     spec_of,
 )
+from regard.runs.tree_section import ParseSection
 
 SOME_VOCABULARY = 4000  # to check a spec with, now, not after an hour of tokenizing
 
@@ -123,6 +124,18 @@ def check_text_to_text(recipe: Recipe, where: str) -> None:
             advice = "take preset t5-tiny, or one of translate"
             raise ConfigError(f"{where}: [model]", problem, advice=advice)
         _check_positions(spec, recipe, where)
+
+
+def check_parse(recipe: Recipe, where: str) -> None:
+    """A recipe that learns trees."""
+    if not recipe.data.texts and not recipe.data.phrasebook:
+        needed = "a bracket file as texts, or the phrasebook's English side"
+        raise ConfigError(f"{where}: [data]", f"parse needs trees: {needed}")
+    _refuse_of_translate(recipe, where)
+    spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
+    if not spec.encoder_layers or not spec.decoder_layers:
+        raise ConfigError(f"{where}: [model]", "parse needs an encoder and a decoder")
+    _check_positions(spec, recipe, where)
 
 
 @dataclass(frozen=True)
@@ -273,6 +286,21 @@ OBJECTIVES: dict[str, Objective] = {
             section=AnswerSection,
             refuses={"data.labels": "answer knows any number of right answers already"},
             phrasebook=True,
+        ),
+        Objective(
+            "parse",
+            learned="Parsing",
+            offers=("parse",),
+            head="tokens",
+            model="encoder-decoder",
+            check=check_parse,
+            unit="nats per sign",
+            scores=(_F1, Score("exact", "exact")),
+            section=ParseSection,
+            refuses={
+                "data.pair": "parse reads trees; leave pair out",
+                "train.start_from": "parse begins from chance: its signs are its own",
+            },
         ),
         Objective(
             "similar",
