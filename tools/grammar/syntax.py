@@ -1,9 +1,9 @@
 """The tree of each English sentence: its words with their classes and slots in, brackets out.
 
 The grammar of syntax.txt says which constituents there are and what each costs; the cheapest tree
-is taken (regard/data/cky.py). What stands in a slot of the pattern that is a phrase of its own (T: a
-time, P: a place …) is never torn apart: no bracket holds a part of it and something else. So it is
-the pattern that decides what hangs on what:
+is taken (regard/data/cky.py). What stands in a slot of the pattern (T: a time, P: a place, V: a
+verb and what hangs on it …) is never torn apart: no bracket holds a part of it and something else.
+So it is the pattern that decides what hangs on what:
 
     The animal  didn't cross the street  because it was too tired .
     (S (NP (DT The) (NN animal)) (VP (AUX didn't) (VP (VB cross) (NP (DT the) (NN street)) (SBAR

@@ -60,9 +60,12 @@ def parse_texts(
             if len(word.split()) != 1 or word != word.strip():
                 raise MisuseError("parse", got=word, expected="words without spaces")
         codec.check_words(words, which)
-    given = {"beam": beam, "alpha": alpha}
-    changes = {name: value for name, value in given.items() if value is not None}
-    decoding = replace(model.bundle.settings.search, **changes)
+    usual = model.bundle.settings.search
+    decoding = replace(
+        usual,
+        beam=usual.beam if beam is None else beam,
+        alpha=usual.alpha if alpha is None else alpha,
+    )
     return parse_rows(model.transformer, codec, rows, decoding, advance)
 
 

@@ -93,7 +93,8 @@ def command(
     if is_no_translator(model, file):
         if source or reference or slices or output:
             raise click.UsageError("--source, --reference, --slices, --output: for translations")
-        evaluate_texts(model, file, columns, options["device"], png, svg, as_json, dataset)
+        search = {name: options[name] for name in ("beam", "alpha") if options[name] is not None}
+        evaluate_texts(model, file, columns, options["device"], png, svg, as_json, dataset, search)
         return
     if png or svg:
         raise click.UsageError("--png and --svg belong to classifiers")

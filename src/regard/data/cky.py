@@ -1,7 +1,7 @@
 """The likeliest tree of a sentence by a weighted grammar: the Cocke–Kasami–Younger algorithm.
 
-    best(A, i, j) = max over rules A → B C and places m of    w(A → B C) + best(B, i, m) + best(C, m, j)
-    best(A, i, j) = max over rules A → B of                   w(A → B) + best(B, i, j)
+    best(A, i, j) = max of   w(A → B C) + best(B, i, m) + best(C, m, j)   over rules and places m
+                             w(A → B) + best(B, i, j)                     over rules
 
 Words i to j; w is the logarithm of a probability, or minus a cost. The tables of all rules are
 NumPy's, so a span is a few products over its places and rules. With it the grammar of the

@@ -133,9 +133,7 @@ class _Reader:
             raise self._error(number, f"a word alone: {shown(done.word)}", "a tree")
         return done
 
-    def _done(
-        self, names: list[str], children: list[Tree | Leaf], number: int
-    ) -> Tree | Leaf:
+    def _done(self, names: list[str], children: list[Tree | Leaf], number: int) -> Tree | Leaf:
         if len(names) == 2:
             self._words += 1
             if self._words > MOST_WORDS:

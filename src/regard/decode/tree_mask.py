@@ -28,9 +28,9 @@ def tree_mask(
     needed = (words - come) * (2 if rule.tags else 1) + depth + 1
     fits = (limits - lengths >= needed + 2) & (before_opens < rule.most_opened)
     mask = torch.zeros(len(outputs), size, dtype=torch.bool, device=outputs.device)
-    mask[:, rule.opens.start : rule.opens.stop] = (
-        (opened == 0) | (inside & some_left & fits)
-    )[:, None]
+    mask[:, rule.opens.start : rule.opens.stop] = ((opened == 0) | (inside & some_left & fits))[
+        :, None
+    ]
     if rule.tags:
         mask[:, rule.tags.start : rule.tags.stop] = waits_for_tag[:, None]
     next_mark = rule.marks.start + come % len(rule.marks)

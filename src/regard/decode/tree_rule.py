@@ -35,7 +35,7 @@ class TreeRule:
     opens: range
     tags: range  # empty: no tags are put out
     marks: range
-    most_opened: int = 12  # brackets that are opened in a row
+    most_opened: int = 8  # brackets that are opened in a row
 
     def words(self, source: Sequence[int]) -> int:
         """How many words a source has."""

@@ -14,7 +14,7 @@ from regard.bundle.encoder_file import EncoderFile
 from regard.bundle.tree_codec import TreeCodec, UnknownSign, read_tree_codec
 from regard.config import to_tables
 from regard.data.corpus import split_for_validation
-from regard.data.phrasebook.corpus import phrasebook, trees_of_sentences
+from regard.data.phrasebook.corpus import SPLITS, phrasebook, trees_of_sentences
 from regard.data.store import ColumnKind, Store, StoreRow, write_store
 from regard.data.trees import Tree, bracketed, cleaned, leaves, read_trees, trees_of, words_of_tree
 from regard.draw.terminal.progress import progress_bar
@@ -66,29 +66,28 @@ def survey_trees(recipe: Recipe) -> Trees:
     """Read all trees, and say which are learned from."""
     data = recipe.data
     if data.phrasebook:
-        trees = zip(phrasebook(data.phrasebook), trees_of_sentences(data.phrasebook), strict=True)
-        parts: dict[str, dict[Tree, None]] = {"train": {}, "dev": {}, "test": {}}
-        for entry, tree in trees:
+        parts: dict[str, dict[Tree, None]] = {split: {} for split in SPLITS}
+        entries = phrasebook(data.phrasebook)
+        for entry, tree in zip(entries, trees_of_sentences(data.phrasebook), strict=True):
             parts[entry.split][tree] = None
-        return Trees(data, *(tuple(part) for part in parts.values()))
+        first, second, third = (tuple(parts[split]) for split in SPLITS)
+        return Trees(data, first, second, third)
     assert data.texts is not None
     trees = _readable(read_trees(data.texts))
-    chosen = {part: _numbered(trees, recipe, part) for part in PARTS}
+    train, valid, test = (_numbered(trees, recipe, part) for part in PARTS)
     if data.valid_texts:
-        chosen["valid"] = _readable(read_trees(data.valid_texts))
-    if chosen["train"] is None:
-        named = [place for part in PARTS for place in numbers_of(vars(recipe.own)[part]) or ()]
-        chosen["train"] = [tree for place, tree in enumerate(trees) if place not in set(named)]
-    train, valid, test = (chosen[part] for part in PARTS)
-    assert train is not None
+        valid = _readable(read_trees(data.valid_texts))
+    if train is None:
+        named = {place for part in PARTS for place in numbers_of(vars(recipe.own)[part]) or ()}
+        train = [tree for place, tree in enumerate(trees) if place not in named]
     if valid is None:
         train, valid = _held_out(train, recipe)
-    read = [[tree for tree in part or () if tree is not None] for part in (train, valid, test)]
+    kept = [tuple(tree for tree in part or () if tree is not None) for part in (train, valid, test)]
     empty = sum(tree is None for part in (train, valid, test) for tree in part or ())
-    for part, kept in zip(PARTS[:2], read, strict=False):
-        if not kept:
+    for part, chosen in zip(PARTS[:2], kept, strict=False):
+        if not chosen:
             raise DataError(data.texts, f"no tree is left to {part} with")
-    return Trees(data, *(tuple(part) for part in read), empty)
+    return Trees(data, kept[0], kept[1], kept[2], empty)
 
 
 def _readable(trees: Iterable[Tree]) -> list[Tree | None]:
@@ -96,9 +95,7 @@ def _readable(trees: Iterable[Tree]) -> list[Tree | None]:
     return [cleaned(tree) for tree in trees]
 
 
-def _numbered(
-    trees: Sequence[Tree | None], recipe: Recipe, part: str
-) -> list[Tree | None] | None:
+def _numbered(trees: Sequence[Tree | None], recipe: Recipe, part: str) -> list[Tree | None] | None:
     """The trees that a key of [parse] names; None where it names none."""
     places = numbers_of(vars(recipe.own)[part])
     if places is None:
@@ -147,9 +144,9 @@ def prepare_trees(run: RunFolder, recipe: Recipe, trees: Trees) -> None:
             problem = f"no tree is left to {part} with: all take more than {most} tokens, or more "
             advice = "raise data.max_tokens or parse.marks"
             raise DataError("trees", f"{problem}words than {own.marks} marks", advice=advice)
-    for name, part in {VALID: trees.valid, TEST: trees.test}.items():
-        if part:
-            write_rows(run.data / name, ({"tree": bracketed(tree)} for tree in part))
+    for name, chosen in {VALID: trees.valid, TEST: trees.test}.items():
+        if chosen:
+            write_rows(run.data / name, ({"tree": bracketed(tree)} for tree in chosen))
 
 
 def _signs(trees: Iterable[Tree]) -> tuple[tuple[str, ...], tuple[str, ...]]:

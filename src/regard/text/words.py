@@ -40,7 +40,7 @@ def split_as_penn(text: str) -> list[str]:
     return words
 
 
-# A figure keeps its points, a name of letters with points is one word, dots and dashes stay together.
+# A figure keeps its points, letters with points are one word, dots and dashes stay together.
 PENN_WORD = re.compile(
     rf"\d+(?:[.,]\d+)+|(?:[A-Za-z]\.){{2,}}|\b(?:Mr|Mrs|Ms|Dr|Inc|Corp|Co|Jr|St|vs)\.|--+|\.\.\."
     rf"|``|''|{LETTERS}(?:['’./-]{LETTERS})*|[^\w\s]"

@@ -6,6 +6,7 @@ every mark is met at every place, and a long sentence finds none that is strange
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def check(recipe: Recipe) -> Spec:
 class ParseJob:
     """fit/job.py says what each of these is."""
 
-    begins_with = None
+    begins_with: Path | None = None
 
     def __init__(self, recipe: Recipe, data: TreeData) -> None:
         self.recipe, self.data, self.spec = recipe, data, data.spec
