@@ -59,7 +59,7 @@ def parse_texts(
         for word in words:
             if len(word.split()) != 1 or word != word.strip():
                 raise MisuseError("parse", got=word, expected="words without spaces")
-        codec.check_words(words, which)
+        codec.check_words(words, model.bundle.limit, which)
     usual = model.bundle.settings.search
     decoding = replace(
         usual,

@@ -34,7 +34,7 @@ OUTERMOST = ("", "TOP", "ROOT")
 SPELLINGS = {
     "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}",
 }  # fmt: skip
-_SPELLED = {sign: name for name, sign in SPELLINGS.items() if sign in "()"}
+_SPELLED = {sign: name for name, sign in SPELLINGS.items()}
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 
 

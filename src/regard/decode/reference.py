@@ -151,7 +151,7 @@ class ReferenceSearch:
         """The most tokens of an output, its end counted."""
         most, ids = self.sentence.model.spec.position_limit, self.sentence.ids
         if (tree := self.rules.tree) is not None:
-            needed = tree.limit(tree.words(ids))
+            needed = tree.limit(ids)
             return needed if most is None else min(needed, most)
         return self.decoding.limit(len(ids), most)
 
@@ -180,6 +180,8 @@ class ReferenceSearch:
         if rules.tree is not None:
             words = rules.tree.words(self.sentence.ids)
             allowed = rules.tree.allowed(output, words, self.limit)
+            if len(allowed) == 1:
+                return _only(next(iter(allowed)), 0.0, len(log_p))
             log_p = [p if token in allowed else NEVER for token, p in enumerate(log_p)]
         if rules.shares_out:
             log_p = _log_softmax(log_p)

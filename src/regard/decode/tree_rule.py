@@ -1,69 +1,83 @@
 """What may come next in an output that is a tree over given words: a rule on ids, without text.
 
-    source    words, and behind each its mark           The <0> cat <1> sat <2> </s>
-    output    (S (NP <0> DT <1> NN ) (VP <2> VB ) ) </s>
+    source    words, and a mark behind each             The # cat # sat # </s>
+    output    The (S (NP DT cat NN sat ) (VP VB ) ) </s>
 
-A mark says "the next word stands here" (its tag follows, where tags are put out); marks are counted
-as the words are, from the first again behind the last. So the words themselves are never put out,
-none can be lost or come twice, and the decoder finds its place in the source by a sign that stands
-in both. What is allowed, n words of which s have come, in d open brackets:
+Each word is announced as soon as it is its turn: its pieces are put out, and nothing else can be.
+Then come the brackets that close before it and those that open with it, and its tag, which says
+that it stands here. So no word is lost, none comes twice, and the decoder never has to count: the
+word that it decides about is the one that it has just read. What is allowed, with n words of which
+s stand and d open brackets:
 
-    at first           (X
-    behind a mark      a tag, where there are tags
-    d = 0              the end, and nothing else
-    else               (X       if s < n, fewer than `most_opened` were opened just before, and the
-                                rest still fits: all words, all ends of brackets, the end
-                       a mark   if s < n: the one of word s + 1
-                       )        if the bracket is not empty, and s = n or d > 1
+    first, and behind a tag   the pieces of the next word, if there is one
+    d = 0                     (X at the beginning; at the end the end
+    else                      (X       if s < n, fewer than `most_opened` were opened just before,
+                                       and the rest still fits: all words, all ends, the end
+                              a tag    if s < n
+                              )        if the bracket is not empty, and s = n or d > 1
 
 Every output that this rule leads to its end is a well-formed tree over exactly these words, and it
-comes to its end before its limit.
+comes to its end before its limit. Where only one token is allowed, it counts as certain.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-PER_WORD, BESIDE = 8, 40  # tokens that an output may have: the Penn Treebank's trees take up to 6
+PER_WORD, BESIDE = 7, 40  # signs that an output may have: the Penn Treebank's trees take up to 5
 
 
 @dataclass(frozen=True)
 class TreeRule:
-    """The ids of brackets, tags and marks."""
+    """The ids of brackets and tags, and of the mark behind each word of a source."""
 
     end: int
+    mark: int
     close: int
     opens: range
-    tags: range  # empty: no tags are put out
-    marks: range
-    most_opened: int = 8  # brackets that are opened in a row
+    tags: range
+    most_opened: int = 8  # brackets that are opened in a row; the Penn Treebank has 6
 
-    def words(self, source: Sequence[int]) -> int:
-        """How many words a source has."""
-        return sum(token in self.marks for token in source)
+    def words(self, source: Sequence[int]) -> list[list[int]]:
+        """The pieces of each word of a source."""
+        words: list[list[int]] = [[]]
+        for token in source:
+            if token == self.mark:
+                words.append([])
+            else:
+                words[-1].append(token)
+        return words[:-1]
 
-    def limit(self, words: int) -> int:
+    def limit(self, source: Sequence[int]) -> int:
         """The most tokens of an output, its end counted."""
-        return PER_WORD * words + BESIDE
+        words = self.words(source)
+        return sum(map(len, words)) + PER_WORD * len(words) + BESIDE
 
-    def allowed(self, output: Sequence[int], words: int, limit: int) -> set[int]:
+    def fewest(self, source: Sequence[int]) -> int:
+        """The least: one bracket over all words."""
+        words = self.words(source)
+        return sum(map(len, words)) + len(words) + 3
+
+    def allowed(
+        self, output: Sequence[int], words: Sequence[Sequence[int]], limit: int
+    ) -> set[int]:
         """The tokens that may come next; written for reading, decode/tree_mask.py has many rows."""
-        last = output[-1] if output else None
+        standing = sum(token in self.tags for token in output)
         opened = sum(token in self.opens for token in output)
-        come = sum(token in self.marks for token in output)
-        depth = opened - sum(token == self.close for token in output)
-        if last is not None and last in self.marks and self.tags:
-            return set(self.tags)
-        if not opened:
-            return set(self.opens)
+        closed = sum(token == self.close for token in output)
+        announced = len(output) - standing - opened - closed  # pieces
+        pieces = [piece for word in words for piece in word]
+        if announced < sum(map(len, words[: standing + 1])):
+            return {pieces[announced]}
+        depth = opened - closed
         if not depth:
-            return {self.end}
+            return {self.end} if opened else set(self.opens)
         allowed = set[int]()
-        if come < words:
-            allowed.add(self.marks[come % len(self.marks)])
-            needed = (words - come) * (2 if self.tags else 1) + depth + 1
+        if standing < len(words):
+            allowed |= set(self.tags)
+            needed = len(pieces) - announced + len(words) - standing + depth + 1
             if limit - len(output) >= needed + 2 and self.run_of(output) < self.most_opened:
                 allowed |= set(self.opens)
-        if last not in self.opens and (come == words or depth > 1):
+        if output[-1] not in self.opens and (standing == len(words) or depth > 1):
             allowed.add(self.close)
         return allowed
 

@@ -83,8 +83,7 @@ def score_trees(
 ) -> TreeScores:
     """Parse the words of each tree, and compare."""
     codec = model.bundle.tree_codec
-    most = codec.most_words
-    fits = [most is None or len(words_of_tree(tree)) <= most for tree in test.trees]
+    fits = [codec.fits(words_of_tree(tree), model.bundle.limit) for tree in test.trees]
     rows = [words_of_tree(tree) for tree, fit in zip(test.trees, fits, strict=True) if fit]
     parses = iter(parse_rows(model.transformer, codec, rows, search, advance))
     counts: list[BracketCounts] = []
@@ -106,7 +105,7 @@ def score_trees(
         total.f1,
         total.exact / max(1, total.sentences),
         well_formed / max(1, len(rows)),
-        total.tagged / max(1, total.words) if codec.tags else None,
+        total.tagged / max(1, total.words) if codec.has_tags else None,
         len(fits) - sum(fits),
         tuple(_by_length(counts, lengths)),
     )

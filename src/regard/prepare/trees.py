@@ -1,7 +1,7 @@
-"""Trees → run folder: a tokenizer of their words, signs and marks, ids of what is learned.
+"""Trees → run folder: a tokenizer of their words, signs, ids of what is learned.
 
 tokenizer.json, encoder.json, spec.json   words, signs (bundle/tree_codec.py) and the model
-data/train, data/valid                    ids of sentences and trees; marks as at first
+data/train, data/valid                    ids of sentences and trees
 data/valid.jsonl, data/test.jsonl         the held-out trees as brackets, on a line each
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regard.bundle.encoder_file import EncoderFile
-from regard.bundle.tree_codec import TreeCodec, UnknownSign, read_tree_codec
+from regard.bundle.tree_codec import UNTAGGED, TreeCodec, UnknownSign, read_tree_codec
 from regard.config import to_tables
 from regard.data.corpus import split_for_validation
 from regard.data.phrasebook.corpus import SPLITS, phrasebook, trees_of_sentences
@@ -132,18 +132,18 @@ def prepare_trees(run: RunFolder, recipe: Recipe, trees: Trees) -> None:
         tokenizer = Tokenizer.train(sentences(), recipe.tokenizer.kind, recipe.tokenizer.size)
     tokenizer.save(run.tokenizer)
     labels, tags = _signs(trees.train)
-    signs = (*(f"({label}" for label in labels), *(tags if own.tags else ()))
-    EncoderFile("regard", own.marks, signs, own.words).write(run.folder)
-    codec = TreeCodec(tokenizer, labels, tags if own.tags else (), own.marks, own.words)
+    tags = tags if own.tags else (UNTAGGED,)
+    signs = (*(f"({label}" for label in labels), *tags)
+    EncoderFile("regard", recipe.data.max_tokens, signs, own.words).write(run.folder)
+    codec = TreeCodec(tokenizer, labels, tags, own.words)
     write_own_json(run.spec, to_tables(spec_of(recipe.model, codec.vocabulary)))
     kinds = dict.fromkeys(("source", "target"), ColumnKind(codec.vocabulary))
     most = recipe.data.max_tokens
     for part in PARTS[:2]:
         rows = _encoded(codec, vars(trees)[part], most)
         if not len(write_store(run.data / part, kinds, rows)):
-            problem = f"no tree is left to {part} with: all take more than {most} tokens, or more "
-            advice = "raise data.max_tokens or parse.marks"
-            raise DataError("trees", f"{problem}words than {own.marks} marks", advice=advice)
+            problem = f"no tree is left to {part} with: all take more than {most} tokens"
+            raise DataError("trees", problem, advice="raise data.max_tokens")
     for name, chosen in {VALID: trees.valid, TEST: trees.test}.items():
         if chosen:
             write_rows(run.data / name, ({"tree": bracketed(tree)} for tree in chosen))
@@ -171,11 +171,8 @@ def _encoded(codec: TreeCodec, trees: Sequence[Tree], most: int) -> Iterator[Sto
     with progress_bar("encoding", len(trees)) as bar:
         for tree in trees:
             bar.advance(1)
-            words = words_of_tree(tree)
-            if codec.most_words is not None and len(words) > codec.most_words:
-                continue
             try:
-                source, target = codec.source(words), codec.target(tree)
+                source, target = codec.source(words_of_tree(tree)), codec.target(tree)
             except UnknownSign:
                 continue
             if max(len(source), len(target) + 1) <= most:

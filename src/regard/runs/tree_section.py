@@ -5,27 +5,20 @@ from typing import Literal
 
 from regard.errors import ConfigError
 
-MOST_MARKS = 2000
-
 
 @dataclass(frozen=True)
 class ParseSection:
     """`train`, `valid` and `test` are numbers of trees of data.texts, from 1: "1-3522"; "" are all
     that no other key names, or none.
-
-    `marks` is how many words of a sentence can be told apart (decode/tree_rule.py).
     """
 
     train: str = ""
     valid: str = ""
     test: str = ""
     tags: bool = True
-    marks: int = 128
     words: Literal["plain", "penn"] = "plain"
 
     def __post_init__(self) -> None:
-        if not 1 <= self.marks <= MOST_MARKS:
-            raise ConfigError("marks", got=self.marks, expected=f"1 to {MOST_MARKS:,}")
         for name in ("train", "valid", "test"):
             if vars(self)[name] and numbers_of(vars(self)[name]) is None:
                 expected = 'numbers of trees from 1, first and last: "1-3522"'

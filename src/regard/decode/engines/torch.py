@@ -145,7 +145,7 @@ class TorchEngine:
             most = max(1, most - len(source))
         limit = decoding.limit(len(source), most)
         if (tree := self._rules.tree) is not None:
-            needed = tree.limit(tree.words(source))
+            needed = tree.limit(source)
             limit = needed if most is None else min(needed, most)
         check_prefix(prefix, limit)
         read, start = (source[:-1], source[-1]) if prompted else (source, self._frame.start)

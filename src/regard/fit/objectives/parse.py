@@ -1,26 +1,23 @@
-"""Parse: the signs of a sentence's tree as a target, judged by loss and brackets.
+"""Parse: the signs of a sentence's tree as a target, judged by loss and brackets."""
 
-In each epoch a sentence's marks begin with another number, drawn by seed, epoch and example: so
-every mark is met at every place, and a long sentence finds none that is strange to it.
-"""
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
 
 from regard.answer.parse import parse_rows
-from regard.data.batch import Batch
+from regard.data.batch import IGNORED, Batch
 from regard.data.brackets import BracketCounts, compare_all
 from regard.data.buckets import BatchOrder, Lengths, Numbers, PlannedBatch, plan_epoch
 from regard.data.mixture import Portion
 from regard.data.prefetch import prefetched
 from regard.data.store import Store
-from regard.data.trees import Tree, words_of_tree
+from regard.data.trees import Tree, bracketed, words_of_tree
 from regard.decode.options import DecodingOptions
-from regard.fit.held_out_pairs import target_loss
 from regard.fit.job import FirstWeights, ObjectiveCode
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
@@ -29,7 +26,7 @@ from regard.prepare.trees import TreeData, Trees, load_trees, prepare_trees, sur
 from regard.printable import counted
 from regard.runs.sections import Recipe
 from regard.training.freeze import check_names
-from regard.training.losses import TranslationLoss
+from regard.training.losses import ParsingLoss, parsing_loss
 from regard.training.memory_limit import in_less_memory
 from regard.training.worker import LossOf
 
@@ -48,7 +45,7 @@ class ParseJob:
 
     def __init__(self, recipe: Recipe, data: TreeData) -> None:
         self.recipe, self.data, self.spec = recipe, data, data.spec
-        self.loss_of: LossOf = TranslationLoss(recipe.train.label_smoothing)
+        self.loss_of: LossOf = ParsingLoss(recipe.train.label_smoothing)
 
     @property
     def lengths(self) -> tuple[Lengths, Lengths]:
@@ -64,47 +61,43 @@ class ParseJob:
         return prefetched(self._at, order.start_at(epoch, number), train.loaders)
 
     def _at(self, place: PlannedBatch) -> Batch:
-        marks, seed = self.data.codec.marks, self.recipe.train.seed
-        first = [
-            int(np.random.PCG64(np.random.SeedSequence([seed, place.epoch, int(i)])).random_raw())
-            % marks
-            for i in place.examples
-        ]
-        return self._batch(self.data.train, place.examples, first)
+        return self._batch(self.data.train, place.examples)
 
     def batch(self, numbers: Numbers) -> Batch:
-        return self._batch(self.data.train, numbers, [0] * len(numbers))
+        return self._batch(self.data.train, numbers)
 
-    def _batch(self, store: Store, numbers: Numbers, first: Sequence[int]) -> Batch:
-        chosen, marks = [int(i) for i in numbers], self.data.codec.rule.marks
-        pairs = [
-            (turned(store["source"][i], marks, by), turned(store["target"][i], marks, by))
-            for i, by in zip(chosen, first, strict=True)
-        ]
-        return framed_batch(pairs, self.data.codec.frame, chosen)
+    def _batch(self, store: Store, numbers: Numbers) -> Batch:
+        chosen, codec = [int(i) for i in numbers], self.data.codec
+        pairs = [(store["source"][i], store["target"][i]) for i in chosen]
+        batch = framed_batch(pairs, codec.frame, chosen)
+        return batch.having(target_labels=asked(batch, codec.tokenizer.size))
 
     def validation(self, model: Transformer, quick: bool = False) -> "TreesJudged":
         """The loss of all held-out trees; the brackets of some, evenly chosen."""
         model.eval()
         train = self.recipe.train
         loss = in_less_memory(
-            lambda budget: target_loss(model, self._held_out(budget)), train.token_budget
+            lambda budget: mean_loss(model, self._held_out(budget)), train.token_budget
         )
         most = 0 if quick else train.bleu_sentences
         return TreesJudged(loss, self._counts(model, most) if most else None)
 
     def _counts(self, model: Transformer, most: int) -> BracketCounts:
         trees, codec = self.data.valid_trees, self.data.codec
-        few = [tree for tree in trees if len(words_of_tree(tree)) <= (codec.most_words or 10**9)]
-        chosen: list[Tree] = few[:: max(1, len(few) // most)][:most]
+        chosen: list[Tree] = list(trees[:: max(1, len(trees) // most)][:most])
+        chosen = [tree for tree in chosen if codec.fits(words_of_tree(tree), self._positions)]
         rows = [words_of_tree(tree) for tree in chosen]
         parses = parse_rows(model, codec, rows, DecodingOptions(beam=1))
         return compare_all((parse.tree for parse in parses), chosen)
 
+    @property
+    def _positions(self) -> int | None:
+        return self.spec.position_limit
+
     def _held_out(self, budget: int) -> Iterator[Batch]:
         store = self.data.valid
         plan = plan_epoch(*lengths_of(store), token_budget=budget, seed=0, epoch=0)
-        return (self._batch(store, numbers, [0] * len(numbers)) for numbers in plan)
+        return (self._batch(store, numbers) for numbers in plan)
 
     def start_weights(self, model: Transformer) -> FirstWeights:
         return FirstWeights()
@@ -115,13 +108,12 @@ class ParseJob:
         for i in range(len(batch)):
             source = batch["source"][i][batch["source_real"][i]].tolist()
             target = batch["target_out"][i][batch["target_real"][i]].tolist()[:-1]
-            pieces = [token for token in source if token < codec.tokenizer.size]
-            words = [str(n) for n in range(1, codec.rule.words(source) + 1)]
+            words = [codec.tokenizer.decode(word) for word in codec.rule.words(source)]
             rows.append(
                 {
                     "example": batch.examples[i] if batch.examples else None,
-                    "source": codec.tokenizer.decode(pieces),
-                    "target": str(codec.tree(target, words)),
+                    "source": " ".join(words),
+                    "target": bracketed(codec.tree(target, words)),
                 }
             )
         return rows
@@ -136,7 +128,7 @@ class ParseJob:
             f"Data:       {counted(len(data.train), 'tree')} to train on{left_out}, "
             f"{len(data.valid_trees):,} held out for validation ({origin})",
             f"Vocabulary: {codec.tokenizer.size:,} pieces, {len(codec.labels)} labels, "
-            f"{counted(len(codec.tags), 'tag')}, {counted(codec.marks, 'mark')}",
+            f"{counted(len(codec.tags), 'tag')}",
         ]
 
     def remarks(self, survey: Trees) -> list[str]:
@@ -172,13 +164,25 @@ class TreesJudged:
         return f"validation loss {self.loss:.4f}{f1}"
 
 
-def turned(ids: Any, marks: range, by: int) -> list[int]:
-    """The same ids, each mark `by` numbers further."""
-    row = np.asarray(ids, dtype=np.int64)
-    is_mark = (row >= marks.start) & (row < marks.stop)
-    further = (row - marks.start + by) % len(marks) + marks.start
-    turned_ids: list[int] = np.where(is_mark, further, row).tolist()
-    return turned_ids
+def asked(batch: Batch, pieces: int) -> Int[Tensor, "B L"]:
+    """What is learned of a target: its signs; the words' pieces, which are below `pieces` as the
+    end is, are announced by the rule and asked of nobody."""
+    truth, real = batch["target_out"], batch["target_real"]
+    last = real.sum(dim=1, keepdim=True) - 1
+    is_end = torch.arange(truth.shape[1]) == last
+    return truth.masked_fill(~(real & ((truth >= pieces) | is_end)), IGNORED)
+
+
+@torch.inference_mode()
+def mean_loss(model: Transformer, batches: Iterable[Batch]) -> float:
+    """-log p of the signs, mean per sign."""
+    device = next(model.parameters()).device
+    total, signs = 0.0, 0
+    for one in batches:
+        batch = one.to(device)
+        total += float(parsing_loss(model, batch, epsilon=0.0).plain)
+        signs += batch.targets
+    return total / max(1, signs)
 
 
 def lengths_of(store: Store) -> tuple[Lengths, Lengths]:
