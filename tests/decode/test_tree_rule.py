@@ -15,7 +15,7 @@ from regard.decode.tree_mask import TreeWords
 from regard.decode.tree_rule import TreeRule
 
 END, MARK, CLOSE, V = 2, 20, 21, 64
-TAGGED = TreeRule(END, MARK, CLOSE, range(22, 26), range(26, 31), most_opened=3)
+TAGGED = TreeRule(END, MARK, CLOSE, range(22, 26), range(26, 31), most_opened=3, deepest=9)
 BARE = TreeRule(END, MARK, CLOSE, range(22, 26), range(26, 27), most_opened=2)
 FRAME = Frame(0, 1, END)
 

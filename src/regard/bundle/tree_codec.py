@@ -134,7 +134,7 @@ class TreeCodec:
             raise MisuseError("parse", f"{which} has no words", advice="give a sentence")
         if not self.fits(words, most):
             problem = (
-                f"{which} of {len(words):,} words takes more positions than the model's {most:,}"
+                f"{which} has {len(words):,} words, too many for the model's {most:,} positions"
             )
             raise MisuseError("parse", problem, advice="divide it")
 

@@ -65,7 +65,7 @@ class TreeWords:
         run = _run(is_open, lengths)
         inside, some_left = (depth > 0) & ~announcing, standing < counts
         needed = self.ends[:, -1] - announced + counts - standing + depth + 1
-        fits = (limits - lengths >= needed + 2) & (run < rule.most_opened)
+        fits = (limits - lengths >= needed + 2) & (run < rule.most_opened) & (depth < rule.deepest)
         may_open = ~announcing & ((opened == 0) | ((depth > 0) & some_left & fits))
         mask = torch.zeros(len(outputs), size, dtype=torch.bool, device=outputs.device)
         mask[:, rule.opens.start : rule.opens.stop] = may_open[:, None]

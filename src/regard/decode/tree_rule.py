@@ -12,7 +12,8 @@ s stand and d open brackets:
     first, and behind a tag   the pieces of the next word, if there is one
     d = 0                     (X at the beginning; at the end the end
     else                      (X       if s < n, fewer than `most_opened` were opened just before,
-                                       and the rest still fits: all words, all ends, the end
+                                       d < `deepest`, and the rest still fits: all words, all
+                                       ends, the end
                               a tag    if s < n
                               )        if the bracket is not empty, and s = n or d > 1
 
@@ -36,6 +37,7 @@ class TreeRule:
     opens: range
     tags: range
     most_opened: int = 8  # brackets that are opened in a row; the Penn Treebank has 6
+    deepest: int = 90  # brackets in brackets: what reads and draws trees reads no deeper ones
 
     def words(self, source: Sequence[int]) -> list[list[int]]:
         """The pieces of each word of a source."""
@@ -75,7 +77,8 @@ class TreeRule:
         if standing < len(words):
             allowed |= set(self.tags)
             needed = len(pieces) - announced + len(words) - standing + depth + 1
-            if limit - len(output) >= needed + 2 and self.run_of(output) < self.most_opened:
+            fits = limit - len(output) >= needed + 2 and depth < self.deepest
+            if fits and self.run_of(output) < self.most_opened:
                 allowed |= set(self.opens)
         if output[-1] not in self.opens and (standing == len(words) or depth > 1):
             allowed.add(self.close)
