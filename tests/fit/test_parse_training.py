@@ -206,3 +206,21 @@ def test_the_papers_recipe_has_the_papers_sizes() -> None:
     attention, ffn, norm = 4 * (1024**2 + 1024), 2 * 1024 * 4096 + 4096 + 1024, 2 * 1024
     layers = 4 * (attention + ffn + 2 * norm) + 4 * (2 * attention + ffn + 3 * norm)
     assert parameter_count(spec) == layers + 16_000 * 1024
+    said = CliRunner().invoke(group, ["train", "wsj-parse", "--plan"])
+    assert said.exit_code == 0, said.output
+    assert "4+4 layers, d_model 1024, 16 heads, FFN 4096" in said.stdout
+    assert f"{parameter_count(spec) / 1e6:.2f} million parameters" in said.stdout
+    assert "100,000 steps of about 25,000 tokens: 2,500.0 million" in said.stdout
+    assert "beam 21, alpha 0.3, length norm paper" in said.stdout
+
+
+def test_a_plan_of_what_has_none() -> None:
+    runner = CliRunner()
+    for words, message in (
+        (["--plan"], "expected a recipe"),
+        (["stsb", "--plan", "train.start_from=minilm"], "the model is that of minilm"),
+        (["demo", "--plan", "--find-lr"], "one at a time"),
+    ):
+        said = runner.invoke(group, ["train", *words])
+        assert message in said.output + str(said.exception)
+    assert "objective translate" in runner.invoke(group, ["train", "demo", "--plan"]).stdout
