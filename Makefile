@@ -10,14 +10,14 @@ TORCH_INDEX ?=
 REGARD_DATA ?= $(abspath $(wildcard ../shared/data))
 export REGARD_DATA
 # A new folder each time: nothing overwrites an earlier run.
-recipes := multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks bench-dialogue bench-summarize bench-see
+recipes := multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks bench-dialogue bench-summarize bench-see bench-parse
 RUN := $(or $(RUN),runs/$(firstword $(filter $(recipes),$(MAKECMDGOALS)) run)-$(shell date +%Y%m%d-%H%M%S))
 
 bin := $(VENV)/$(if $(windows),Scripts,bin)
 index := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(index)
 
-.PHONY: help browser demo demo-hi models phrasebook dialogue multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks dist docs reference refresh-docs bench-decode bench-train bench-embed bench-search bench-complete bench-complete-decode bench-gguf bench-wikitext2 bench-tasks bench-answer bench-dialogue bench-summarize bench-few-labels bench-attacks bench-serve bench-see test test-long check format clean
+.PHONY: help browser demo demo-hi models phrasebook dialogue multi30k-tiny multi30k-quick sst2 sst2-distil stsb phrasebook-fill phrasebook-tag phrasebook-tasks dist docs reference refresh-docs bench-decode bench-train bench-embed bench-search bench-complete bench-complete-decode bench-gguf bench-wikitext2 bench-tasks bench-answer bench-dialogue bench-summarize bench-few-labels bench-attacks bench-serve bench-see bench-parse test test-long check format clean
 
 help:
 	@echo "make demo       train English→German on the phrasebook, evaluate, translate, show attention"
@@ -44,6 +44,7 @@ help:
 	@echo "make bench-answer  answers from 100 to 900 questions, three seeds, beside the best-overlap sentence (trains for hours)"
 	@echo "make bench-dialogue  train recipe dialogue (or RUN=…), exact answers beside a nearest neighbour"
 	@echo "make bench-summarize  train recipe scitldr (or RUN=…), ROUGE beside the first sentence, TextRank, minilm"
+	@echo "make bench-parse  train recipe treebank (or RUN=…), F1 of trees beside right-branching and a counted grammar"
 	@echo "make bench-few-labels  SST-2 from 8, 16, 64 labels of each, beside fine-tuning (SETFIT=python with setfit)"
 	@echo "make bench-attacks  kills, races and damaged files: how many are survived, noticed, wrong"
 	@echo "make bench-serve  a server under load, beside the offline engine and other servers (needs Multi30k)"
@@ -200,6 +201,11 @@ bench-dialogue: $(VENV)/.bench
 bench-summarize: $(VENV)/.bench
 	$(if $(filter-out file,$(origin RUN)),,$(bin)/regard train scitldr --run $(RUN))
 	$(bin)/python bench/summarize.py --run $(RUN) $(BENCH)
+
+# RUN: a run of recipe treebank; without it one is trained first.
+bench-parse: $(VENV)/.bench
+	$(if $(filter-out file,$(origin RUN)),,$(bin)/regard train treebank --run $(RUN))
+	$(bin)/python bench/parse.py --run $(RUN) $(BENCH)
 
 # SETFIT: the Python of an environment with the library setfit, which is measured beside ours.
 bench-few-labels: $(VENV)/.bench

@@ -74,9 +74,7 @@ def main() -> None:
     done: list[Measured] = []
     with TemporaryDirectory(prefix="bench-embed-") as work:
         for name, texts in _sets(asked.file, asked.sentences):
-            one = Measured(
-                name, model, texts, asked.rounds, [Row(c) for c in chosen], asked.python
-            )
+            one = Measured(name, model, texts, asked.rounds, [Row(c) for c in chosen], asked.python)
             run_rounds(one, Path(work), say)
             done.append(one)
             show(console, one)

@@ -9,11 +9,13 @@ from typing import Any
 
 from grammar.alignment import aligned
 from grammar.book import GRAMMARS, book
+from grammar.syntax import tree_of
 from grammar.word_classes import OTHER_FORMS, verb_forms
 
 from regard import atomic
 from regard.checksums import sha256, write_checksums
 from regard.data.phrasebook.corpus import FOLDER, Word
+from regard.data.trees import linearised
 
 
 def pairs(language: str) -> bytes:
@@ -42,6 +44,13 @@ def _rows(language: str) -> Iterator[list[str]]:
         yield [" ".join(map(_cell, pair.source)), " ".join(map(_cell, pair.target)), links]
 
 
+def trees(language: str) -> bytes:
+    """The tree of each English sentence, as signs; its words are those of the pair."""
+    grammar = GRAMMARS[language]()
+    drafts = (aligned(draft, grammar).source for _, draft in book(language))
+    return _lines(" ".join(linearised(tree_of(words))) for words in drafts)
+
+
 def _cell(word: Word) -> str:
     return "|".join((word.kind, word.agrees, word.slot, ",".join(word.agrees_with)))
 
@@ -54,7 +63,8 @@ def _lines(rows: Iterable[Any]) -> bytes:
 if __name__ == "__main__":
     sums = {}
     for code in GRAMMARS:
-        for what, content in (("pairs", pairs(code)), ("words", words(code))):
+        made = {"pairs": pairs(code), "words": words(code), "trees": trees(code)}
+        for what, content in made.items():
             path = FOLDER / f"{code}.{what}.jsonl.gz"
             atomic.write_bytes(path, gzip.compress(content, 9, mtime=0))
             sums[path.name] = sha256(path)

@@ -1,4 +1,4 @@
-"""Encoders like BERT through libraries that compute in 8 or 16 bits, as one would set them up by hand.
+"""Encoders like BERT through libraries that compute in 8 or 16 bits, as one sets them up by hand.
 
 CTranslate2 converts the folder, the others are given torch's export of it; texts are cut by the
 folder's tokenizer, sorted by length, padded in batches; mean over the tokens, length 1. Imported by
@@ -16,7 +16,11 @@ import numpy as np
 
 BATCH = 32  # texts of about one length
 CUT = 256  # tokens, as all-MiniLM-L6-v2's folder says
-CALIBRATION = ("A man is playing a guitar.", "Stocks fell sharply on Monday.", "Who wrote this book?")
+CALIBRATION = (
+    "A man is playing a guitar.",
+    "Stocks fell sharply on Monday.",
+    "Who wrote this book?",
+)
 # ids and mask (B, S) → the last layer's states (B, S, D)
 States = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -139,7 +143,9 @@ def openvino_states(folder: Path, options: dict[str, Any]) -> tuple[States, str]
                 model, nncf.Dataset(rows), model_type=nncf.ModelType.TRANSFORMER, subset_size=3
             )
         exact = {"INFERENCE_PRECISION_HINT": "f32"}
-        compiled = openvino.compile_model(model, "CPU", {**exact, "INFERENCE_NUM_THREADS": _threads()})
+        compiled = openvino.compile_model(
+            model, "CPU", {**exact, "INFERENCE_NUM_THREADS": _threads()}
+        )
     request = compiled.create_infer_request()
 
     def states(ids: np.ndarray, mask: np.ndarray) -> np.ndarray:

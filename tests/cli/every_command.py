@@ -5,8 +5,9 @@ from pathlib import Path
 import folders
 import library
 import toy
+import toy_trees
 
-MODELS = ("run", "bert", "fill", "classes", "tags", "spans", "gpt2", "t5", "vit")
+MODELS = ("run", "bert", "fill", "classes", "tags", "spans", "gpt2", "t5", "vit", "trees")
 TABLE = "text,label\nthe cat sat,glad\na bad dog,sad\n"
 CALLS = {
     "demo": "demo --help",
@@ -26,6 +27,7 @@ CALLS = {
     "generate": "generate t5 the --max-length 3",
     "classify": "classify classes --file table.csv --output labelled.csv",
     "tag": "tag tags --file few.en",
+    "parse": "parse trees a.b --svg tree.svg",
     "answer": "answer spans the? --context few.en",
     "see": "see vit image.png",
     "embed": "embed bert --file few.en --output vectors.npy",
@@ -48,6 +50,7 @@ def make(root: Path, toy_run: Path) -> Path:
     """The models; `root` gets a folder for each."""
     from PIL import Image
 
+    from regard.fit.train import Request, train
     from regard.search.index import index_folder
 
     root.mkdir(parents=True, exist_ok=True)
@@ -60,6 +63,10 @@ def make(root: Path, toy_run: Path) -> Path:
     folders.gpt2(root / "gpt2")
     folders.t5(root / "t5")
     folders.vit(root / "vit")
+    learned = ("train.steps=2", "train.validate_every=2")
+    train(
+        Request(toy_trees.recipe(root / "made"), learned, folder=root / "trees"), lambda line: None
+    )
     Image.linear_gradient("L").save(root / "image.png")
     index_folder(library.write(root / "texts"), root / "made.index", root / "bert")
     return root

@@ -1,9 +1,10 @@
-"""What a text says: `model.answer("Who won?", text)`, or over an index; `model.summarize(text)`."""
+"""What a text says: `model.answer("Who won?", text)`, or over an index; `model.summarize(text)`;
+and how its sentences are built: `model.parse(text)`."""
 
 # A text is an iterable of texts too, as mypy sees it; the overload for one text is the one meant.
 # mypy: disable-error-code="overload-overlap"
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
@@ -14,6 +15,7 @@ from regard.errors import MisuseError
 
 if TYPE_CHECKING:
     from regard.answer.answer import QuestionAnswer
+    from regard.answer.parse import Parse
     from regard.answer.summarize import Summary
     from regard.search.query import SearchIndex
 
@@ -86,6 +88,31 @@ class Asked(GoesOn):
             return [summary.text for summary in self._summaries(listed, length)]
 
         return shaped(texts, "summarize", answer)
+
+    @overload
+    def parse(
+        self, texts: str, *, beam: int | None = None, alpha: float | None = None
+    ) -> "Parse": ...
+    @overload
+    def parse(
+        self,
+        texts: Iterable[str | Sequence[str]],
+        *,
+        beam: int | None = None,
+        alpha: float | None = None,
+    ) -> "list[Parse]": ...
+    def parse(
+        self,
+        texts: str | Iterable[str | Sequence[str]],
+        *,
+        beam: int | None = None,
+        alpha: float | None = None,
+    ) -> "Parse | list[Parse]":
+        """The tree of a sentence, or of each of several; one among several may be its words."""
+        from regard.answer.parse import parse_texts  # imports torch
+
+        parses = parse_texts(self, [texts] if isinstance(texts, str) else list(texts), beam, alpha)
+        return parses[0] if isinstance(texts, str) else parses
 
     def summaries(
         self, texts: str | Iterable[str], *, length: str | int | None = None

@@ -34,9 +34,10 @@ from regard.evaluate.summaries import (
 from regard.evaluate.tasks import TaskScores, has_tasks, score_tasks
 from regard.evaluate.texts import TextScores, score_tags_of, score_texts_of, texts_to_score
 from regard.evaluate.translations import Scores, pairs_to_score, score, translate_all
+from regard.evaluate.trees import TreeScores, score_trees, trees_to_score
 from regard.runs.folder import RunFolder
 
-SCORED = {"translate", "generate", "classify", "tag", "fill", "complete", "answer", "see"}
+SCORED = {"translate", "generate", "classify", "tag", "fill", "complete", "answer", "see", "parse"}
 METRICS = ("auto", "bleu", "rouge")
 AnyScores = (
     Scores
@@ -47,6 +48,7 @@ AnyScores = (
     | TaskScores
     | QuestionScores
     | SummaryScores
+    | TreeScores
 )
 
 
@@ -64,7 +66,8 @@ def evaluate(
 ) -> AnyScores:
     """BLEU and chrF of a translator, a score for each task of a run that has several, accuracy and
     F1 of a classifier or a tagger, exact match and F1 of answers, how well holes are filled, how
-    well a decoder foresees texts, how often one answers as expected; ROUGE of summaries.
+    well a decoder foresees texts, how often one answers as expected; ROUGE of summaries; the
+    brackets of trees.
 
     `columns` names the columns of a table by their role: source and target, or text, pair, label.
     """
@@ -94,6 +97,9 @@ def evaluate(
             return score(outputs, pairs.references, tokenize, lowercase)
         if reference is not None:
             raise MisuseError("evaluate", "an encoder reads one table, not a file and references")
+        if "parse" in model.tasks:
+            search = decoding_with(model.bundle.settings.search, "evaluate", **options)
+            return score_trees(model, trees_to_score(model, source), search)
         if "chat" in model.tasks and (source is None or is_table(source)):
             return score_dialogues(model, dialogues_to_score(model, source)[1])
         if "complete" in model.tasks:

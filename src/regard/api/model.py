@@ -379,6 +379,7 @@ NEEDS = {
     "summaries": ("translate", "generate", "complete", "embed"),
     "classify": ("classify",),
     "tag": ("tag",),
+    "parse": ("parse",),
     "answer": ("answer", "generate", "complete"),
     "see": ("see",),
     "embed": ("embed",),
@@ -386,8 +387,8 @@ NEEDS = {
     "vector_size": ("embed",),
     "explain": ("translate", "generate", "complete", "classify", "tag", "fill", "answer", "embed"),
     "evaluate": (
-        *("translate", "generate", "classify", "tag", "fill", "complete", "answer", "embed"),
-        "see",
+        *(*_MAKES_TEXT, "classify", "tag", "fill", "complete", "answer", "embed"),
+        *("see", "parse"),
     ),
     "labels": ("classify", "tag", "see"),
 }

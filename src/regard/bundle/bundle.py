@@ -24,6 +24,7 @@ from regard.bundle.named import folder_of
 from regard.bundle.open_run import open_run
 from regard.bundle.pixels import Preparation, read_preparation
 from regard.bundle.pooling import Pooling, read_pooling
+from regard.bundle.tree_codec import TreeCodec, read_tree_codec
 from regard.checkpoint.ctranslate2_info import refuse_ctranslate2
 from regard.checkpoint.files import (
     folder_name,
@@ -227,7 +228,7 @@ class Bundle:
     @cached_property
     def settings(self) -> GenerationSettings:
         """How it wants its text made."""
-        if self.is_own_translator:
+        if self.is_own_translator or "parse" in self.tasks:
             return GenerationSettings(search=self._decode_section())
         if self.is_run and self.spec.encoder_layers and self.spec.decoder_layers:
             return self._settings_of_run()
@@ -287,6 +288,12 @@ class Bundle:
     def labels(self) -> Labels:
         """The names of its classes."""
         return read_labels(self.path, self.spec.classes)
+
+    @cached_property
+    def tree_codec(self) -> TreeCodec:
+        """Sentences and trees ↔ ids, of a run that parses."""
+        self.demand("parse")
+        return read_tree_codec(self.path, self.spec.vocabulary)
 
     @cached_property
     def pooling(self) -> Pooling:

@@ -102,7 +102,8 @@ def command(
             return
         if worst:
             raise click.UsageError("--worst belongs to models that see")
-        evaluate_texts(model, file, columns, options["device"], png, svg, as_json, dataset)
+        search = {name: options[name] for name in ("beam", "alpha") if options[name] is not None}
+        evaluate_texts(model, file, columns, options["device"], png, svg, as_json, dataset, search)
         return
     if png or svg or worst:
         raise click.UsageError("--png, --svg and --worst belong to classifiers")

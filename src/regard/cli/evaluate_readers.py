@@ -6,7 +6,7 @@ evaluate_writers.py.
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -37,9 +37,11 @@ def evaluate_texts(
     svg: Path | None,
     as_json: bool,
     dataset: str | None = None,
+    search: dict[str, Any] | None = None,
 ) -> None:
     """Classify or tag a test set, or fill its holes, and print how good that was."""
     from regard.api.load import load
+    from regard.cli.evaluate_trees import evaluate_parses
     from regard.cli.evaluate_writers import evaluate_continuations, evaluate_dialogues
     from regard.data.table import is_table
     from regard.draw.terminal.progress import progress_bar
@@ -57,6 +59,11 @@ def evaluate_texts(
     if "complete" in model.tasks:
         evaluate_continuations(model, texts, columns, as_json)
         return
+    if "parse" in model.tasks:
+        if png or svg:
+            raise click.UsageError("--png and --svg belong to labels; trees have no such table")
+        evaluate_parses(model, texts, search or {}, as_json, dataset)
+        return
     if "answer" in model.tasks:
         if png or svg:
             raise click.UsageError("--png and --svg belong to labels; answers have no such table")
@@ -65,8 +72,8 @@ def evaluate_texts(
     if "classify" not in model.tasks:
         raise MisuseError(
             f"evaluate: {model.bundle} offers {', '.join(model.tasks) or 'nothing'}; scored are "
-            "translations (--source, --reference) and models that classify, tag, answer, fill or "
-            "complete (--file). "
+            "translations (--source, --reference) and models that classify, tag, parse, answer, "
+            "fill or complete (--file). "
             "`regard runs` shows how a run was judged while it trained"
         )
     test = texts_to_score(model, texts, columns)

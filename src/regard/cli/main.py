@@ -42,6 +42,7 @@ GROUPS = {
     "Read and label": {
         "classify": "Label a text, where the model has a classifier.",
         "tag": "Label each word of a text.",
+        "parse": "Find the tree of a sentence.",
         "answer": "Find the answer to a question in a text, or in an index.",
         "fill": "Find the words that [MASK] stands for (BERT).",
         "see": "Label an image (ViT).",

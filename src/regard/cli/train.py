@@ -23,6 +23,7 @@ if TYPE_CHECKING:
   regard train --text novel.txt --minutes 10
   regard train --resume runs/demo
   regard train demo --prove-resume
+  regard train wsj-parse --plan
   regard train --find-lr demo --png rates.png
   regard train --find-batch demo train.memory=2000""")
 @click.argument("arguments", nargs=-1, metavar="[RECIPE] [KEY=VALUE]...")
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     help="With --resume: go on even where the last bits will differ (another machine or torch).",
 )
 @declare.flag("--force", help="Start even where memory or disk seem to be too small.")
+@declare.flag("--plan", help="Say what a recipe would take, by its keys alone; no data, no run.")
 @declare.flag("--find-lr", help="Suggest train.factor by a range test; no run.")
 @declare.flag("--find-batch", help="The largest train.token_budget that fits; no run.")
 @declare.path("--png", help="With --find-lr: draw into this file.")
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
 def command(
     arguments: tuple[str, ...],
     prove_resume: bool,
+    plan: bool,
     find_lr: bool,
     find_batch: bool,
     png: Path | None,
@@ -85,8 +88,8 @@ def command(
             f"expected one recipe, got {', '.join(recipes)}; for your own files: "
             f"--source {recipes[0]} --target {recipes[1]}"
         )
-    if find_lr + find_batch + prove_resume > 1:
-        raise click.UsageError("--find-lr, --find-batch or --prove-resume, one at a time")
+    if find_lr + find_batch + prove_resume + plan > 1:
+        raise click.UsageError("--find-lr, --find-batch, --prove-resume or --plan, one at a time")
     if (png or svg) and not find_lr:
         raise click.UsageError("--png and --svg belong to --find-lr; `regard plot` draws runs")
     keys = _column_keys(declare.named_columns(options))
@@ -96,7 +99,9 @@ def command(
         assignments=(*keys, *(argument for argument in arguments if "=" in argument)),
         **options,  # the columns were taken out; the rest are its fields by name
     )
-    if find_lr:
+    if plan:
+        _plan(request)
+    elif find_lr:
         show_rates(request, png, svg)
     elif find_batch:
         show_batches(request)
@@ -113,6 +118,15 @@ def _column_keys(columns: dict[str, str]) -> list[str]:
     from regard.runs.columns import KEYS
 
     return [f"data.{KEYS[role]}={json.dumps(name)}" for role, name in columns.items()]
+
+
+def _plan(request: "Request") -> None:
+    from regard.fit.plan import plan_lines
+
+    if request.recipe is None:
+        raise click.UsageError("--plan: expected a recipe, e.g. regard train wsj-parse --plan")
+    for line in plan_lines(request.recipe, tuple(request.assignments)):
+        click.echo(line)
 
 
 def _prove(request: "Request") -> None:

@@ -6,6 +6,7 @@
       labels                                 classify: a class a text; where several may hold, a
                                              number for each class, 1 or 0
       text_labels                            fill, tag: what is asked at a place, IGNORED elsewhere
+      target_labels                          parse: the same of a target
       text_documents  text_positions         complete: which document of the row a place belongs
                                              to, and its position there; only if there are several
       begin  end  text_context               answer: the places of its first and last token, and

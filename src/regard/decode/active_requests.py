@@ -10,6 +10,7 @@ from torch import Tensor
 from regard.decode.best import log_sum_exp
 from regard.decode.constraints import NO_PREFIX, Constraints
 from regard.decode.slots import Slots
+from regard.decode.tree_mask import TreeWords
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,10 @@ class ActiveRequests:
         self._slots, self._constraints = slots, constraints
         self.sentences: list[QueuedSentence | None] = [None] * len(slots)
         self.limits = torch.zeros(len(slots), dtype=torch.long, device=slots.ages.device)
+        rule = constraints.rules.tree
+        self._trees: TreeWords | None = None
+        if rule is not None:
+            self._trees = TreeWords.none(rule, len(slots), slots.ages.device)
         self._prefixes = self.limits.new_zeros(len(slots), 0)
         self._prompts = self.limits.new_zeros(len(slots), 0)  # where constraints look at them
 
@@ -52,12 +57,16 @@ class ActiveRequests:
         for place, sentence in zip(places, sentences, strict=True):
             self.sentences[place] = sentence
             self.limits[place] = sentence.limit
+            if self._trees is not None:
+                self._trees.admit(place, sentence.source)
 
     def keep(self, places: Int[Tensor, " n"]) -> None:
         self.sentences = [self.sentences[place] for place in places.tolist()]
         self.limits, self._prefixes, self._prompts = (
             x[places] for x in (self.limits, self._prefixes, self._prompts)
         )
+        if self._trees is not None:
+            self._trees.keep(places)
 
     def constrain(self, logits: Float[Tensor, "R V"]) -> Float[Tensor, " R"]:
         """Let the constraints change the logits; returns what to subtract to have log p."""
@@ -70,7 +79,8 @@ class ActiveRequests:
         limits, lengths = (x.repeat_interleave(slots.width) for x in (self.limits, lengths))
         real = torch.arange(outputs.shape[1], device=logits.device) < lengths[:, None]
         prompts = self._prompts.repeat_interleave(slots.width, dim=0)
-        return self._constraints.apply(logits, outputs, real, limits, prefix, prompts)
+        trees = None if self._trees is None else self._trees.repeated(slots.width)
+        return self._constraints.apply(logits, outputs, real, limits, prefix, prompts, trees)
 
     def _next_of_prefix(self) -> Int[Tensor, " R"] | None:
         """The token that each row must put out next, NO_PREFIX where free; None if all are."""

@@ -18,6 +18,7 @@ from torch import Tensor
 from regard.decode.best import log_sum_exp
 from regard.decode.engine import NO_END
 from regard.decode.options import DecodingOptions, Rules
+from regard.decode.tree_mask import TreeWords
 
 NO_PREFIX = -1
 
@@ -44,12 +45,14 @@ class Constraints:
         limits: Int[Tensor, " R"],
         prefix: Int[Tensor, " R"] | None = None,
         prompts: Int[Tensor, "R P"] | None = None,
+        trees: TreeWords | None = None,
     ) -> Float[Tensor, " R"]:
         """Change the logits in place; returns what to subtract from them to have log p.
 
         A row of `outputs` begins with its tokens, which are `real`; `limits` has the most tokens
         it may have, `prefix` the token that must come next, or NO_PREFIX. `prompts` has what each
-        row goes on with, NO_PREFIX behind it, where the constraints see prompts.
+        row goes on with, NO_PREFIX behind it, where the constraints see prompts; `trees` the words
+        of its source, where the output is a tree over them.
         """
         decoding, rules = self.decoding, self.rules
         forced = None if prefix is None else prefix != NO_PREFIX
@@ -64,6 +67,10 @@ class Constraints:
         total = torch.zeros_like(logits[:, 0]) if decoding.changes_log_p else log_sum_exp(logits)
         if rules.never:
             logits[:, list(rules.never)] = -torch.inf
+        if trees is not None:
+            mask = trees.mask(outputs, real, limits, logits.shape[1])
+            logits.masked_fill_(~mask, -torch.inf)
+            total = torch.where(mask.sum(dim=1) == 1, logits.amax(dim=1), total)
         # when every token is used up, only the end is left
         if decoding.no_repeat_ngram and self.end != NO_END:
             stuck = logits.amax(dim=1) == -torch.inf

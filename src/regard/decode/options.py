@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from regard.decode.tree_rule import TreeRule
 from regard.errors import ConfigError
 
 LengthNorm = Literal["paper", "power"]
@@ -204,10 +205,12 @@ class Rules:
     must_end: bool = False  # an output that reaches its limit ends there instead of being cut off
     also_ends: tuple[int, ...] = ()  # ids that end an output beside the end token
     shares_out: bool = False  # the share of what cannot come goes to the rest: p sums to 1
+    tree: TreeRule | None = None  # the output is a tree over the words of the source
 
     def __bool__(self) -> bool:
         """Whether a token is forbidden or forced."""
-        return bool(self.never) or self.first is not None or self.must_end
+        forced = self.first is not None or self.must_end or self.tree is not None
+        return bool(self.never) or forced
 
 
 NO_RULES = Rules()

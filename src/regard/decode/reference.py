@@ -149,8 +149,11 @@ class ReferenceSearch:
     @property
     def limit(self) -> int:
         """The most tokens of an output, its end counted."""
-        spec = self.sentence.model.spec
-        return self.decoding.limit(len(self.sentence.ids), spec.position_limit)
+        most, ids = self.sentence.model.spec.position_limit, self.sentence.ids
+        if (tree := self.rules.tree) is not None:
+            needed = tree.limit(ids)
+            return needed if most is None else min(needed, most)
+        return self.decoding.limit(len(ids), most)
 
     def log_p_of_next(self, output: IdTuple) -> list[float]:
         """log p of each token as the one after `output`; NEVER where options or rules forbid it."""
@@ -174,6 +177,12 @@ class ReferenceSearch:
         log_p = values if decoding.changes_log_p else _log_softmax(values)
         for token in rules.never:  # the others keep their share: no second softmax
             log_p[token] = NEVER
+        if rules.tree is not None:
+            words = rules.tree.words(self.sentence.ids)
+            allowed = rules.tree.allowed(output, words, self.limit)
+            if len(allowed) == 1:
+                return _only(next(iter(allowed)), 0.0, len(log_p))
+            log_p = [p if token in allowed else NEVER for token, p in enumerate(log_p)]
         if rules.shares_out:
             log_p = _log_softmax(log_p)
         if rules.must_end and n + 1 == self.limit:  # what a rule forces is certain

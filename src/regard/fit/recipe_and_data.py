@@ -51,7 +51,7 @@ def recipe_and_data(request: Request) -> tuple[Recipe, Survey]:
 
 
 def _from_recipe(request: Request) -> tuple[Recipe, Survey]:
-    written = request.tables if request.recipe is None else _read_recipe(request.recipe)
+    written = request.tables if request.recipe is None else read_recipe(request.recipe)
     assert written is not None
     tables = override(written, request.assignments)
     if request.minutes is not None:
@@ -61,7 +61,8 @@ def _from_recipe(request: Request) -> tuple[Recipe, Survey]:
     return recipe, code_of(recipe).survey(recipe)
 
 
-def _read_recipe(recipe: Path) -> dict[str, Any]:
+def read_recipe(recipe: Path) -> dict[str, Any]:
+    """The tables of a recipe, by its name or path."""
     file = recipe_file(recipe)
     if file.is_file() and file.suffix != ".toml":
         advice = f"for your own files: regard train --source {recipe} --target …"

@@ -24,6 +24,7 @@ from regard.runs.sections import (
     spec_of,
 )
 from regard.runs.see_section import SeeSection
+from regard.runs.tree_section import ParseSection
 
 SOME_VOCABULARY = 4000  # to check a spec with, now, not after an hour of tokenizing
 
@@ -148,6 +149,18 @@ def check_images(recipe: Recipe, where: str) -> None:
             advice = "for example image_size = 28 and patch_size = 4, in pixels"
             raise ConfigError(section, "image_size and patch_size are not given", advice=advice)
         spec_of({**recipe.model, "classes": 2}, 0, section)
+
+
+def check_parse(recipe: Recipe, where: str) -> None:
+    """A recipe that learns trees."""
+    if not recipe.data.texts and not recipe.data.phrasebook:
+        needed = "a bracket file as texts, or the phrasebook's English side"
+        raise ConfigError(f"{where}: [data]", f"parse needs trees: {needed}")
+    _refuse_of_translate(recipe, where)
+    spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
+    if not spec.encoder_layers or not spec.decoder_layers:
+        raise ConfigError(f"{where}: [model]", "parse needs an encoder and a decoder")
+    _check_positions(spec, recipe, where)
 
 
 @dataclass(frozen=True)
@@ -309,6 +322,21 @@ OBJECTIVES: dict[str, Objective] = {
             section=SeeSection,
             check=check_images,
             refuses={"data.labels": "see knows one label a picture, not several"},
+        ),
+        Objective(
+            "parse",
+            learned="Parsing",
+            offers=("parse",),
+            head="tokens",
+            model="encoder-decoder",
+            check=check_parse,
+            unit="nats per sign",
+            scores=(_F1, Score("exact", "exact")),
+            section=ParseSection,
+            refuses={
+                "data.pair": "parse reads trees; leave pair out",
+                "train.start_from": "parse begins from chance: its signs are its own",
+            },
         ),
         Objective(
             "similar",

@@ -1,6 +1,7 @@
 """The losses: a batch in, a loss summed over what the model is asked for out.
 
     translate   -log p of each target token
+    parse       -log p of each bracket and tag
     classify    -log p of the class; where several may hold, -log p of each answer, yes or no
     complete    -log p of each token of a text, from those before it
     fill        -log p of each word that was masked
@@ -43,6 +44,16 @@ class TranslationLoss:
 
     def __call__(self, model: Transformer, batch: Batch) -> SummedLoss:
         return translation_loss(model, batch, self.smoothing)
+
+
+@dataclass(frozen=True)
+class ParsingLoss:
+    """-log p of the signs of a tree; the words between them are given (decode/tree_rule.py)."""
+
+    smoothing: float = 0.0
+
+    def __call__(self, model: Transformer, batch: Batch) -> SummedLoss:
+        return parsing_loss(model, batch, self.smoothing)
 
 
 @dataclass(frozen=True)
@@ -252,6 +263,14 @@ def translation_loss(model: Transformer, batch: Batch, epsilon: float) -> Summed
     x = model.decode(batch["target_in"], memory, batch["source_real"])
     x, truth = x[batch["target_real"]], batch["target_out"][batch["target_real"]]
     return _words_loss(model, x, truth, epsilon)
+
+
+def parsing_loss(model: Transformer, batch: Batch, epsilon: float) -> SummedLoss:
+    """The same where only some target positions are asked for, those that have a label."""
+    memory = model.encode(batch["source"], batch["source_real"])
+    x = model.decode(batch["target_in"], memory, batch["source_real"])
+    has_label = batch["target_labels"] != IGNORED
+    return _words_loss(model, x[has_label], batch["target_labels"][has_label], epsilon)
 
 
 def _words_loss(model: Transformer, x: Tensor, truth: Tensor, epsilon: float) -> SummedLoss:

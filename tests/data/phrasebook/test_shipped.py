@@ -40,11 +40,13 @@ def pair_of(source: str, language: str = "de") -> AlignedPair:
 
 
 @pytest.mark.parametrize("language", ["de", "hi"])
-@pytest.mark.parametrize("what", ["pairs", pytest.param("words", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "what", ["pairs", *(pytest.param(w, marks=pytest.mark.long) for w in ("words", "trees"))]
+)
 def test_the_grammar_makes_the_files_of_the_package(language: str, what: str) -> None:
     """If not: `make phrasebook`."""
     packed = (FOLDER / f"{language}.{what}.jsonl.gz").read_bytes()
-    make = {"pairs": make_phrasebook.pairs, "words": make_phrasebook.words}[what]
+    make = vars(make_phrasebook)[what]
     assert gzip.decompress(packed) == make(language)
 
 

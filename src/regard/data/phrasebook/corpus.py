@@ -5,6 +5,8 @@ A grammar makes the pairs (tools/grammar; `make phrasebook`), and the package ho
     de.pairs.jsonl.gz   a line of counts and forms, then an `Entry` a line
     de.words.jsonl.gz   of the same pairs the words of both sides, and which belong together:
                         ["pronoun||S| verb|singular|V|S …", "||S| |…", "0-0 1-2 …"]
+    de.trees.jsonl.gz   the tree of each English sentence over its words (data/trees.py), as signs:
+                        "(S (NP DT NN ) (VP VB ) . )"
     checksums.json      of all files
 """
 
@@ -21,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.checksums import check
+from regard.data.trees import Tree, rebuilt
 from regard.errors import DataError
 from regard.text.words import LETTERS, split_words
 
@@ -130,6 +133,12 @@ def aligned_pairs(language: str = "de") -> tuple[AlignedPair, ...]:
             )
         )
     return tuple(pairs)
+
+
+def trees_of_sentences(language: str = "de") -> list[Tree]:
+    """The tree of the English sentence of each pair, in the order of the pairs."""
+    rows = zip(phrasebook(language), _rows(language, "trees"), strict=True)
+    return [rebuilt(signs.split(), split_words(entry.source)) for entry, signs in rows]
 
 
 @cache

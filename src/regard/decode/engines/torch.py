@@ -144,6 +144,9 @@ class TorchEngine:
         if prompted and most is not None:
             most = max(1, most - len(source))
         limit = decoding.limit(len(source), most)
+        if (tree := self._rules.tree) is not None:
+            needed = tree.limit(source)
+            limit = needed if most is None else min(needed, most)
         check_prefix(prefix, limit)
         read, start = (source[:-1], source[-1]) if prompted else (source, self._frame.start)
         return QueuedSentence(number, tuple(read), limit, start, tuple(prefix), draw, prompted)
