@@ -21,7 +21,7 @@ from regard.fit.preflight import (
     size,
 )
 from regard.fit.recipe_and_data import read_recipe
-from regard.fit.train import describe
+from regard.fit.train import model_line
 from regard.runs.objectives import OBJECTIVES
 from regard.runs.recipe import make_recipe
 from regard.runs.sections import Recipe, spec_of
@@ -40,7 +40,7 @@ def plan_lines(file: Path, assignments: tuple[str, ...]) -> Iterator[str]:
     train, shape = recipe.train, guessed_shape(recipe.train)
     need = need_of(recipe, spec, shape, guessed_compute(train))
     yield f"Plan:       {file}, objective {recipe.objective}; nothing was read or written"
-    yield f"Model:      {describe(spec, recipe)}, a vocabulary of {spec.vocabulary:,}"
+    yield f"Model:      {model_line(spec, recipe)}, a vocabulary of {spec.vocabulary:,}"
     yield f"Training:   {_length(recipe)}"
     yield (
         f"Memory:     about {size(need.total)} beside the program (weights {size(need.weights)}, "
