@@ -67,7 +67,7 @@ def evaluate(
     """BLEU and chrF of a translator, a score for each task of a run that has several, accuracy and
     F1 of a classifier or a tagger, exact match and F1 of answers, how well holes are filled, how
     well a decoder foresees texts, how often one answers as expected; ROUGE of summaries; the
-    brackets of trees.
+    brackets of trees; accuracy and F1 of a model that sees.
 
     `columns` names the columns of a table by their role: source and target, or text, pair, label.
     """
@@ -84,7 +84,9 @@ def evaluate(
             return score_summaries(model, documents, length, search=options)[0]
     if not SCORED & set(model.tasks):
         problem = f"{model.bundle} offers {', '.join(model.tasks)}"
-        expected = "a model that translates, classifies, tags, answers, fills, completes or sees"
+        expected = (
+            "a model that translates, classifies, tags, answers, fills, completes, sees or parses"
+        )
         raise MisuseError("evaluate", problem, expected=expected)
     with TemporaryDirectory(prefix="regard-") as place:
         source, reference = _files(data, Path(place), columns or {})
@@ -97,22 +99,29 @@ def evaluate(
             return score(outputs, pairs.references, tokenize, lowercase)
         if reference is not None:
             raise MisuseError("evaluate", "an encoder reads one table, not a file and references")
-        if "parse" in model.tasks:
-            search = decoding_with(model.bundle.settings.search, "evaluate", **options)
-            return score_trees(model, trees_to_score(model, source), search)
-        if "chat" in model.tasks and (source is None or is_table(source)):
-            return score_dialogues(model, dialogues_to_score(model, source)[1])
-        if "complete" in model.tasks:
-            texts = documents_to_score(model, source, columns or {})
-            return score_continuations(model, texts)
-        if "fill" in model.tasks:
-            return score_fill(model, texts_to_fill(model, source, columns or {}))
-        if "see" in model.tasks:
-            return score_pictures(model, pictures_to_score(model, source))[0]
-        if "answer" in model.tasks:
-            return score_questions(model, questions_to_score(model, source, columns or {}))
-        test = texts_to_score(model, source, columns or {})
-        return (score_tags_of if model.spec.head == "labels" else score_texts_of)(model, test)
+        return _score_table(model, source, columns or {}, options)
+
+
+def _score_table(
+    model: LoadedModel, source: Path | None, columns: Mapping[str, str], options: dict[str, Any]
+) -> AnyScores:
+    """Of a model that is asked one table, text or folder; None: what its run held out."""
+    if "parse" in model.tasks:
+        search = decoding_with(model.bundle.settings.search, "evaluate", **options)
+        return score_trees(model, trees_to_score(model, source), search)
+    if "chat" in model.tasks and (source is None or is_table(source)):
+        return score_dialogues(model, dialogues_to_score(model, source)[1])
+    if "complete" in model.tasks:
+        texts = documents_to_score(model, source, columns)
+        return score_continuations(model, texts)
+    if "fill" in model.tasks:
+        return score_fill(model, texts_to_fill(model, source, columns))
+    if "see" in model.tasks:
+        return score_pictures(model, pictures_to_score(model, source))[0]
+    if "answer" in model.tasks:
+        return score_questions(model, questions_to_score(model, source, columns))
+    test = texts_to_score(model, source, columns)
+    return (score_tags_of if model.spec.head == "labels" else score_texts_of)(model, test)
 
 
 def _files(
