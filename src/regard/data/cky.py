@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 NEVER = -np.inf
 ROUNDS = 12  # rules A → B that may follow each other over one span
 Nested = tuple[str, tuple["Nested", ...]] | int  # a symbol over its parts; a word by its place
-Scores = NDArray[np.float64]
+Logs = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
@@ -49,7 +49,7 @@ class WeightedGrammar:
         self._pairs, self._pair_weights = self._table(pairs)
         self._chains, self._chain_weights = self._table(chains)
 
-    def _table(self, rules: Sequence[WeightedRule]) -> tuple[Integers, Scores]:
+    def _table(self, rules: Sequence[WeightedRule]) -> tuple[Integers, Logs]:
         rows = [[self.number[name] for name in (rule.left, *rule.right)] for rule in rules]
         table = np.array(rows, dtype=np.int64).T if rows else np.zeros((3, 0), dtype=np.int64)
         return table, np.array([rule.weight for rule in rules], dtype=np.float64)
@@ -79,7 +79,7 @@ class WeightedGrammar:
         weight = float(chart.best[0, n, self.start]) if n else NEVER
         return (chart.tree(self.start, 0, n), weight) if weight > NEVER else None
 
-    def joined(self, left: Scores, right: Scores) -> tuple[Integers, Integers, Integers, Scores]:
+    def joined(self, left: Logs, right: Logs) -> tuple[Integers, Integers, Integers, Logs]:
         """Of two rows of neighbours, (places, K): for each symbol that they make the rule, the
         place and the weight of the best way."""
         a, b, c = self._pairs
@@ -95,7 +95,7 @@ class WeightedGrammar:
         last = order[np.append(made[1:] != made[:-1], True)]
         return a[rules[last]], rules[last], places[last], values[last]
 
-    def chained(self, cell: Scores, rule_of: Integers) -> None:
+    def chained(self, cell: Logs, rule_of: Integers) -> None:
         """Let A → B work on one span until nothing becomes likelier."""
         a, b = self._chains[:2]
         for _ in range(ROUNDS):
@@ -117,7 +117,7 @@ class WeightedGrammar:
 class _Chart:
     """best[i, j, A], and how it came about: a rule of two and its place, a chain, or a word."""
 
-    def __init__(self, grammar: WeightedGrammar, words: Scores) -> None:
+    def __init__(self, grammar: WeightedGrammar, words: Logs) -> None:
         n, k = words.shape
         self.grammar = grammar
         self.best = np.full((n + 1, n + 1, k), NEVER)
