@@ -60,6 +60,9 @@ RECIPES = {
     "scitldr": 0,
     "sst2-few": 0,
     "sst2-few-head": 0,
+    "phrasebook-parse": 1,
+    "treebank": 0,
+    "wsj-parse": 0,
 }
 
 
