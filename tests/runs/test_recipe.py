@@ -62,7 +62,7 @@ RECIPES = {
     "sst2-few-head": 0,
     "digits": 0,
     "fashion-mnist": 0,
-    "phrasebook-parse": 0,
+    "phrasebook-parse": 1,
     "treebank": 0,
     "wsj-parse": 0,
 }
