@@ -1,6 +1,6 @@
 """How an encoder and a decoder do on held-out pairs: the loss of the targets, quick outputs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 
@@ -11,17 +11,22 @@ from regard.decode.engine import Layout
 from regard.decode.engines.torch import TorchEngine
 from regard.decode.options import NO_RULES, DecodingOptions, Rules
 from regard.model.transformer import Transformer
+from regard.training.label_smoothing import SummedLoss
 from regard.training.losses import translation_loss
+
+TargetLoss = Callable[[Transformer, Batch, float], SummedLoss]  # the last is ε
 
 
 @torch.inference_mode()
-def target_loss(model: Transformer, batches: Iterable[Batch]) -> float:
-    """-log p of the targets, mean per token."""
+def target_loss(
+    model: Transformer, batches: Iterable[Batch], loss: TargetLoss = translation_loss
+) -> float:
+    """-log p of what is asked of the targets, mean per token."""
     device = next(model.parameters()).device
     total, tokens = 0.0, 0
     for one in batches:
         batch = one.to(device)
-        total += float(translation_loss(model, batch, epsilon=0.0).plain)
+        total += float(loss(model, batch, 0.0).plain)
         tokens += batch.targets
     return total / max(1, tokens)
 

@@ -1,8 +1,7 @@
 """Parse: the signs of a sentence's tree as a target, judged by loss and brackets."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,13 +11,12 @@ from torch import Tensor
 from regard.answer.parse import parse_rows
 from regard.data.batch import IGNORED, Batch
 from regard.data.brackets import BracketCounts, compare_all
-from regard.data.buckets import BatchOrder, Lengths, Numbers, PlannedBatch, plan_epoch
-from regard.data.mixture import Portion
-from regard.data.prefetch import prefetched
+from regard.data.buckets import Lengths, Numbers, PlannedBatch, plan_epoch
 from regard.data.store import Store
 from regard.data.trees import Tree, bracketed, words_of_tree
 from regard.decode.options import DecodingOptions
-from regard.fit.job import FirstWeights, ObjectiveCode
+from regard.fit.held_out_pairs import target_loss
+from regard.fit.job import ObjectiveCode, StoredJob
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 from regard.prepare.text_to_text import framed_batch
@@ -38,29 +36,21 @@ def check(recipe: Recipe) -> Spec:
     return spec
 
 
-class ParseJob:
+@dataclass
+class ParseJob(StoredJob):
     """fit/job.py says what each of these is."""
 
-    begins_with: Path | None = None
+    data: TreeData
 
-    def __init__(self, recipe: Recipe, data: TreeData) -> None:
-        self.recipe, self.data, self.spec = recipe, data, data.spec
-        self.loss_of: LossOf = ParsingLoss(recipe.train.label_smoothing)
+    @property
+    def loss_of(self) -> LossOf:
+        return ParsingLoss(self.recipe.train.label_smoothing)
 
     @property
     def lengths(self) -> tuple[Lengths, Lengths]:
         return lengths_of(self.data.train)
 
-    @property
-    def corpora(self) -> Sequence[Portion]:
-        return ()
-
-    def batches(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, Batch]]:
-        train = self.recipe.train
-        order = BatchOrder(*self.lengths, train.token_budget, train.seed)
-        return prefetched(self._at, order.start_at(epoch, number), train.loaders)
-
-    def _at(self, place: PlannedBatch) -> Batch:
+    def at(self, place: PlannedBatch) -> Batch:
         return self._batch(self.data.train, place.examples)
 
     def batch(self, numbers: Numbers) -> Batch:
@@ -77,7 +67,8 @@ class ParseJob:
         model.eval()
         train = self.recipe.train
         loss = in_less_memory(
-            lambda budget: mean_loss(model, self._held_out(budget)), train.token_budget
+            lambda budget: target_loss(model, self._held_out(budget), parsing_loss),
+            train.token_budget,
         )
         most = 0 if quick else train.bleu_sentences
         return TreesJudged(loss, self._counts(model, most) if most else None)
@@ -85,22 +76,16 @@ class ParseJob:
     def _counts(self, model: Transformer, most: int) -> BracketCounts:
         trees, codec = self.data.valid_trees, self.data.codec
         chosen: list[Tree] = list(trees[:: max(1, len(trees) // most)][:most])
-        chosen = [tree for tree in chosen if codec.fits(words_of_tree(tree), self._positions)]
+        most_tokens = self.spec.position_limit
+        chosen = [tree for tree in chosen if codec.fits(words_of_tree(tree), most_tokens)]
         rows = [words_of_tree(tree) for tree in chosen]
         parses = parse_rows(model, codec, rows, DecodingOptions(beam=1))
         return compare_all((parse.tree for parse in parses), chosen)
-
-    @property
-    def _positions(self) -> int | None:
-        return self.spec.position_limit
 
     def _held_out(self, budget: int) -> Iterator[Batch]:
         store = self.data.valid
         plan = plan_epoch(*lengths_of(store), token_budget=budget, seed=0, epoch=0)
         return (self._batch(store, numbers) for numbers in plan)
-
-    def start_weights(self, model: Transformer) -> FirstWeights:
-        return FirstWeights()
 
     def examples(self, batch: Batch) -> list[dict[str, Any]]:
         codec = self.data.codec
@@ -130,16 +115,6 @@ class ParseJob:
             f"Vocabulary: {codec.tokenizer.size:,} pieces, {len(codec.labels)} labels, "
             f"{counted(len(codec.tags), 'tag')}",
         ]
-
-    def remarks(self, survey: Trees) -> list[str]:
-        return []
-
-    def verify(self) -> None:
-        self.data.train.verify()
-        self.data.valid.verify()
-
-    def forget_old(self, checkpoints: Any, best_step: int) -> None:
-        """There is nothing that grows."""
 
 
 @dataclass(frozen=True)
@@ -171,18 +146,6 @@ def asked(batch: Batch, pieces: int) -> Int[Tensor, "B L"]:
     last = real.sum(dim=1, keepdim=True) - 1
     is_end = torch.arange(truth.shape[1]) == last
     return truth.masked_fill(~(real & ((truth >= pieces) | is_end)), IGNORED)
-
-
-@torch.inference_mode()
-def mean_loss(model: Transformer, batches: Iterable[Batch]) -> float:
-    """-log p of the signs, mean per sign."""
-    device = next(model.parameters()).device
-    total, signs = 0.0, 0
-    for one in batches:
-        batch = one.to(device)
-        total += float(parsing_loss(model, batch, epsilon=0.0).plain)
-        signs += batch.targets
-    return total / max(1, signs)
 
 
 def lengths_of(store: Store) -> tuple[Lengths, Lengths]:

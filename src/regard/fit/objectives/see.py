@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,9 @@ import torch
 
 from regard.data.augment import Augmentation
 from regard.data.batch import Batch
-from regard.data.buckets import BatchOrder, Lengths, Numbers, PlannedBatch
-from regard.data.mixture import Portion
-from regard.data.prefetch import prefetched
+from regard.data.buckets import Lengths, Numbers, PlannedBatch
 from regard.data.store import Store
-from regard.fit.job import FirstWeights, ObjectiveCode, first_weights
+from regard.fit.job import ObjectiveCode, StoredJob
 from regard.fit.objectives.classify import Judged, judge
 from regard.model.lora import check_maps
 from regard.model.spec import Spec
@@ -32,6 +29,7 @@ from regard.runs.folder import RunFolder
 from regard.runs.sections import Recipe
 from regard.training.losses import Seeing, seen
 from regard.training.memory_limit import in_less_memory
+from regard.training.worker import LossOf
 
 FEW = 10  # pictures of a class, below which little is learned of it
 
@@ -50,17 +48,19 @@ def load(run: RunFolder, recipe: Recipe) -> "SeeJob":
 
 
 @dataclass
-class SeeJob:
+class SeeJob(StoredJob):
     """fit/job.py says what each of these is."""
 
-    recipe: Recipe
     data: PictureData
 
     def __post_init__(self) -> None:
-        see, train = self.recipe.own, self.recipe.train
-        self.spec, self.begins_with = self.data.spec, train.start_from
-        self.loss_of = Seeing(train.label_smoothing)
+        super().__post_init__()
+        see = self.recipe.own
         self._augmented = Augmentation(see.crop, see.flip, see.erase)
+
+    @property
+    def loss_of(self) -> LossOf:
+        return Seeing(self.recipe.train.label_smoothing)
 
     @property
     def lengths(self) -> tuple[Lengths, Lengths]:
@@ -70,16 +70,7 @@ class SeeJob:
         places = np.full(len(store), self.data.places, np.int32)
         return places, np.zeros_like(places)
 
-    @property
-    def corpora(self) -> Sequence[Portion]:
-        return ()
-
-    def batches(self, epoch: int, number: int) -> Iterator[tuple[PlannedBatch, Batch]]:
-        train = self.recipe.train
-        order = BatchOrder(*self.lengths, train.token_budget, train.seed)
-        return prefetched(self._at, order.start_at(epoch, number), train.loaders)
-
-    def _at(self, place: PlannedBatch) -> Batch:
+    def at(self, place: PlannedBatch) -> Batch:
         chance = (self.recipe.train.seed, place.epoch)
         return self._made(self.data.train, place.examples, chance)
 
@@ -111,9 +102,6 @@ class SeeJob:
         for start in range(0, len(store), rows):
             yield self._made(store, np.arange(start, min(start + rows, len(store))))
 
-    def start_weights(self, model: Transformer) -> FirstWeights:
-        return first_weights(model, self.begins_with)
-
     def examples(self, batch: Batch) -> list[dict[str, Any]]:
         labels = batch["labels"].tolist()
         return [
@@ -143,13 +131,6 @@ class SeeJob:
             return []
         more = ", …" if len(few) > FEW else ""
         return [f"Note:       few pictures to learn from: {', '.join(few[:FEW])}{more}"]
-
-    def verify(self) -> None:
-        self.data.train.verify()
-        self.data.valid.verify()
-
-    def forget_old(self, checkpoints: Path, best_step: int) -> None:
-        """There is nothing that grows."""
 
 
 CODE = ObjectiveCode(check, survey_pictures, prepare_pictures, load)
