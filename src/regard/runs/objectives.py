@@ -12,8 +12,17 @@ from typing import Any, Literal
 
 from regard.checkpoint.files import read_own_json
 from regard.errors import CheckpointError, ConfigError
-from regard.model.spec import Spec
 from regard.runs.folder import RunFolder
+from regard.runs.recipe_checks import (
+    check_documents,
+    check_images,
+    check_pairs,
+    check_parse,
+    check_similar,
+    check_text_to_text,
+    check_texts,
+    check_texts_or_phrasebook,
+)
 from regard.runs.sections import (
     AnswerSection,
     ChatSection,
@@ -21,146 +30,9 @@ from regard.runs.sections import (
     Recipe,
     SimilarSection,
     TextToTextSection,
-    spec_of,
 )
 from regard.runs.see_section import SeeSection
 from regard.runs.tree_section import ParseSection
-
-SOME_VOCABULARY = 4000  # to check a spec with, now, not after an hour of tokenizing
-
-
-def check_pairs(recipe: Recipe, where: str) -> None:
-    """A recipe that translates."""
-    if recipe.data.texts:
-        problem = "texts are for objectives of an encoder, not translate"
-        raise ConfigError(f"{where}: [data]", problem)
-    spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
-    if not spec.encoder_layers or not spec.decoder_layers:
-        raise ConfigError(f"{where}: [model]", "translation needs an encoder and a decoder")
-    if spec.position_limit is not None and spec.position_limit <= recipe.data.max_tokens:
-        raise ConfigError(
-            f"{where}: [model]: max_length {spec.position_limit} learned positions cannot hold "
-            f"data.max_tokens {recipe.data.max_tokens} and an end; change one of them"
-        )
-
-
-def _refuse_of_translate(recipe: Recipe, where: str, advice: str = "") -> None:
-    """Keys that only objective "translate" has."""
-    if recipe.train.embeddings is not None or recipe.tokenizer.dropout or recipe.data.more:
-        problem = "train.embeddings, tokenizer.dropout and data.more are for translate alone"
-        raise ConfigError(where, problem, advice=advice)
-
-
-def _check_positions(spec: Spec, recipe: Recipe, where: str) -> None:
-    """Learned positions are as many as tokens of a text."""
-    if spec.position_limit is not None and spec.position_limit < recipe.data.max_tokens:
-        raise ConfigError(
-            f"{where}: [model]: max_length {spec.position_limit} learned positions cannot hold "
-            f"data.max_tokens {recipe.data.max_tokens}; change one of them"
-        )
-
-
-def check_texts(recipe: Recipe, where: str) -> None:
-    """A recipe for an encoder."""
-    phrasebook = OBJECTIVES[recipe.objective].phrasebook
-    if not recipe.data.texts and not (phrasebook and recipe.data.phrasebook):
-        needed = "a file, or the phrasebook's English side" if phrasebook else "a file"
-        raise ConfigError(f"{where}: [data]", f"{recipe.objective} needs texts, {needed}")
-    start = recipe.train.start_from
-    if start is not None and "preset" in recipe.model:
-        advice = "leave preset out"
-        raise ConfigError(f"{where}: [model]", f"the model is that of {start}", advice=advice)
-    _refuse_of_translate(recipe, where)
-    for name in ("head", "classes", "decoder_layers", "image_size"):
-        if name in recipe.model:
-            raise ConfigError(f"{where}: [model]: {name} follows from the objective; leave it out")
-    if start is None:
-        spec = spec_of({**recipe.model, "decoder_layers": 0}, SOME_VOCABULARY, f"{where}: [model]")
-        _check_positions(spec, recipe, where)
-
-
-def check_similar(recipe: Recipe, where: str) -> None:
-    """A recipe whose pairs stand in a table, or are made of labels."""
-    if bool(recipe.data.pair) == bool(recipe.own.label_pairs):
-        why = "similar compares two texts; name both columns"
-        made = "similar.label_pairs makes the pairs; leave pair out"
-        raise ConfigError(f"{where}: [data]: pair", made if recipe.data.pair else why)
-    check_texts(recipe, where)
-
-
-def check_documents(recipe: Recipe, where: str) -> None:
-    """A recipe for a decoder."""
-    if not recipe.data.texts:
-        raise ConfigError(f"{where}: [data]", f"{recipe.objective} needs texts: a file")
-    start = recipe.train.start_from
-    if start is not None and "preset" in recipe.model:
-        raise ConfigError(f"{where}: [model]: the model is that of {start}; leave preset out")
-    _refuse_of_translate(recipe, where)
-    if start is None:
-        spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
-        if spec.encoder_layers or not spec.decoder_layers:
-            problem = f"{recipe.objective} trains a decoder alone"
-            advice = "take preset gpt-tiny or llama-tiny, or set encoder_layers to 0"
-            raise ConfigError(f"{where}: [model]", problem, advice=advice)
-        _check_positions(spec, recipe, where)
-
-
-def check_text_to_text(recipe: Recipe, where: str) -> None:
-    """A recipe for an encoder and a decoder, published or like those."""
-    data, start, corrupt = recipe.data, recipe.train.start_from, recipe.own.corrupt
-    if bool(data.texts) and not corrupt:
-        raise ConfigError(
-            f"{where}: [data]: texts have no answers to learn; give pairs (source, target), or set "
-            "text-to-text.corrupt to true, and the texts are learned from by their own holes"
-        )
-    if corrupt and (data.source or data.tasks):
-        raise ConfigError(f"{where}: [text-to-text]", "corrupt learns from texts, not from pairs")
-    if start is not None and "preset" in recipe.model:
-        raise ConfigError(f"{where}: [model]: the model is that of {start}; leave preset out")
-    _refuse_of_translate(recipe, where, "several corpora are data.tasks")
-    if start is None:
-        spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
-        if not spec.encoder_layers or not spec.decoder_layers:
-            problem = "text-to-text needs an encoder and a decoder"
-            advice = "take preset t5-tiny, or one of translate"
-            raise ConfigError(f"{where}: [model]", problem, advice=advice)
-        _check_positions(spec, recipe, where)
-
-
-def check_images(recipe: Recipe, where: str) -> None:
-    """A recipe for an encoder of pictures."""
-    if not recipe.data.images:
-        raise ConfigError(f"{where}: [data]", "see needs images: a folder, a table, IDX or .npz")
-    start, section = recipe.train.start_from, f"{where}: [model]"
-    if start is not None:
-        for name in ("preset", "image_size", "patch_size", "channels"):
-            if name in recipe.model:
-                advice = f"leave {name} out"
-                raise ConfigError(section, f"the model is that of {start}", advice=advice)
-    _refuse_of_translate(recipe, where)
-    for name in ("head", "classes", "decoder_layers"):
-        if name in recipe.model:
-            raise ConfigError(f"{section}: {name} follows from the objective; leave it out")
-    if start is None:
-        if not str(recipe.model.get("preset", "")).startswith("vit-"):
-            problem = "see trains an encoder of pictures"
-            raise ConfigError(section, problem, advice='take preset "vit-tiny" or "vit-small"')
-        if "image_size" not in recipe.model or "patch_size" not in recipe.model:
-            advice = "for example image_size = 28 and patch_size = 4, in pixels"
-            raise ConfigError(section, "image_size and patch_size are not given", advice=advice)
-        spec_of({**recipe.model, "classes": 2}, 0, section)
-
-
-def check_parse(recipe: Recipe, where: str) -> None:
-    """A recipe that learns trees."""
-    if not recipe.data.texts and not recipe.data.phrasebook:
-        needed = "a bracket file as texts, or the phrasebook's English side"
-        raise ConfigError(f"{where}: [data]", f"parse needs trees: {needed}")
-    _refuse_of_translate(recipe, where)
-    spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
-    if not spec.encoder_layers or not spec.decoder_layers:
-        raise ConfigError(f"{where}: [model]", "parse needs an encoder and a decoder")
-    _check_positions(spec, recipe, where)
 
 
 @dataclass(frozen=True)
@@ -194,7 +66,6 @@ class Objective:
     section: type[Any] | None = None  # of a recipe, named as the objective
     needs: Mapping[str, str] = field(default_factory=dict)  # key of a recipe → why
     refuses: Mapping[str, str] = field(default_factory=dict)  # a key that is not as usual → why
-    phrasebook: bool = False  # whether an encoder can do with the phrasebook's English side
     from_texts: bool = False  # whether `regard train --texts` does without a recipe
 
     def check_recipe(self, recipe: Recipe, where: str) -> None:
@@ -286,7 +157,7 @@ OBJECTIVES: dict[str, Objective] = {
             head="tokens",
             unit="nats per hidden token",
             scores=(_ACCURACY,),
-            phrasebook=True,
+            check=check_texts_or_phrasebook,
         ),
         Objective(
             "tag",
@@ -299,7 +170,7 @@ OBJECTIVES: dict[str, Objective] = {
                 "data.pair": "tag reads one text; leave pair out",
                 "data.labels": "tag knows one label a word, not several",
             },
-            phrasebook=True,
+            check=check_texts_or_phrasebook,
         ),
         Objective(
             "answer",
@@ -310,7 +181,7 @@ OBJECTIVES: dict[str, Objective] = {
             scores=(_F1, Score("exact", "exact match")),
             section=AnswerSection,
             refuses={"data.labels": "answer knows any number of right answers already"},
-            phrasebook=True,
+            check=check_texts_or_phrasebook,
         ),
         Objective(
             "see",

@@ -33,7 +33,7 @@ from regard.training.worker import LossOf
 
 
 def check(recipe: Recipe) -> Spec:
-    """Names of weights and the file of vectors; runs/objectives.py has looked at the rest."""
+    """Names of weights and the file of vectors; runs/recipe_checks.py has looked at the rest."""
     spec = recipe.spec(recipe.tokenizer.size)
     check_names(spec, recipe.train.freeze)
     if recipe.lora.rank:
