@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from refusals import refused
-from regard.data.tree_columns import in_columns, read_columns, trees_in_columns
+from regard.data.tree_columns import in_columns, read_columns
 from regard.data.trees import (
     MOST_DEPTH,
     MOST_WORDS,
@@ -152,11 +152,7 @@ def test_columns_as_conll_has_them(tmp_path: Path) -> None:
     other = one(CLEAN)
     path = tmp_path / "trees.conll"
     path.write_text(f"# a comment\n{by_hand}\n{in_columns(other)}")
-    assert trees_in_columns(path) == [tree, other]
     assert read_columns(path) == [words_of_tree(tree), words_of_tree(other)]
-    path.write_text("The\tDT\n")
-    with refused(DataError, subject="line 1", expected="its brackets"):
-        trees_in_columns(path)
 
 
 def test_all_of_the_treebank_as_nltk_reads_it() -> None:

@@ -30,12 +30,12 @@ WHITE = 255
 SIXTEEN_BITS = 65_535
 
 
-def read_picture(source: Path | bytes, channels: int, where: str = "") -> Colours:
+def read_picture(source: Path | bytes, channels: int) -> Colours:
     """The colours of a file, or of the bytes of one; a DataError says why there are none."""
     pillow = _pillow()
     if channels not in CHANNELS:
         raise MisuseError("see", f"this model reads {channels} channels, files have 1 or 3")
-    where = where or (str(source) if isinstance(source, Path) else "picture")
+    where = str(source) if isinstance(source, Path) else "picture"
     try:
         with (
             io.BytesIO(source) if isinstance(source, bytes) else opened(source) as stream,

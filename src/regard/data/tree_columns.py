@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from regard.data.lines import Problem, decoded, find_file, read_lines
-from regard.data.trees import MOST_LINE, Leaf, Tree, trees_of
+from regard.data.trees import MOST_LINE, Leaf, Tree
 from regard.errors import DataError
 
 STAR = "*"
@@ -38,42 +38,19 @@ def in_columns(tree: Tree) -> str:
 def read_columns(path: Path) -> list[list[str]]:
     """The words of each sentence of a file in columns; what stands beside them is not needed."""
     find_file(path)
-    return [[row[0] for row in rows] for _, rows in _sentences(path)]
+    return list(_sentences(path))
 
 
-def trees_in_columns(path: Path) -> list[Tree]:
-    """The trees of such a file."""
-    find_file(path)
-    return [_tree(path, number, rows) for number, rows in _sentences(path)]
-
-
-def _tree(path: Path, number: int, rows: list[list[str]]) -> Tree:
-    parts: list[str] = []
-    for line, row in enumerate(rows, start=number):
-        where = f"{path}, line {line}"
-        if len(row) < 3 or row[-1].count(STAR) != 1:
-            raise DataError(where, expected="a word, its tag and its brackets: (NP*")
-        word, tag, brackets = row[0], row[1], row[-1]
-        spelled = {"(": "-LRB-", ")": "-RRB-"}
-        leaf = f" ({spelled.get(tag, tag)} {spelled.get(word, word)}) "
-        parts.append(brackets.replace("(", " (").replace(STAR, leaf))
-    (tree,) = trees_of(parts, str(path))
-    return tree
-
-
-def _sentences(path: Path) -> Iterator[tuple[int, list[list[str]]]]:
-    """Where each begins, and its cells."""
-    rows: list[list[str]] = []
-    begun = 0
-    for number, line in enumerate(_texts(path), start=1):
+def _sentences(path: Path) -> Iterator[list[str]]:
+    words: list[str] = []
+    for line in _texts(path):
         if line.strip() and not line.startswith("#\t") and not line.startswith("# "):
-            begun = begun if rows else number
-            rows.append([cell.strip() for cell in line.split("\t" if "\t" in line else None)])
-        elif rows and not line.strip():
-            yield begun, rows
-            rows = []
-    if rows:
-        yield begun, rows
+            words.append(line.split("\t" if "\t" in line else None)[0].strip())
+        elif words and not line.strip():
+            yield words
+            words = []
+    if words:
+        yield words
 
 
 def _texts(path: Path) -> Iterable[str]:

@@ -80,9 +80,7 @@ class PictureFilter:
         return f"rollout and gradients agree in part (ρ {rho:.2f}, {shared})"
 
 
-def filter_picture(
-    model: LoadedModel, colours: Colours, label: str | None = None, steps: int | None = None
-) -> PictureFilter:
+def filter_picture(model: LoadedModel, colours: Colours, label: str | None = None) -> PictureFilter:
     """Of (height, width, channels) as answer/see.py gives them; without a label, the likeliest."""
     model.demand("see")
     network, spec, names = model.transformer, model.spec, model.bundle.labels.names
@@ -101,7 +99,7 @@ def filter_picture(
         p = probabilities(rows[None])[0]
     chosen = int(p.argmax()) if label is None else names.index(label)
     together = max(1, TOGETHER // (spec.patches + 1))
-    found = attribute(lambda x: probabilities(x)[:, chosen], rows, baseline, steps, together)
+    found = attribute(lambda x: probabilities(x)[:, chosen], rows, baseline, together=together)
     side = spec.image_size // spec.patch_size
     return PictureFilter(
         names[chosen],
