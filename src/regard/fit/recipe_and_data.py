@@ -10,7 +10,7 @@ Single keys that the person has set come last, and win.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,14 +29,12 @@ from regard.prepare.pairs import survey_pairs
 from regard.prepare.texts import Texts
 from regard.recipes.named import recipe_file
 from regard.runs.recipe import make_recipe
-from regard.runs.sections import Recipe
+from regard.runs.sections import DataSection, Recipe, TrainSection
 
+# The keys that name a file, by section.
 FILE_KEYS = {
-    "data": (
-        *("source", "target", "valid_source", "valid_target"),
-        *("texts", "valid_texts", "images", "valid_images"),
-    ),
-    "train": ("embeddings", "start_from"),
+    name: [each.name for each in fields(section) if each.type == Path | None]
+    for name, section in {"data": DataSection, "train": TrainSection}.items()
 }
 
 

@@ -196,7 +196,7 @@ def _new_trainer(claim: Claim, request: Request, say: Say) -> Trainer:
         trainer.start()
         speed = trainer.speed()
     claim.ready = True
-    for line in _plan(trainer, survey):
+    for line in _choices(trainer, survey):
         say(line)
     for line in report(recipe, job, trainer.compute, speed, folder, held):
         say(line)
@@ -244,7 +244,7 @@ def _resumed_trainer(run: RunFolder, request: Request, say: Say) -> Trainer:
     return trainer
 
 
-def _plan(trainer: Trainer, survey: Survey) -> list[str]:
+def _choices(trainer: Trainer, survey: Survey) -> list[str]:
     """What was chosen, before the first step."""
     recipe, spec, first = trainer.recipe, trainer.model.spec, trainer.first_weights
     train, lora = recipe.train, trainer.lora
