@@ -19,8 +19,9 @@ from needs import insist_on_libraries
 
 def read(path: Path) -> tuple[list[str], list[str]]:
     """Texts and labels."""
-    from regard.data.corpus import Limits, Report
+    from regard.data.corpus import Limits
     from regard.data.labelled import Columns, read_labelled
+    from regard.data.report import Report
     from regard.data.role import Role
 
     rows = list(

@@ -8,10 +8,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from regard.processor.caps import enter
+from regard.processor.caps import note_import_order
 from regard.processor.survives import get_ready, ruled_out
 
-enter()  # before torch is imported: a cap that this processor needs is heeded
+note_import_order()  # before torch is imported: a cap that this processor needs is heeded
 
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402

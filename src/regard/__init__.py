@@ -52,9 +52,9 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name in _LAZY:
-        from regard.processor.caps import enter  # only before torch
+        from regard.processor.caps import note_import_order  # only before torch
 
-        enter()  # before torch is imported
+        note_import_order()  # before torch is imported
         return vars(_import_module(_LAZY[name]))[name]
     raise AttributeError(f"module 'regard' has no attribute {name!r}")
 

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.corpus import Limits, Report, read_pairs
+from regard.data.corpus import Limits, read_pairs
 from regard.data.csv_rows import read_cells
 from regard.data.lines import Problem
+from regard.data.report import Report
 
 
 def read(path: Path, content: bytes) -> tuple[list[tuple[str, str]], Report]:

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from refusals import refused
-from regard.data.corpus import Limits, Report
+from regard.data.corpus import Limits
 from regard.data.labelled import Columns, Labelled, in_order, read_labelled
 from regard.data.lines import Problem
+from regard.data.report import Report
 from regard.data.role import Role
 from regard.errors import DataError, MisuseError
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from refusals import refused
-from regard.data.corpus import Limits, Report
+from regard.data.corpus import Limits
+from regard.data.report import Report
 from regard.data.tagged import read_tagged
 from regard.errors import DataError, MisuseError
 

@@ -11,7 +11,8 @@ import regard
 import toy
 from regard.api.training import train
 from regard.cli.main import group
-from regard.data.corpus import Limits, Report, read_pairs
+from regard.data.corpus import Limits, read_pairs
+from regard.data.report import Report
 from regard.prepare.rouge import rouge_of
 from regard.prepare.task_metrics import judged
 

@@ -129,7 +129,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from regard.data.corpus import Report
+from regard.data.report import Report
 from regard.data.labelled import Labelled
 from regard.data.store import ColumnKind
 from regard.fit.encoder_job import check

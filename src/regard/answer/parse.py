@@ -1,6 +1,6 @@
 """Sentences → trees: a search that only well-formed trees over the given words can leave."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -13,6 +13,7 @@ from regard.decode.engines.torch import TorchEngine
 from regard.decode.options import DecodingOptions
 from regard.errors import MisuseError
 from regard.model.transformer import Transformer
+from regard.printable import Advance, unheard
 
 AT_ONCE = 256  # sentences between two signs of progress
 
@@ -49,7 +50,7 @@ def parse_texts(
     texts: Sequence[str | Sequence[str]],
     beam: int | None = None,
     alpha: float | None = None,
-    advance: Callable[[int], None] = lambda count: None,
+    advance: Advance = unheard,
 ) -> list[Parse]:
     """The tree of each text; one that is a list has its words already."""
     codec = model.bundle.tree_codec
@@ -74,7 +75,7 @@ def parse_rows(
     codec: TreeCodec,
     rows: Sequence[Sequence[str]],
     decoding: DecodingOptions,
-    advance: Callable[[int], None] = lambda count: None,
+    advance: Advance = unheard,
 ) -> list[Parse]:
     """The best tree of each sentence, in order."""
     layout = Layout(threads=torch.get_num_threads())

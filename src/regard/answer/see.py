@@ -1,6 +1,6 @@
 """Pictures → labels with probabilities. In: files, folders of them, bytes, images, arrays."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -20,6 +20,7 @@ from regard.data.picture import (
     read_picture,
 )
 from regard.errors import DataError, MisuseError
+from regard.printable import Advance, unheard
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +35,7 @@ def see_pictures(
     model: LoadedModel,
     pictures: "Sequence[Seen]",
     top: int | None = None,
-    advance: Callable[[int], None] = lambda count: None,
+    advance: Advance = unheard,
 ) -> list[list[Label]]:
     """What the model sees in each, likeliest first."""
     model.demand("see")
@@ -77,7 +78,7 @@ def logits_of(model: LoadedModel, colours: Colours) -> Float[Tensor, "B C"]:
 def probabilities_of(
     model: LoadedModel,
     colours: Sequence[Colours],
-    advance: Callable[[int], None] = lambda count: None,
+    advance: Advance = unheard,
 ) -> "NDArray[np.float32]":
     """(pictures, classes), a batch at a time."""
     parts = []

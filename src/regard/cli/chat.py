@@ -59,7 +59,7 @@ def command(
     that it has no room for are left out. While it answers, Ctrl-C interrupts; twice, it ends.
     """
     from regard.answer.chat import MOST_TOKENS, Conversation, chat_format
-    from regard.cli.inputs import arriving, opened_to_write
+    from regard.cli.inputs import arriving, opened_with_engines
     from regard.decode.options import Sampling
     from regard.text.turns import read_messages
 
@@ -68,7 +68,7 @@ def command(
     sampling = Sampling(**{"max_tokens": MOST_TOKENS, **chosen})  # a wrong option is said at once
     begin = [{"role": "system", "content": system}] if system is not None else []
     messages = read_messages(begin, "--system") if begin else []
-    loaded = opened_to_write(model, "complete", device, request)
+    loaded = opened_with_engines(model, "complete", device, request)
     chat = chat_format(loaded, template)
     typed = not text and sys.stdin.isatty()
     talk = Talk(Conversation(loaded, sampling, chat, messages), as_json, typed)

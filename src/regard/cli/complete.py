@@ -55,7 +55,7 @@ def command(
     together. Beam and penalties are those of its generation_config.json unless given.
     """
     from regard.answer.complete import Completer, sampling_with
-    from regard.cli.inputs import check_there, opened_to_write, texts_of
+    from regard.cli.inputs import check_there, opened_with_engines, texts_of
 
     if file:
         check_there(file)
@@ -63,7 +63,7 @@ def command(
     unsaid = (None, ())
     chosen = {name: value for name, value in options.items() if value not in unsaid}
     sampling = sampling_with(chosen)  # a wrong option is said before anything is loaded
-    loaded = opened_to_write(model, "complete", device, request)
+    loaded = opened_with_engines(model, "complete", device, request)
     completer = Completer(loaded, sampling)
     if check_batch:
         from regard.cli.check_batch import show_prompt_check

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regard.cli.inputs import say_written
+from regard.cli.inputs import check_drawn, draw_into
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ def evaluate_pictures(
     from regard.evaluate.pictures import pictures_to_score, score_pictures
 
     png, svg, worst = drawn
-    if worst and worst.suffix not in (".png", ".svg"):
-        raise click.UsageError("--worst: expected a name that ends in .png or .svg")
+    check_drawn("--worst", worst)
     model = load(folder, device)
     test = pictures_to_score(model, file)
     with progress_bar("seeing", None) as bar:
@@ -62,8 +61,6 @@ def evaluate_pictures(
 
 def _draw_worst(name: str, mistakes: "list[WrongLabel]", total: int, out: Path) -> None:
     from regard.draw.figure.pictures import gallery, of_colours
-    from regard.draw.figure.png import write_png
-    from regard.draw.figure.svg import write_svg
     from regard.printable import counted
 
     if not mistakes:
@@ -77,5 +74,4 @@ def _draw_worst(name: str, mistakes: "list[WrongLabel]", total: int, out: Path) 
     subtitle = f"what it answered, and what it is; of {counted(total, 'picture')} of {name}"
     words = ". ".join(f"{m.name}: {m.answer} for {m.label}" for m in mistakes)
     picture = gallery(rows, "The mistakes that the model was surest of", subtitle, words)
-    (write_svg if out.suffix == ".svg" else write_png)(out, picture)
-    say_written(out)
+    draw_into(out, picture)

@@ -49,8 +49,7 @@ def evaluate_texts(
 
     model = load(folder, device)
     if "fill" in model.tasks:
-        if png or svg:
-            raise click.UsageError("--png and --svg belong to labels; words have no such table")
+        _refuse_table("words", png, svg)
         _evaluate_fill(model, texts, columns, as_json)
         return
     if "chat" in model.tasks and (texts is None or is_table(texts)):
@@ -60,13 +59,11 @@ def evaluate_texts(
         evaluate_continuations(model, texts, columns, as_json)
         return
     if "parse" in model.tasks:
-        if png or svg:
-            raise click.UsageError("--png and --svg belong to labels; trees have no such table")
+        _refuse_table("trees", png, svg)
         evaluate_parses(model, texts, search or {}, as_json, dataset)
         return
     if "answer" in model.tasks:
-        if png or svg:
-            raise click.UsageError("--png and --svg belong to labels; answers have no such table")
+        _refuse_table("answers", png, svg)
         _evaluate_questions(model, texts, columns, as_json, dataset)
         return
     if "classify" not in model.tasks:
@@ -88,6 +85,11 @@ def evaluate_texts(
     else:
         print_scores(name, scores)
     draw_confusion(name, scores, png, svg)
+
+
+def _refuse_table(what: str, *files: Path | None) -> None:
+    if any(files):
+        raise click.UsageError(f"--png and --svg belong to labels; {what} have no such table")
 
 
 def _evaluate_fill(

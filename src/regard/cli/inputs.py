@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from regard.answer.loaded import LoadedModel
     from regard.api.model import Model
     from regard.data.report import Report
+    from regard.draw.figure.canvas import Picture
     from regard.engines.engines import EngineRequest
 
 READ = 1 << 16  # bytes: about a thousand lines are worked on together
@@ -33,8 +34,10 @@ def opened(path: Path, task: str, device: str, precision: str = "auto") -> "Mode
     return model
 
 
-def opened_to_write(path: Path, task: str, device: str, request: "EngineRequest") -> "LoadedModel":
-    """The same with a choice of engine; what takes a while is said, and what is not done."""
+def opened_with_engines(
+    path: Path, task: str, device: str, request: "EngineRequest"
+) -> "LoadedModel":
+    """The same of a model that writes text; what takes a while is said, and what is not done."""
     from regard.answer.loaded import open_model
 
     model = open_model(path, device, request, say=lambda line: click.echo(line, err=True))
@@ -93,6 +96,21 @@ def say_read(report: "Report") -> None:
 def say_written(path: Path | str, more: str = "") -> None:
     """Where a result was written: not where the answers go."""
     click.echo(f"Written: {path}{more}", err=True)
+
+
+def check_drawn(option: str, path: Path | None) -> None:
+    """Refuse the name of a picture that is none, before anything slow begins."""
+    if path and path.suffix not in (".png", ".svg"):
+        raise click.UsageError(f"{option}: expected a name that ends in .png or .svg")
+
+
+def draw_into(path: Path, picture: "Picture") -> None:
+    """Write a picture as its name says, and say where."""
+    from regard.draw.figure.png import write_png
+    from regard.draw.figure.svg import write_svg
+
+    (write_svg if path.suffix == ".svg" else write_png)(path, picture)
+    say_written(path)
 
 
 def arriving(file: Path | None) -> Iterator[list[str]]:

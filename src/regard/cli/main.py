@@ -12,7 +12,7 @@ import click
 
 from regard.cli.streams import prepared
 from regard.errors import RegardError, nearest
-from regard.processor.caps import enter
+from regard.processor.caps import note_import_order
 from regard.valid_json import valid_json
 from regard.version import __version__
 
@@ -80,7 +80,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        enter()
+        note_import_order()
         command = vars(import_module(f"regard.cli.{cmd_name}"))["command"]
         assert isinstance(command, click.Command)
         return command

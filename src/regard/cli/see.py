@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli import declare
-from regard.cli.inputs import say_written
+from regard.cli.inputs import check_drawn, draw_into, say_written
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
@@ -52,8 +52,7 @@ def command(
 
     if output:
         check_output(output)
-    if filter and filter.suffix not in (".png", ".svg"):
-        raise click.UsageError("--filter: expected a name that ends in .png or .svg")
+    check_drawn("--filter", filter)
     loaded = opened(model, "see", device)
     files = list(picture_files(file))
     rows: list[tuple[str, str, float]] = []
@@ -107,8 +106,6 @@ def _draw_filter(model: "Model", files: list[Path], out: Path, as_json: bool) ->
     """A row for each picture, and a line that says whether the two views agree."""
     from regard.answer.see import colours_of
     from regard.draw.figure.pictures import gallery, of_colours, of_weights
-    from regard.draw.figure.png import write_png
-    from regard.draw.figure.svg import write_svg
     from regard.draw.terminal.progress import progress_bar
     from regard.errors import DataError
     from regard.explain.picture import filter_picture
@@ -137,5 +134,4 @@ def _draw_filter(model: "Model", files: list[Path], out: Path, as_json: bool) ->
         return
     subtitle = "rollout: what could reach the class token; gradients: what changes the probability"
     picture = gallery(rows, "Where the model looked", subtitle, ". ".join(words))
-    (write_svg if out.suffix == ".svg" else write_png)(out, picture)
-    say_written(out)
+    draw_into(out, picture)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli import declare
-from regard.cli.inputs import arriving, check_there, one_line, opened_to_write, rows_of
+from regard.cli.inputs import arriving, check_there, one_line, opened_with_engines, rows_of
 from regard.cli.streams import echo_answer
 from regard.valid_json import valid_json
 
@@ -97,7 +97,7 @@ def command(
     device = options.pop("device")
     request = declare.engine_request(options)
     chosen = _chosen(options, no_split)
-    loaded = opened_to_write(model, "translate", device, request)
+    loaded = opened_with_engines(model, "translate", device, request)
     engines, translator = loaded.engines, loaded.translator
     # What is wrong with an option is said before any text is read.
     search, _ = options_with(translator.decoding, "translate", chosen)

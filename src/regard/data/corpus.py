@@ -20,7 +20,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from regard.data.lines import CorpusRow, Problem, find_file, format_of, read_lines
-from regard.data.report import Report as Report
+from regard.data.report import Report
 from regard.data.role import Role
 from regard.data.table import READ, Table, is_table
 from regard.errors import MisuseError

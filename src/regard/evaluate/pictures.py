@@ -17,6 +17,7 @@ from regard.data.picture import Colours
 from regard.errors import DataError, MisuseError
 from regard.evaluate.texts import TextScores, class_scores, sklearn_metrics
 from regard.prepare.pictures import held_out_names, load_pictures, place_of
+from regard.printable import Advance, unheard
 from regard.runs.folder import RunFolder
 from regard.runs.recipe import make_recipe
 
@@ -78,7 +79,7 @@ def score_pictures(
     model: LoadedModel,
     test: TestPictures,
     worst: int = 0,
-    advance: Callable[[int], None] = lambda count: None,
+    advance: Advance = unheard,
 ) -> tuple[TextScores, list[WrongLabel]]:
     """The scores, and so many of the mistakes, that of the highest probability first."""
     sklearn_metrics()  # says what is missing before anything slow begins

@@ -14,8 +14,9 @@ from regard.answer.classify import class_probabilities
 from regard.answer.loaded import LoadedModel
 from regard.answer.tag import tag_rows
 from regard.checkpoint.files import read_own_json
-from regard.data.corpus import Limits, Report
+from regard.data.corpus import Limits
 from regard.data.labelled import Columns, Labelled, read_labelled
+from regard.data.report import Report
 from regard.data.tagged import read_tagged
 from regard.draw.notebook.table import html_table
 from regard.errors import MisuseError

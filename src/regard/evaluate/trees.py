@@ -1,6 +1,6 @@
 """How good a parser is: brackets as EVALB counts them, on trees that it never saw."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from regard.decode.options import DecodingOptions
 from regard.draw.notebook.table import html_table
 from regard.errors import DataError
 from regard.prepare.trees import TEST, VALID, kept_trees
+from regard.printable import Advance, unheard
 
 LENGTHS = (("1 to 9", 0), ("10 to 19", 10), ("20 to 39", 20), ("40 and more", 40))
 
@@ -79,7 +80,7 @@ def score_trees(
     model: LoadedModel,
     test: TreesToScore,
     search: DecodingOptions,
-    advance: Callable[[int], None] = lambda count: None,
+    advance: Advance = unheard,
 ) -> TreeScores:
     """Parse the words of each tree, and compare."""
     codec = model.bundle.tree_codec

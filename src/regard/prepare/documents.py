@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from regard.data.corpus import Report
 from regard.data.lines import format_of
+from regard.data.report import Report
 from regard.data.table import is_table
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import DataError

@@ -13,9 +13,10 @@ does not hold it) and of the context's.
 from collections.abc import Iterator
 from pathlib import Path
 
-from regard.data.corpus import Limits, Report
+from regard.data.corpus import Limits
 from regard.data.labelled import Labelled
 from regard.data.questions import Span, read_questions, spans_of
+from regard.data.report import Report
 from regard.data.store import StoreRow
 from regard.data.tagged import read_tagged
 from regard.runs.sections import AnswerSection, DataSection

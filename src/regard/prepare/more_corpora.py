@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.data.corpus import Limits, Report, plain, read_pairs
+from regard.data.corpus import Limits, plain, read_pairs
 from regard.data.mixture import Portion
+from regard.data.report import Report
 from regard.data.role import Role
 from regard.runs.sections import More
 

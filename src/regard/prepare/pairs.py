@@ -14,9 +14,10 @@ from regard import atomic
 from regard.bundle.named import folder_of
 from regard.bundle.words_seen import write_words
 from regard.config import build
-from regard.data.corpus import Limits, Pair, Report, read_pairs, split_for_validation
+from regard.data.corpus import Limits, Pair, read_pairs, split_for_validation
 from regard.data.mixture import Portion
 from regard.data.phrasebook.corpus import NOTES, Entry, phrasebook
+from regard.data.report import Report
 from regard.data.store import ColumnKind, Store, StoreRow, write_store
 from regard.data.suspicion import Different
 from regard.draw.terminal.progress import progress_bar

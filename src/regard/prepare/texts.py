@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from regard.data.corpus import Limits, Report, split_for_validation
+from regard.data.corpus import Limits, split_for_validation
 from regard.data.label_pairs import few_of_each, label_pairs
 from regard.data.labelled import Labelled, in_order, read_labelled
+from regard.data.report import Report
 from regard.data.suspicion import Different
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import DataError

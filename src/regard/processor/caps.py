@@ -37,7 +37,7 @@ _torch_was_first: bool | None = None
 _unheeded: set[tuple[str, str]] = set()
 
 
-def enter() -> None:
+def note_import_order() -> None:
     """Called at every door of regard, before it imports torch: what computed before us?"""
     global _torch_was_first
     if _torch_was_first is None:
@@ -74,7 +74,7 @@ def environment_with(rung: int) -> dict[str, str]:
 
 def apply(rung: int, library: str) -> bool:
     """Set a cap here; False: `library` may have computed before, and then does not heed it."""
-    enter()
+    note_import_order()
     late = _torch_was_first if library == "torch" else library in sys.modules
     for name, value in LADDER[rung].items():
         if name in users_caps() or os.environ.get(name) == value:

@@ -19,7 +19,7 @@ from regard.bundle.bundle import Bundle, open_bundle
 from regard.decode.options import DecodingOptions
 from regard.engines.engines import EngineRequest, describe
 from regard.errors import MisuseError, RegardError
-from regard.processor.caps import enter
+from regard.processor.caps import note_import_order
 from regard.serve.batcher import Batcher, is_exact
 from regard.serve.calls import CALLS, CallThread, ModelCall
 from regard.serve.jobs import JOBS, CompleteJob, TranslateJob
@@ -162,7 +162,7 @@ def main() -> None:
     """The process's own side: answer until the line ends."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    enter()
+    note_import_order()
     # Whatever libraries print must not be read as an answer.
     line = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
