@@ -20,10 +20,10 @@ from safetensors.torch import load_file, save_file
 
 import small_models
 from refusals import refused
-from regard.bundle.doctor import COMMANDS, examine, lines
+from regard.bundle.doctor import examine, lines
+from regard.bundle.tasks import TASKS
 from regard.checkpoint.headers.look import look
 from regard.checkpoint.published import load_published
-from regard.cli.main import COMMANDS as KNOWN
 from regard.convert.convert import convert
 from regard.errors import CheckpointError, MisuseError
 
@@ -203,7 +203,7 @@ def test_the_command_for_text_needs_tokenizer_files(tmp_path: Path) -> None:
     (tmp_path / "sentencepiece.bpe.model").write_bytes(b"old XLM-RoBERTa")  # regard reads no such
     assert any("tokenizer files" in finding.text for finding in examine(tmp_path).findings)
     (tmp_path / "vocab.txt").write_text("[PAD]\n")
-    assert examine(tmp_path).how == COMMANDS["fill"].format(tmp_path)
+    assert examine(tmp_path).how == TASKS["fill"].command.format(tmp_path)
 
 
 @pytest.mark.parametrize("how", ["missing", "cut off", "of another model"])
@@ -245,10 +245,6 @@ def test_a_trunk_cannot_go_on_with_a_text(family: str, tmp_path: Path) -> None:
     report = examine(tmp_path)
     assert report.runs and load_published(tmp_path).spec.head == "none"
     assert "regard complete" not in report.how and ".spec" in report.how
-
-
-def test_every_command_that_it_names_exists() -> None:
-    assert {command.split()[1] for command in COMMANDS.values()} <= set(KNOWN)
 
 
 def test_a_folder_that_brings_code_or_leads_out(tmp_path: Path) -> None:

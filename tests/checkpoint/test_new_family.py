@@ -17,8 +17,9 @@ import regard
 from halting import go
 from refusals import refused
 from regard.bundle.bundle import open_bundle
-from regard.bundle.doctor import COMMANDS, examine
+from regard.bundle.doctor import examine
 from regard.bundle.hub import _lacks
+from regard.bundle.tasks import TASKS
 from regard.checkpoint.published import FAMILIES, load_published, save_published
 from regard.convert.convert import convert
 from regard.errors import CheckpointError, MisuseError
@@ -148,8 +149,8 @@ def test_the_doctor_and_the_hub_know_it(tmp_path: Path) -> None:
     write(tmp_path / "bare", "Model")
     diagnosis = examine(tmp_path / "words")
     assert diagnosis.runs and diagnosis.family == "electra"
-    assert diagnosis.how == COMMANDS["fill"].format(tmp_path / "words")
-    assert examine(tmp_path / "bare").how == COMMANDS["embed"].format(tmp_path / "bare")
+    assert diagnosis.how == TASKS["fill"].command.format(tmp_path / "words")
+    assert examine(tmp_path / "bare").how == TASKS["embed"].command.format(tmp_path / "bare")
     (tmp_path / "words/config.json").unlink()
     assert examine(tmp_path / "words").family == "electra"
     assert _lacks(tmp_path / "bare")  # it may be an encoder of sentences
@@ -175,7 +176,7 @@ def test_training_starts_from_it_and_goes_back_to_it(tmp_path: Path) -> None:
         'precision = "fp32"\n'
     )
     go(Request(recipe=tmp_path / "r.toml", assignments=(), folder=tmp_path / "run"))
-    assert examine(tmp_path / "run").how == COMMANDS["fill"].format(tmp_path / "run")
+    assert examine(tmp_path / "run").how == TASKS["fill"].command.format(tmp_path / "run")
     spec = open_bundle(tmp_path / "run").spec
     assert (spec.head, spec.output_transform, spec.output_bias) == ("tokens", True, True)
     assert convert(tmp_path / "run", tmp_path / "hf", "hf").family == "electra"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from regard.bundle.tasks import TASKS
 from regard.checkpoint.converted import check_converted
 from regard.checkpoint.families.config import requests_for_code
 from regard.checkpoint.families.family import OWN
@@ -36,18 +37,6 @@ SIGNS = {
         "a Transformer of fairseq"
     ),
     r"(model\.)?(encoder|decoder)\.layernorm_embedding\.weight": "mbart",
-}
-# task → a command that shows it
-COMMANDS = {
-    "fill": 'regard fill {} "Paris is the [MASK] of France."',
-    "tag": 'regard tag {} "A sentence."',
-    "classify": 'regard classify {} "A sentence."',
-    "embed": 'regard embed {} "A sentence."',
-    "complete": 'regard complete {} "Once upon a time"',
-    "chat": 'regard chat {} "Hi, how are you?"',
-    "generate": 'regard generate {} "translate English to German: How are you?"',
-    "translate": 'regard translate {} "How are you?"',
-    "see": "regard see {} image.png",
 }
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".npz", ".npy", ".gguf", ".h5",
            ".msgpack", ".pkl")  # fmt: skip
@@ -149,7 +138,7 @@ def _advise_gguf(report: Diagnosis) -> None:
     report.runs = True
     if vocabulary is None:
         report.find("missing", "a tokenizer: it takes and gives ids, no text")
-    command = COMMANDS["complete"] if vocabulary else _in_python(checked.spec)
+    command = TASKS["complete"].command if vocabulary else _in_python(checked.spec)
     report.how = command.replace("{}", str(report.path))
 
 
@@ -308,8 +297,8 @@ def _advise_folder(report: Diagnosis, spec: Spec) -> None:
 
 
 def _command(tasks: Iterable[str]) -> str:
-    """That of the first task that has one."""
-    return next((COMMANDS[task] for task in tasks if task in COMMANDS), "")
+    """That of the first task."""
+    return next((TASKS[task].command for task in tasks), "")
 
 
 def _in_python(spec: Spec) -> str:

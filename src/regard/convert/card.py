@@ -8,50 +8,27 @@ import json
 from collections.abc import Iterator
 
 from regard.bundle.bundle import Bundle
+from regard.bundle.tasks import TASKS
 from regard.checkpoint.files import read_own_json
 from regard.model.spec import parameter_count
 from regard.runs.curves import data_in_words
 from regard.runs.folder import RunFolder
 from regard.version import __version__
 
-# task → what the hub calls it
-PIPELINES = {
-    "translate": "translation",
-    "generate": "text2text-generation",
-    "complete": "text-generation",
-    "chat": "text-generation",
-    "tag": "token-classification",
-    "classify": "text-classification",
-    "fill": "fill-mask",
-    "see": "image-classification",
-    "embed": "feature-extraction",
-}
-USES = {
-    "translate": 'model.translate("How are you?")',
-    "generate": 'model.generate("a text")',
-    "complete": 'model.complete("Once upon a time")',
-    "chat": 'model.chat([{"role": "user", "content": "Hi, how are you?"}])',
-    "tag": 'model.tag("a text")',
-    "classify": 'model.classify("a text")',
-    "fill": 'model.fill("a [MASK]")',
-    "see": 'model.see("picture.png")',
-    "embed": 'model.embed("a text")',
-}
-
 
 def model_card(bundle: Bundle, name: str, golden: str = "") -> str:
     """The card of a model, under this name; `golden` is the checksum of its golden answers."""
-    task = bundle.tasks[0] if bundle.tasks else ""
+    task = TASKS[bundle.tasks[0]] if bundle.tasks else None
     front = {
         "library_name": "regard",
-        "pipeline_tag": PIPELINES.get(task),
+        "pipeline_tag": task and task.pipeline,
         "tags": ["regard", "transformer"],
     }
     lines = ["---", *(f"{k}: {json.dumps(v)}" for k, v in front.items() if v), "---", ""]
     lines += [f"# {name}", "", *_what(bundle), ""]
     if task:
         lines += ["```python", "import regard", "", f'model = regard.load("{name}")']
-        lines += [USES[task], "```", ""]
+        lines += [task.python, "```", ""]
     if bundle.is_run:
         lines += [*_training(bundle.run), *_scores(bundle.run)]
     if golden:
