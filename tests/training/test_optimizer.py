@@ -9,7 +9,7 @@ from regard.training.optimizer import Adam, make_adam, optimizer_tensors, restor
 
 def stepped(model: torch.nn.Module, optimizer: Adam | torch.optim.Adam, steps: int) -> None:
     for number in range(steps):
-        optimizer.zero_grad()
+        model.zero_grad()
         x = torch.arange(6.0).view(2, 3) + number
         (model(x) ** 2).sum().backward()
         optimizer.param_groups[0]["lr"] = 0.01
@@ -54,7 +54,7 @@ def test_state_survives_a_round_trip() -> None:
     fresh = make_adam(model)
     restore_optimizer(fresh, model, saved)
     for number in (3, 4):
-        fresh.zero_grad()
+        model.zero_grad()
         (model(torch.arange(6.0).view(2, 3) + number) ** 2).sum().backward()
         fresh.param_groups[0]["lr"] = 0.01
         fresh.step()

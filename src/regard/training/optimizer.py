@@ -49,11 +49,6 @@ class Adam:
         self.state[weight] = {**zeros, "step": count}
         return self.state[weight]
 
-    def zero_grad(self) -> None:
-        """Forget all gradients."""
-        for weight in self.param_groups[0]["params"]:
-            weight.grad = None
-
 
 def make_adam(model: nn.Module, after: Callable[[], None] | None = None) -> Adam:
     """Adam over all weights that are not frozen; the schedule sets the rate at each step."""
