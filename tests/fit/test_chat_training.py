@@ -21,8 +21,8 @@ from regard.fit.job import code_of
 from regard.fit.train import Request
 from regard.runs.folder import RunFolder
 from regard.runs.log import read_log
+from regard.runs.objective_sections import ChatSection
 from regard.runs.recipe import make_recipe
-from regard.runs.sections import ChatSection
 from regard.text.chat_template import TEMPLATES
 from regard.text.published import load_tokenizer
 

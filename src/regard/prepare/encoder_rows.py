@@ -19,7 +19,8 @@ from regard.data.questions import Span, read_questions, spans_of
 from regard.data.report import Report
 from regard.data.store import StoreRow
 from regard.data.tagged import read_tagged
-from regard.runs.sections import AnswerSection, DataSection
+from regard.runs.objective_sections import AnswerSection
+from regard.runs.sections import DataSection
 from regard.text.encoded import ContextWindow
 from regard.text.published import PublishedTokenizer
 

@@ -24,8 +24,8 @@ from regard.prepare.pairs import held_out_share, refuse_few, write_rows
 from regard.prepare.start import kept_spec
 from regard.printable import counted
 from regard.runs.folder import RunFolder, read_texts, write_own_json
+from regard.runs.objective_sections import numbers_of
 from regard.runs.sections import DataSection, Recipe, spec_of
-from regard.runs.tree_section import numbers_of
 from regard.text.tokenizer import Tokenizer
 
 VALID, TEST = "valid.jsonl", "test.jsonl"  # in the folder of data

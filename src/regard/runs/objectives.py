@@ -13,6 +13,15 @@ from typing import Any, Literal
 from regard.checkpoint.files import read_own_json
 from regard.errors import CheckpointError, ConfigError
 from regard.runs.folder import RunFolder
+from regard.runs.objective_sections import (
+    AnswerSection,
+    ChatSection,
+    DistilSection,
+    ParseSection,
+    SeeSection,
+    SimilarSection,
+    TextToTextSection,
+)
 from regard.runs.recipe_checks import (
     check_documents,
     check_images,
@@ -23,16 +32,7 @@ from regard.runs.recipe_checks import (
     check_texts,
     check_texts_or_phrasebook,
 )
-from regard.runs.sections import (
-    AnswerSection,
-    ChatSection,
-    DistilSection,
-    Recipe,
-    SimilarSection,
-    TextToTextSection,
-)
-from regard.runs.see_section import SeeSection
-from regard.runs.tree_section import ParseSection
+from regard.runs.sections import Recipe
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from regard.model.presets import preset
 from regard.model.spec import BOUNDS, Spec
 
 # What a key may hold: far above every use, and far below what a typo would exhaust a machine with.
-# The least of some is not 0 but anything above it (_above_zero).
+# The least of some is not 0 but anything above it (check_above_zero).
 MOST_SEED = 2**63 - 1  # the largest that torch, NumPy and JSON all take
 MOST_STEPS = 10**12
 MOST = 10**9  # of what is no count
@@ -47,7 +47,7 @@ TRAIN: dict[str, tuple[float, float]] = {
 }
 
 
-def _within(section: object, bounds: Mapping[str, tuple[float, float]]) -> None:
+def check_within(section: object, bounds: Mapping[str, tuple[float, float]]) -> None:
     """Each of these keys, if it is given, lies between its bounds."""
     for name, (least, most) in bounds.items():
         value = vars(section)[name]
@@ -57,7 +57,8 @@ def _within(section: object, bounds: Mapping[str, tuple[float, float]]) -> None:
         raise ConfigError(name, got=value, expected=expected)  # NaN is here too
 
 
-def _above_zero(name: str, value: float, most: float = MOST) -> None:
+def check_above_zero(name: str, value: float, most: float = MOST) -> None:
+    """A number of a key is above 0."""
     if not 0 < value <= most:
         expected = f"at most {most:,}" if value > most else "a number above 0"
         raise ConfigError(name, got=value, expected=expected)
@@ -74,7 +75,7 @@ class More:
     set: str = ""  # the data set that these files are of
 
     def __post_init__(self) -> None:
-        _above_zero("weight", self.weight, MOST_WEIGHT)
+        check_above_zero("weight", self.weight, MOST_WEIGHT)
 
 
 # How answers are judged (prepare/task_metrics.py), and what the phrasebook has tasks for
@@ -102,7 +103,7 @@ class TaskSection:
     metric: Metric = "bleu"
 
     def __post_init__(self) -> None:
-        _above_zero("weight", self.weight, MOST_WEIGHT)
+        check_above_zero("weight", self.weight, MOST_WEIGHT)
         if not self.name.strip():
             raise ConfigError("name", "got none", advice="results are printed under it")
         if bool(self.make) == bool(self.source):
@@ -145,8 +146,8 @@ class DataSection:
     max_ratio: float = 9.0
 
     def __post_init__(self) -> None:
-        _within(self, DATA)
-        _above_zero("weight", self.weight, MOST_WEIGHT)
+        check_within(self, DATA)
+        check_above_zero("weight", self.weight, MOST_WEIGHT)
         if self.tasks:
             self._check_tasks()
         elif not (self.texts or self.images) and bool(self.phrasebook) == bool(self.source):
@@ -184,7 +185,7 @@ class TokenizerSection:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        _within(self, {"size": (1, BOUNDS["vocabulary"])})
+        check_within(self, {"size": (1, BOUNDS["vocabulary"])})
         if not 0 <= self.dropout < 1:
             raise ConfigError("dropout", got=self.dropout, expected="0 ≤ p < 1")
         if self.dropout and self.kind != "bytes":
@@ -232,7 +233,7 @@ class TrainSection:
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
 
     def __post_init__(self) -> None:
-        _within(self, TRAIN)
+        check_within(self, TRAIN)
         self._check_schedule()
         if not 0 <= self.ema < 1:
             raise ConfigError("ema", got=self.ema, expected="0 ≤ decay < 1")
@@ -259,92 +260,6 @@ class TrainSection:
 
 
 @dataclass(frozen=True)
-class SimilarSection:
-    """Of objective "similar": what the pairs say, and what is learned from them.
-
-    With `label_pairs` the pairs are made of texts with labels: of each text so many with its label
-    and as many with another (data/label_pairs.py).
-    """
-
-    loss: Literal["score", "negatives"] = "score"
-    label_pairs: int = 0
-    low: float = 0.0
-    high: float = 5.0
-    scale: float = 20.0
-
-    def __post_init__(self) -> None:
-        bounds = {"low": (-MOST, MOST), "high": (-MOST, MOST), "label_pairs": (0, 1000)}
-        _within(self, bounds)
-        if self.label_pairs and self.loss != "score":
-            raise ConfigError("label_pairs", 'pairs of labels are alike or not: take loss "score"')
-        _above_zero("scale", self.scale)
-        if not self.low < self.high:
-            raise ConfigError("high", got=self.high, expected=f"more than low ({self.low})")
-
-
-@dataclass(frozen=True)
-class DistilSection:
-    """Of objective "distil": what the student learns from, with which weight."""
-
-    temperature: float = 2.0
-    labels: float = 1.0
-    soft: float = 1.0
-    hidden: float = 1.0
-
-    def __post_init__(self) -> None:
-        _above_zero("temperature", self.temperature)
-        _within(self, {"labels": (0, MOST), "soft": (0, MOST), "hidden": (0, MOST)})
-        if not self.labels + self.soft + self.hidden:
-            raise ConfigError("labels, soft and hidden are all 0: there is nothing to learn from")
-
-
-@dataclass(frozen=True)
-class TextToTextSection:
-    """Of objective "text-to-text".
-
-    `prefix` and `metric` are those of a recipe without data.tasks. With `corrupt` plain texts are
-    learned from: `share` of their tokens is hidden, in spans of `span` on average (data/spans.py).
-    `sentinels` is how many signs for holes a new vocabulary has.
-    """
-
-    prefix: str = ""
-    metric: Metric = "bleu"
-    corrupt: bool = False
-    share: float = 0.15
-    span: float = 3.0
-    sentinels: int = 100
-
-    def __post_init__(self) -> None:
-        _within(self, {"span": (1, MOST), "sentinels": (0, 10_000)})
-        if not 0 < self.share < 1:
-            raise ConfigError("share", got=self.share, expected="0 < share < 1")
-
-
-@dataclass(frozen=True)
-class AnswerSection:
-    """Of objective "answer": how a long context is read, and which questions are learned from.
-
-    A window of the context begins `stride` tokens after the one before it. `no_answer` of the
-    questions are asked once more of another paragraph of their article, where no answer is;
-    articles with the titles `leave_out` are not learned from (data/questions.py).
-    """
-
-    stride: int = 128
-    no_answer: float = 0.0
-    leave_out: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        _within(self, {"stride": (1, 100_000), "no_answer": (0, 1)})
-
-
-@dataclass(frozen=True)
-class ChatSection:
-    """Of objective "chat": how turns become one text (text/chat_template.py)."""
-
-    template: Literal["", "plain", "chatml", "llama3", "llama2", "zephyr"] = ""  # "": found
-
-
-@dataclass(frozen=True)
 class LoraSection:
     """Small matrices that are trained in place of the model (model/lora.py); rank 0: off."""
 
@@ -356,8 +271,8 @@ class LoraSection:
     )
 
     def __post_init__(self) -> None:
-        _within(self, {"rank": (0, BOUNDS["d_model"])})
-        _above_zero("alpha", self.alpha)
+        check_within(self, {"rank": (0, BOUNDS["d_model"])})
+        check_above_zero("alpha", self.alpha)
         if not self.maps:
             raise ConfigError("maps", "got none", expected='one or more, e.g. ["query", "value"]')
 

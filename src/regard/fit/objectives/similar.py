@@ -24,7 +24,8 @@ from regard.model.transformer import Transformer
 from regard.prepare.encoder_data import load_texts, prepare_texts
 from regard.prepare.texts import LabelPairs, Texts, check_labels, read_rows, survey_texts
 from regard.runs.folder import RunFolder
-from regard.runs.sections import DataSection, Recipe, SimilarSection
+from regard.runs.objective_sections import SimilarSection
+from regard.runs.sections import DataSection, Recipe
 from regard.text.published import PublishedTokenizer
 from regard.training.losses import Similarity
 
