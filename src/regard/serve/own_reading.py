@@ -4,6 +4,7 @@
     /v1/tag         labels of its words       /v1/summarize   a text in fewer words
     /v1/fill        words for [MASK]          /v1/search      passages of the server's index
     /v1/similar     how alike two texts are   /v1/explain     the numbers behind the pictures
+    /v1/parse       the tree of a sentence
 
 POST, JSON. A list of texts is answered with a list, one text with a list of one.
 """
@@ -17,7 +18,14 @@ from starlette.responses import Response
 from regard.errors import MisuseError
 from regard.serve.asking import answered, ask, state_of
 from regard.serve.refusal import HttpRefusal
-from regard.serve.schemas import OneOrMore, RefusedBody, StrictModel, listed, refusals
+from regard.serve.schemas import (
+    MOST_BEAM,
+    OneOrMore,
+    RefusedBody,
+    StrictModel,
+    listed,
+    refusals,
+)
 from regard.serve.wire import WireMessage
 
 router = APIRouter(prefix="/v1", tags=["regard"], responses=refusals(RefusedBody))
@@ -136,6 +144,37 @@ async def fill(request: Request, asked: FillRequest) -> Response:
     """Find the words that [MASK] stands for."""
     wire = {"texts": listed(asked.text), "top": asked.top}
     return await asked_of(request, asked.model, "fill", wire, "masks")
+
+
+class ParseRequest(NamedRequest):
+    """Sentences whose trees are looked for."""
+
+    text: OneOrMore = Field(examples=["The dog sleeps ."])
+    beam: Annotated[int, Field(ge=1, le=MOST_BEAM)] | None = Field(None, examples=[4])
+    alpha: Annotated[float, Field(ge=-10, le=10)] | None = Field(None, examples=[0.6])
+
+
+class ParsedSentence(BaseModel):
+    """A sentence's tree as bracket files have it, its words, and the tag of each."""
+
+    brackets: str = Field(examples=["(S (NP (DT The) (NN dog)) (VP (VBZ sleeps)) (. .))"])
+    words: list[str]
+    tags: list[str]
+    score: float
+    log_probability: float
+
+
+class ParseAnswer(NamedAnswer):
+    """The tree of each sentence."""
+
+    parses: list[ParsedSentence]
+
+
+@router.post("/parse", response_model=ParseAnswer)
+async def parse(request: Request, asked: ParseRequest) -> Response:
+    """Find the tree of a sentence or of several."""
+    wire = {"texts": listed(asked.text), "beam": asked.beam, "alpha": asked.alpha}
+    return await asked_of(request, asked.model, "parse", wire, "parses")
 
 
 class SimilarRequest(NamedRequest):
