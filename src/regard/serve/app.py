@@ -19,7 +19,15 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import PlainTextResponse, Response
 
 from regard.errors import MisuseError, RegardError
-from regard.serve import libretranslate, openai, own, own_pictures, own_reading, web_page
+from regard.serve import (
+    libretranslate,
+    openai,
+    own,
+    own_explaining,
+    own_pictures,
+    own_reading,
+    web_page,
+)
 from regard.serve.asking import ServerState, state_of
 from regard.serve.guards import Guards
 from regard.serve.keys import read_keys
@@ -73,6 +81,7 @@ ROUTERS: Sequence[APIRouter] = (
     health,
     own.router,
     own_reading.router,
+    own_explaining.router,
     own_pictures.router,
     openai.router,
     libretranslate.router,
