@@ -1,11 +1,9 @@
 """LangChain's and LlamaIndex's classes for servers that speak as OpenAI does, unchanged.
 
-They are no dependency of the tests (LlamaIndex wants another release of transformers and of
-openai); where they are installed, these run. Tried with langchain-openai PINS_LC and with
-llama-index-llms-openai-like PINS_LL, llama-index-embeddings-openai-like PINS_LE:
-
-    python -m venv others && others/bin/pip install langchain-openai llama-index-llms-openai-like \
-      llama-index-embeddings-openai-like pytest && others/bin/pip install -e ".[dev]" --no-deps
+They are no dependency of the tests; where they are installed, these run. langchain-openai fits the
+pins (`pip install -c constraints.txt langchain-openai`, tried with 1.7.3). LlamaIndex wants an
+older openai and transformers: llama-index-llms-openai-like and llama-index-embeddings-openai-like
+go into an environment of their own, in which a .pth file names the one of the tests behind it.
 """
 
 from collections.abc import Iterator
