@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import regard
 import toy_trees
 from halting import digest, go, go_with_halts
+from http_server import serving
 from refusals import refused
 from regard.answer.parse import Parse
 from regard.cli.main import group
@@ -122,6 +123,17 @@ def test_the_command(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert scores["well_formed"] == 1 and scores["sentences"] == 30
     said = ask_for.invoke(group, ["evaluate", str(trained), "--file", "in.mrg"])
     assert "F1           100.00%" in said.stdout and "well-formed  100.00%" in said.stdout
+
+
+@pytest.mark.end_to_end
+def test_a_server_answers_with_trees(trained: Path) -> None:
+    expected = regard.load(trained, device="cpu").parse("the dog sees a cat .")
+    with serving(str(trained)) as server:
+        asked = {"text": ["the dog sees a cat .", "a man sleeps ."], "beam": 1}
+        parses = server.post("/v1/parse", asked).json()["parses"]
+        assert parses[0]["brackets"] == expected.brackets and parses[0]["tags"] == expected.tags
+        assert parses[1]["words"] == ["a", "man", "sleeps", "."]
+        assert server.post("/v1/parse", {"text": " "}).status_code == 400
 
 
 @pytest.mark.end_to_end

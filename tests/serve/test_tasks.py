@@ -1,6 +1,7 @@
 """Every other task over HTTP, by the official client of OpenAI and in our own dialect."""
 
 import base64
+import io
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import openai
 import pytest
+from PIL import Image
 
 import folders
 import library
@@ -33,6 +35,7 @@ PROMPTS = ["the cat sat on", "one", "a red house is not the blue sea", "mat"]
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("served")
     folders.gpt2(root / "gpt2")
+    folders.vit(root / "vit")
     for name, head in HEADS.items():
         more = {"id2label": folders.LABELS} if name in ("classes", "tags") else {}
         folders.bert(root / name, head, **more)
@@ -42,7 +45,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(root: Path) -> Iterator[RunningServer]:
-    models = [str(root / name) for name in ("gpt2", *HEADS)]
+    models = [str(root / name) for name in ("gpt2", *HEADS, "vit")]
     with serving(*models, "--index", str(root / "index")) as running:
         yield running
 
@@ -53,7 +56,7 @@ def client(server: RunningServer) -> openai.OpenAI:
 
 
 def test_models_are_listed(client: openai.OpenAI) -> None:
-    assert [model.id for model in client.models.list()] == ["gpt2", *HEADS]
+    assert [model.id for model in client.models.list()] == ["gpt2", *HEADS, "vit"]
     assert client.models.retrieve("gpt2").owned_by == "regard"
     with pytest.raises(openai.NotFoundError):
         client.models.retrieve("gpt5")
@@ -202,6 +205,29 @@ def test_labels_tags_words_and_answers(server: RunningServer, root: Path) -> Non
     asked = {"question": "the?", "context": context, "threshold": 1e9}
     answers = server.post("/v1/answer", asked).json()["answers"][0]
     assert answers[0]["text"] == offline("spans").answer("the?", context, threshold=1e9).best.text
+
+
+def test_labels_of_pictures(server: RunningServer, root: Path) -> None:
+    noise = np.random.default_rng(1).integers(0, 256, (40, 30, 3), np.uint8)
+    files = []
+    for form in ("PNG", "JPEG"):
+        file = io.BytesIO()
+        Image.fromarray(noise).save(file, form)
+        files.append(file.getvalue())
+    expected = [[one.label for one in row] for row in regard.load(root / "vit", "cpu").see(files)]
+    asked = {"picture": [base64.b64encode(file).decode() for file in files], "top": 2}
+    labels = server.post("/v1/see", asked).json()["labels"]
+    assert [[one["label"] for one in row] for row in labels] == [row[:2] for row in expected]
+    assert server.post("/v1/see", {"picture": asked["picture"][0]}).json()["labels"]
+    for wrong in ("not base64!", base64.b64encode(b"no picture").decode()):
+        answer = server.post("/v1/see", {"picture": wrong})
+        assert answer.status_code == 400, answer.text
+    # The bytes of a picture are no tokens: this one would be more than a server takes at once.
+    loud = np.random.default_rng(1).integers(0, 256, (480, 640, 3), np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(loud).save(file, "PNG")
+    answer = server.post("/v1/see", {"picture": base64.b64encode(file.getvalue()).decode()})
+    assert answer.status_code == 200, answer.text
 
 
 def test_similar_summaries_and_passages(server: RunningServer, root: Path) -> None:

@@ -153,10 +153,31 @@ class Engines:
             )
         if self._choice is None and not os.access(self.bundle.path, os.W_OK):
             return f"{self.bundle.path} cannot be written to, so nothing can be kept there"
+        if self._without_torch:
+            return self._chosen_elsewhere()
         deadly = ruled_out("ctranslate2")
         return f"this machine does not survive {deadly}" if deadly else ""
 
+    @property
+    def _without_torch(self) -> bool:
+        """A server may be installed without it (docs/deploy.md)."""
+        return find_spec("torch") is None
+
+    def _chosen_elsewhere(self) -> str:
+        """What stands in the way where there is no torch, with which the library is tried.
+
+        What was tried where the choice was made holds for processors of the same name.
+        """
+        if self._choice is None:
+            return "torch is not installed, and no engine was chosen for this model where it is"
+        cpu = self._choice.machine.cpu
+        if cpu != this_machine().cpu:
+            return f"torch is not installed, and the engine was chosen on another processor, {cpu}"
+        return ""
+
     def _on_cpu(self) -> bool:
+        if self._without_torch:
+            return self._device in ("auto", "cpu")
         if self._device == "auto":
             # A choice that was made on this machine says that it has nothing faster.
             if self._choice is not None and self._choice.machine == this_machine():
@@ -181,7 +202,7 @@ class Engines:
         choice = self._choice
         if choice is not None and choice.machine == this_machine():
             return choice
-        if not os.access(self.bundle.path, os.W_OK):
+        if self._without_torch or not os.access(self.bundle.path, os.W_OK):
             assert choice is not None
             count = this_machine().cores
             self._note("the layout was measured on another machine and cannot be stored here")
@@ -203,7 +224,8 @@ class Engines:
         precision = self.request.precision
         if precision == "auto":
             precision = choice.precision
-            deadly = ruled_out("int8") if precision == "int8" else ""
+            is_tried = precision != "int8" or self._without_torch
+            deadly = "" if is_tried else ruled_out("int8")
             if deadly:  # the choice may have been made elsewhere
                 self._note(f"fp32, because this machine does not survive {deadly}")
                 precision = "fp32"
@@ -217,6 +239,9 @@ class Engines:
 
     def _torch(self) -> Engine:
         if "torch" not in self._open:
+            if self._without_torch:
+                reason = self.notes[-1] if self.notes else "torch was asked for"
+                raise MisuseError("torch", f"is not installed ({reason})", advice="install it")
             precision = self.request.precision
             if precision == "int8" or self.request.shortlist:
                 what = "a shortlist" if self.request.shortlist else "precision int8"

@@ -89,6 +89,8 @@ class EngineDesk:
         if isinstance(job, TranslateJob | CompleteJob):
             job.drop()
         known = error if isinstance(error, RegardError) else BROKEN
+        if isinstance(error, ModuleNotFoundError):  # a server may be installed without torch
+            known = MisuseError(error.name or "a module", "is not installed where the model is")
         if known is BROKEN:
             print(f"regard: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         self.send({"id": number, "refusal": refusal_of(known)})
