@@ -108,7 +108,7 @@ def validation_of(name: str, every: int) -> tuple[Scores, dict[str, float]]:
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_sample_of_its_validation_pairs_is_as_good_as_its_card_says(name: str) -> None:
     scores, stated = validation_of(name, 16)  # 102 of 1,628
-    assert scores.chrf >= stated["chrf"] - 10
+    assert scores.chrf >= stated["chrf"] - 6  # about three standard errors
     assert load(name).translate("Thank you very much.")
 
 
