@@ -96,7 +96,8 @@ def card(name: str, run: Path) -> dict[str, Any]:
 def scores(name: str, run: Path) -> dict[str, Any]:
     """BLEU and chrF of a run folder by torch; of the phrasebook also slices and notes."""
     model, dataset = load(run, "cpu", engine="torch"), MODELS[name].dataset
-    source, reference = (*scored_files(dataset), None)[:2] if dataset else (None, None)
+    files = scored_files(dataset) if dataset else ()
+    source, reference = (files[0] if files else None), (files[1] if len(files) > 1 else None)
     pairs = pairs_to_score(model.bundle.run, source, reference, slices=not dataset)
     search = model.bundle.settings.search
     outputs = translate_all(model, pairs.sources, search)

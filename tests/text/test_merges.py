@@ -71,7 +71,7 @@ def test_learned_merges_cut_as_the_paper_does() -> None:
     texts = [f"{a}{b}{c}" for a in ("low", "slow", "new", "wid") for b in ("", "er", "est")
              for c in ("", "s", " </s>x")]  # fmt: skip
     tokenizer = Tokenizer.train(texts * 3, "merges", size=70)
-    merges = [tuple(pair) for pair in json.loads(tokenizer.written())["model"]["merges"]]
+    merges = [(a, b) for a, b in json.loads(tokenizer.written())["model"]["merges"]]
     assert len(merges) > 20
     for text in texts:
         cut = [piece for word in text.split() for piece in cut_by_the_paper(word, merges)]

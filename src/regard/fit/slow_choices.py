@@ -27,8 +27,8 @@ def slow_choices(train: TrainSection, spec: Spec, expected: float | None) -> Ite
     is_translator = spec.encoder_layers and spec.decoder_layers
     if spec.norm_order == "post" and is_translator and steps < POST_NORM:
         yield (
-            f"{many} are few for post-norm: in 7 minutes Multi30k came to BLEU 15.5 with it, to 31 "
-            "without. Take model.norm_order=pre, or more steps"
+            f"{many} are few for post-norm: on Multi30k for 7 minutes small with it came to BLEU "
+            "15.5, what regard chooses to 31. Take model.norm_order=pre, or more steps"
         )
     if train.minutes is None and train.warmup > steps:
         yield (
