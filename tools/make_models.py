@@ -1,8 +1,8 @@
 """`make models`: train the models that travel inside the package, measure them, pack them.
 
-    python tools/make_models.py                   trains all from their recipes, into runs/box
+    python tools/make_models.py                   trains the demos from their recipes, into runs/box
     python tools/make_models.py --from FOLDER     packs runs that are there: FOLDER/demo-de …
-    python tools/make_models.py everyday-de       one of them; it needs `regard data tatoeba-de`
+    python tools/make_models.py everyday-de       not in the box yet; it needs `regard data tatoeba-de`
 
 The scores on a card are those of the packed weights (bf16), measured after packing, with torch and
 the settings of the recipe; tests/bundle/test_box.py measures them again.
@@ -35,9 +35,8 @@ _DEMO = (
     "out and to look inside, not for text of one's own."
 )
 _EVERYDAY = (
-    "A small Transformer for everyday sentences. It was trained for an hour on volunteers' "
-    "sentences: short, common ones come out best, long or rare ones often wrong (docs/everyday.md "
-    "shows a hundred)."
+    "A small Transformer for everyday sentences. It was trained on volunteers' sentences: short, "
+    "common ones come out best, long or rare ones often wrong."
 )
 _TATOEBA = (
     "164,798 pairs of Tatoeba (tatoeba.org), as manythings.org/anki has them, by their authors; "
@@ -71,6 +70,8 @@ MODELS = {
         data=_TATOEBA,
     ),
 }
+
+DEMOS = [name for name, row in MODELS.items() if row.phrasebook]
 
 
 def card(name: str, run: Path) -> dict[str, Any]:
@@ -132,9 +133,9 @@ def _rounded(found: Scores) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--from", dest="runs", type=Path, help="runs that are there already")
-    parser.add_argument("names", nargs="*", help=f"default: {', '.join(MODELS)}")
+    parser.add_argument("names", nargs="*", help=f"default: {', '.join(DEMOS)}")
     options = parser.parse_args()
-    for name in options.names or MODELS:
+    for name in options.names or DEMOS:
         run = (options.runs or Path("runs/box")) / name
         if not options.runs:
             train(Request(recipe=Path(MODELS[name].recipe), folder=run), print)

@@ -1,7 +1,6 @@
 """The models in the box: trained, and small enough to travel inside the package.
 
-    demo-de       English → German, on the phrasebook        demo-hi   English → Hindi
-    everyday-de   English → German, on everyday sentences of Tatoeba
+    demo-de   English → German, on the phrasebook        demo-hi   English → Hindi
 
 Packed, a model is what a run folder holds, less what only training needs:
 

@@ -8,14 +8,14 @@ from regard.valid_json import valid_json
 
 @declare.command("""
   regard models
-  regard models everyday-de
+  regard models demo-de
   regard models --json""")
 @click.argument("name", required=False)
 @declare.json("Print the cards as JSON.")
 def command(name: str | None, as_json: bool) -> None:
     """List the trained models in the box, or print the card of one: data, recipe, scores, licence.
 
-    Their names work wherever a model is asked for: regard translate everyday-de "I am hungry."
+    Their names work wherever a model is asked for: regard translate demo-de "How are you?"
     """
     from regard.bundle.box import models_in_the_box
     from regard.errors import MisuseError, nearest
@@ -32,7 +32,7 @@ def command(name: str | None, as_json: bool) -> None:
         if name is None:
             notes = f", notes {scores['notes']}" if "notes" in scores else ""
             click.echo(
-                f"{card['name']:<11} {card['languages']:<17} BLEU {scores['bleu']:5.1f} on "
+                f"{card['name']:<9} {card['languages']:<17} BLEU {scores['bleu']:5.1f} on "
                 f"{scores['sentences']:,} sentences{notes}"
             )
             continue

@@ -30,7 +30,6 @@ shown = declare.section("Output")
 
 @declare.command(
     """
-  regard translate everyday-de "Where is the station?"
   regard translate demo-de "How are you?"
   regard translate runs/demo --file letter.en > letter.de
   regard translate Helsinki-NLP/opus-mt-en-de "How are you?"
