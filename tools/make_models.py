@@ -2,7 +2,7 @@
 
     python tools/make_models.py                   trains the demos from their recipes, into runs/box
     python tools/make_models.py --from FOLDER     packs runs that are there: FOLDER/demo-de …
-    python tools/make_models.py everyday-de       not in the box yet; it needs `regard data tatoeba-de`
+    python tools/make_models.py everyday-de       not in the box yet; wants `regard data tatoeba-de`
 
 The scores on a card are those of the packed weights (bf16), measured after packing, with torch and
 the settings of the recipe; tests/bundle/test_box.py measures them again.

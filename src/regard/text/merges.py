@@ -13,7 +13,7 @@ make one is left out.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ def read_merges(path: Path) -> list[tuple[str, str]]:
 
 def with_merges(merges: Iterable[tuple[str, str]], texts: Iterable[str], empty: Backend) -> Backend:
     """`empty` with these merges; each letter of the texts is a piece, inside and ending a word."""
-    allowed = [pair for pair in merges if "".join(pair) not in _SPECIALS]
+    allowed = [pair for pair in merges if _is_allowed(pair)]
     letters = {letter for text in texts for letter in text if not letter.isspace()}
     letters |= {letter for pair in allowed for piece in pair for letter in _letters(piece)}
     alphabet = [form for x in sorted(letters) for form in (x, x + END_OF_WORD)]
@@ -61,7 +61,6 @@ def with_merges(merges: Iterable[tuple[str, str]], texts: Iterable[str], empty: 
             pieces.setdefault(left + right)
     vocabulary = {piece: i for i, piece in enumerate(pieces)}
     kept = [(a, b) for a, b in allowed if a in vocabulary and b in vocabulary]
-    kept = [pair for pair in kept if not {*pair} & {*_SPECIALS}]
     empty.model = models.BPE(
         vocab=vocabulary,
         merges=kept,
@@ -76,10 +75,12 @@ def without_spelled_specials(backend: Backend) -> Backend:
     """The same without merges that make a special token; for one that was learned from texts."""
     tables: dict[str, Any] = json.loads(backend.to_str())
     model = tables["model"]
-    model["merges"] = [
-        pair for pair in model["merges"] if not {"".join(pair), *pair} & {*_SPECIALS}
-    ]
+    model["merges"] = [pair for pair in model["merges"] if _is_allowed(pair)]
     return Backend.from_str(json.dumps(tables))
+
+
+def _is_allowed(pair: Sequence[str]) -> bool:
+    return {"".join(pair), *pair}.isdisjoint(_SPECIALS)
 
 
 def _letters(piece: str) -> str:

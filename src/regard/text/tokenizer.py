@@ -63,6 +63,7 @@ class Tokenizer:
         if kind not in KINDS:
             raise MisuseError(f'tokenizer: kind "{kind}" is not known{nearest(kind, KINDS)}')
         if codes is not None:
+            assert kind == "merges", kind  # runs/sections.py refuses others
             read = read_merges(codes)
             return cls(with_merges(read, _some_text(texts), KINDS[kind].build()), kind, Special())
         if size < KINDS[kind].least:
