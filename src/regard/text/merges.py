@@ -55,15 +55,11 @@ def with_merges(merges: Iterable[tuple[str, str]], texts: Iterable[str], empty: 
     letters = {letter for text in texts for letter in text if not letter.isspace()}
     letters |= {letter for pair in allowed for piece in pair for letter in _letters(piece)}
     alphabet = [form for x in sorted(letters) for form in (x, x + END_OF_WORD)]
-    pieces = dict.fromkeys([*_SPECIALS, *alphabet])
-    for left, right in allowed:  # a merge of pieces that no merge before makes is in no word
-        if left in pieces and right in pieces:
-            pieces.setdefault(left + right)
-    vocabulary = {piece: i for i, piece in enumerate(pieces)}
-    kept = [(a, b) for a, b in allowed if a in vocabulary and b in vocabulary]
+    made = [piece for left, right in allowed for piece in (left, right, left + right)]
+    pieces = dict.fromkeys([*_SPECIALS, *alphabet, *made])  # each once
     empty.model = models.BPE(
-        vocab=vocabulary,
-        merges=kept,
+        vocab={piece: i for i, piece in enumerate(pieces)},
+        merges=allowed,
         unk_token=TEXTS["unk"],
         end_of_word_suffix=END_OF_WORD,
     )
