@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 import torch
+from click.testing import CliRunner
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save
 
 from refusals import refused
 from regard.api.load import load
 from regard.api.model import Model
+from regard.bundle import box
 from regard.bundle.box import WEIGHTS, Boxed, models_in_the_box, narrowed, pack, widened
+from regard.cli.main import group
 from regard.data.phrasebook.corpus import Entry
 from regard.errors import CheckpointError
 from regard.evaluate.translations import (
@@ -35,6 +38,13 @@ def test_both_are_there() -> None:
 def test_a_model_is_small(name: str) -> None:
     files = models_in_the_box()[name].folder.iterdir()
     assert sum(file.stat().st_size for file in files) <= LARGEST
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_file_names_a_folder_of_the_machine_that_made_it(name: str) -> None:
+    data = json.loads((models_in_the_box()[name].folder / "recipe.json").read_text())["data"]
+    files = [data[key] for key in ("source", "target", "valid_source", "valid_target")]
+    assert all(file is None or "/" not in file for file in files)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -135,3 +145,30 @@ def test_the_same_run_is_packed_into_the_same_bytes(tmp_path: Path) -> None:
         pack(run, tmp_path / str(number), {"name": "demo-de"})
     for file in (tmp_path / "1").iterdir():
         assert file.read_bytes() == (tmp_path / "2" / file.name).read_bytes(), file.name
+
+
+@pytest.mark.end_to_end
+def test_a_run_on_own_files_is_packed_without_their_folder(
+    toy_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "box").mkdir()
+    scores = {"set": "files", "sentences": 9, "bleu": 12.3, "chrf": 45.6, "exact": 7.8}
+    card = {"name": "toy", "languages": "Toy → Yot", "data": "twenty words", "scores": scores}
+    pack(toy_run, tmp_path / "box/toy", card)
+    run = Boxed("toy", tmp_path / "box/toy").unpacked()
+    assert [file.name for file in (run / "data").iterdir()] == ["valid.jsonl"]
+    text = (run / "recipe.json").read_text()
+    assert str(toy_run.parent) not in text and json.loads(text)["data"]["source"]
+    valid = pairs_to_score(load(run).bundle.run, None, None, slices=False)
+    assert len(valid.sources) > 5
+
+    monkeypatch.setattr(box, "BOX", tmp_path / "box")
+    models_in_the_box.cache_clear()
+    try:
+        listed = CliRunner().invoke(group, ["models"]).output
+        shown = CliRunner().invoke(group, ["models", "toy"]).output
+    finally:
+        models_in_the_box.cache_clear()
+    assert listed == "toy       Toy → Yot         BLEU  12.3 on 9 sentences\n"
+    assert "BLEU 12.3, chrF 45.6, exact 7.8 %\n" in shown and "notes" not in shown

@@ -1,6 +1,7 @@
 """Scores against sacreBLEU called directly, and slices counted by hand."""
 
 import json
+import math
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -25,6 +26,20 @@ def test_scores_are_sacrebleus() -> None:
     assert got.chrf == pytest.approx(sacrebleu.corpus_chrf(OUTPUTS, [REFERENCES]).score)
     assert got.exact == pytest.approx(100 / 3)
     assert "tok:13a" in got.bleu_signature and "nc:6" in got.chrf_signature
+
+
+def test_what_bleu_is_made_of() -> None:
+    got = score(OUTPUTS, REFERENCES)
+    # Counted by hand, full stops and the question mark are words: 16 of 17; in order of the
+    # lines 5, 6 and 5 words are found, then 3 + 2 + 4 pairs, 1 + 1 + 3 threes, 0 + 0 + 2 fours.
+    assert (got.output_words, got.reference_words) == (16, 17)
+    assert got.precisions == pytest.approx([100 * 16 / 16, 100 * 9 / 13, 100 * 5 / 10, 100 * 2 / 7])
+    assert got.brevity_penalty == pytest.approx(math.exp(1 - 17 / 16))
+    mean = math.prod(share / 100 for share in got.precisions) ** 0.25
+    assert got.bleu == pytest.approx(100 * got.brevity_penalty * mean)
+    assert got.made_of() == (
+        "precisions 100.0/69.2/50.0/28.6, brevity penalty 0.939, 16 words of 17"
+    )
 
 
 def test_slices_count_deciding_words() -> None:

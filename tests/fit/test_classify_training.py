@@ -365,7 +365,7 @@ def test_only_an_encoder_can_be_started_from(toy_run: Path, tmp_path: Path) -> N
         go(ask(tmp_path, f"train.start_from={tmp_path / 'gpt2'}"))
 
 
-@pytest.mark.parametrize("kind", ["bytes", "unigram", "words", "characters"])
+@pytest.mark.parametrize("kind", ["bytes", "unigram", "merges", "words", "characters"])
 def test_our_tokenizer_frames_texts_for_an_encoder(kind: str, tmp_path: Path) -> None:
     tokenizer = Tokenizer.train([text for text, _ in texts(100)], kind, 300)
     save_for_encoder(tokenizer, tmp_path)

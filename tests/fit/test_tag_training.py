@@ -172,7 +172,7 @@ def test_the_loss_is_that_of_transformers(family: str, tmp_path: Path) -> None:
     assert judged.accuracy == pytest.approx(float((answers == labels[labels != i]).float().mean()))
 
 
-@pytest.mark.parametrize("kind", ["bytes", "unigram", "words", "characters"])
+@pytest.mark.parametrize("kind", ["bytes", "unigram", "merges", "words", "characters"])
 def test_words_begin_at_their_first_piece(kind: str, tmp_path: Path) -> None:
     text = ["The dogs' coats aren't über-warm, Zoë!"] * 3
     save_for_encoder(Tokenizer.train(text, kind, 300), tmp_path)

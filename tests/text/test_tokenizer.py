@@ -1,4 +1,4 @@
-"""The four kinds: exact round trips, no special ids from text, careful loading, quiet forks."""
+"""The five kinds: exact round trips, no special ids from text, careful loading, quiet forks."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ LINES = [
     "the street was wide; the animal was tired.",
     "<s> is how a page strikes text </s> and <pad> pads it <unk>",
 ] * 10
-KINDS = ["bytes", "unigram", "words", "characters"]
+KINDS = ["bytes", "unigram", "merges", "words", "characters"]
 
 
 @pytest.fixture(scope="module", params=KINDS)

@@ -8,7 +8,8 @@ Packed, a model is what a run folder holds, less what only training needs:
       card.json            data, recipe, scores, licence: what `make models` measured
       model.safetensors    the weights, rounded to bf16: half the size
       run.json  recipe.json  spec.json  tokenizer.json  model.json
-      texts.zip            data/: validation, test and notes pairs, the words that were trained on
+      texts.zip            data/: validation pairs; of the phrasebook also its test and notes pairs
+                           and the words that were trained on
       checksums.json       of the tokenizer and of what texts.zip holds
 
 A package may lie where nobody can write, and an engine keeps its own weights beside a model's. So
@@ -42,10 +43,12 @@ from regard.runs.folder import write_own_json
 
 BOX = Path(__file__).parent.parent / "models"
 CARD, STATED, WEIGHTS, TEXTS = "card.json", "model.json", "model.safetensors", "texts.zip"
-OBJECTS = ("run.json", "recipe.json", "spec.json", CARD)  # each states its own checksum
+RECIPE = "recipe.json"
+OBJECTS = ("run.json", RECIPE, "spec.json", CARD)  # each states its own checksum
 TOKENIZER = "tokenizer.json"
 SMALL = (*OBJECTS, TOKENIZER, STATED, CHECKSUMS)  # of these the name of the unpacked folder is made
-KEPT = ("valid.jsonl", "test.jsonl", "notes.jsonl", "words.txt")  # of the run's data
+KEPT = ("valid.jsonl", "test.jsonl", "notes.jsonl", "words.txt")  # of the run's data, if there
+_FILES = ("source", "target", "valid_source", "valid_target")  # keys of a recipe's data
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,8 @@ def _members(file: Path) -> dict[str, bytes]:
     """What texts.zip holds; the library has an error of its own for each place that is damaged."""
     try:
         with zipfile.ZipFile(file) as archive:
-            return {name: archive.read(name) for name in KEPT}
+            there = archive.namelist()
+            return {name: archive.read(name) for name in KEPT if name in there}
     except (zipfile.BadZipFile, KeyError, EOFError, OSError, RuntimeError, ValueError) as error:
         raise DamageError(file, f"cannot be read: {error}") from None
     except zlib.error as error:
@@ -141,19 +145,28 @@ def pack(run: Path, place: Path, card: dict[str, Any]) -> None:
     assert sums is not None, "a run of an earlier version: `regard train --resume` adds checksums"
     texts = BytesIO()
     with zipfile.ZipFile(texts, "w") as archive:
-        for name in KEPT:  # a fixed date: the same run gives the same bytes
+        kept = [name for name in KEPT if (run / "data" / name).is_file()]
+        for name in kept:  # a fixed date: the same run gives the same bytes
             content = (run / "data" / name).read_bytes()
             archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
     with atomic.new_folder(place) as folder:
         for name in (*OBJECTS, TOKENIZER):
-            if name != CARD:
+            if name not in (CARD, RECIPE):
                 (folder / name).write_bytes((run / name).read_bytes())
-        for name, values in {STATED: stated, CARD: card}.items():
+        recipe = _without_folders(read_own_json(run / RECIPE))
+        for name, values in {STATED: stated, CARD: card, RECIPE: recipe}.items():
             write_own_json(folder / name, values)
         (folder / WEIGHTS).write_bytes(weights)
         (folder / TEXTS).write_bytes(texts.getvalue())
-        unpacked = (TOKENIZER, *(f"data/{name}" for name in KEPT))
+        unpacked = (TOKENIZER, *(f"data/{name}" for name in kept))
         write_checksums(folder, {name: sums[name] for name in unpacked})
+
+
+def _without_folders(recipe: dict[str, Any]) -> dict[str, Any]:
+    """The files of its data by their names alone: where they lay is of no use elsewhere."""
+    data = dict(recipe["data"])
+    data |= {key: Path(data[key]).name for key in _FILES if data.get(key)}
+    return {**recipe, "data": data}
 
 
 def widened(data: bytes) -> bytes:

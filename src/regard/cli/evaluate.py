@@ -195,6 +195,7 @@ def _print(
 
     click.echo(f"{counted(scores.sentences, 'sentence')} of {name}, beam {beam}")
     click.echo(f"BLEU  {scores.bleu:6.2f}   {scores.bleu_signature}")
+    click.echo(f"               {scores.made_of()}")
     click.echo(f"chrF  {scores.chrf:6.2f}   {scores.chrf_signature}")
     click.echo(f"exact {scores.exact:6.2f} % of the outputs equal the reference")
     if rows := [*slices, *notes]:

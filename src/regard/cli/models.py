@@ -30,19 +30,21 @@ def command(name: str | None, as_json: bool) -> None:
     for card in cards:
         scores = card["scores"]
         if name is None:
+            notes = f", notes {scores['notes']}" if "notes" in scores else ""
             click.echo(
                 f"{card['name']:<9} {card['languages']:<17} BLEU {scores['bleu']:5.1f} on "
-                f"{scores['sentences']:,} sentences, notes {scores['notes']}"
+                f"{scores['sentences']:,} sentences{notes}"
             )
             continue
         for key, value in card.items():
             if key != "scores":
                 click.echo(f"{key:<10} {value}")
         click.echo(f"scores     {scores['set']}, {scores['sentences']:,} sentences")
+        notes = f", notes {scores['notes']}" if "notes" in scores else ""
         click.echo(
             f"           BLEU {scores['bleu']}, chrF {scores['chrf']}, exact "
-            f"{scores['exact']} %, notes {scores['notes']}"
+            f"{scores['exact']} %{notes}"
         )
-        for row, values in scores["slices"].items():
+        for row, values in scores.get("slices", {}).items():
             decided = f", deciding word {values['decided']} %" if "decided" in values else ""
             click.echo(f"           {row}: BLEU {values['bleu']}{decided}")

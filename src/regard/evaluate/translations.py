@@ -31,11 +31,22 @@ class Scores:
     exact: float  # share of outputs equal to the reference, in percent
     bleu_signature: str
     chrf_signature: str
+    precisions: tuple[float, ...]  # of BLEU: words, pairs, threes and fours found, in percent
+    brevity_penalty: float  # exp(1 - reference_words / output_words), at most 1
+    output_words: int
+    reference_words: int
+
+    def made_of(self) -> str:
+        """What BLEU is made of, in a line: the four precisions, the brevity penalty, lengths."""
+        shares = "/".join(f"{share:.1f}" for share in self.precisions)
+        lengths = f"{self.output_words:,} words of {self.reference_words:,}"
+        return f"precisions {shares}, brevity penalty {self.brevity_penalty:.3f}, {lengths}"
 
     def _repr_html_(self) -> str:
         """The three scores, and what makes them comparable."""
         rows = [
             ("BLEU", f"{self.bleu:.2f}", self.bleu_signature),
+            ("", "", self.made_of()),
             ("chrF", f"{self.chrf:.2f}", self.chrf_signature),
             ("exact", f"{self.exact:.2f} %", "of the outputs equal the reference"),
         ]
@@ -71,13 +82,18 @@ def score(
     """Scores of outputs against one reference each; `tokenize` is sacreBLEU's name for how BLEU
     finds words ("none": the text is tokenised already)."""
     bleu, chrf = BLEU(lowercase, tokenize=tokenize, force=True), CHRF(lowercase=lowercase)
+    counted = bleu.corpus_score(list(outputs), [list(references)])
     return Scores(
         sentences=len(outputs),
-        bleu=bleu.corpus_score(list(outputs), [list(references)]).score,
+        bleu=counted.score,
         chrf=chrf.corpus_score(list(outputs), [list(references)]).score,
         exact=100 * sum(map(str.__eq__, outputs, references)) / len(outputs),
         bleu_signature=str(bleu.get_signature()),
         chrf_signature=str(chrf.get_signature()),
+        precisions=tuple(counted.precisions),
+        brevity_penalty=counted.bp,
+        output_words=counted.sys_len,
+        reference_words=counted.ref_len,
     )
 
 

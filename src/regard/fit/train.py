@@ -29,6 +29,7 @@ from regard.fit.recipe_and_data import recipe_and_data
 from regard.fit.remains import check_remains
 from regard.fit.request import Request
 from regard.fit.signals import Stopped, StopRequest, polite_stop, told_how_to_go_on
+from regard.fit.slow_choices import slow_choices
 from regard.fit.trainer import Trainer
 from regard.fit.warm_start import check_start
 from regard.model.spec import Spec, parameter_count
@@ -202,6 +203,8 @@ def _new_trainer(claim: Claim, request: Request, say: Say) -> Trainer:
         say(line)
     for line in job.remarks(survey):
         say(line)
+    for line in slow_choices(recipe.train, job.spec, trainer.progress.expected):
+        say(f"Look at:    {line}")
     return trainer
 
 

@@ -125,6 +125,7 @@ def cutter(recipe: Recipe, tokenizer: Tokenizer) -> Tokenizer | None:
     dropout = recipe.tokenizer.dropout
     if not dropout:
         return None
-    if tokenizer.kind != "bytes":  # of a run that is started from
-        raise ConfigError("tokenizer.dropout", f"needs kind bytes (BPE), got {tokenizer.kind}")
+    if tokenizer.kind not in ("bytes", "merges"):  # of a run that is started from
+        problem = f"needs kind bytes or merges (BPE), got {tokenizer.kind}"
+        raise ConfigError("tokenizer.dropout", problem)
     return tokenizer.with_dropout(dropout)

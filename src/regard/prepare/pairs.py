@@ -182,7 +182,8 @@ def _vocabulary(recipe: Recipe, corpus: Corpus) -> Tokenizer:
     with progress_bar("vocabulary", total) as bar:
         further = (each.pairs() for each in corpus.further)
         lines = _sentences(chain(corpus.train(), *further), bar.advance)
-        return Tokenizer.train(lines, recipe.tokenizer.kind, recipe.tokenizer.size)
+        section = recipe.tokenizer
+        return Tokenizer.train(lines, section.kind, section.size, section.codes)
 
 
 def load_prepared(run: RunFolder) -> PreparedPairs:

@@ -114,7 +114,7 @@ def tokenizer_for(
                     yield text
                     bar.advance(len(text))
 
-            learned = Tokenizer.train(read(), section.kind, section.size)
+            learned = Tokenizer.train(read(), section.kind, section.size, section.codes)
         save(learned, run.folder)
     tokenizer = load_tokenizer(run.folder)
     if tokenizer is None:

@@ -129,7 +129,8 @@ def prepare_trees(run: RunFolder, recipe: Recipe, trees: Trees) -> None:
                 yield " ".join(words_of_tree(tree))
                 bar.advance(1)
 
-        tokenizer = Tokenizer.train(sentences(), recipe.tokenizer.kind, recipe.tokenizer.size)
+        section = recipe.tokenizer
+        tokenizer = Tokenizer.train(sentences(), section.kind, section.size, section.codes)
     tokenizer.save(run.tokenizer)
     labels, tags = _signs(trees.train)
     tags = tags if own.tags else (UNTAGGED,)

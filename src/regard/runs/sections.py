@@ -180,17 +180,21 @@ class DataSection:
 class TokenizerSection:
     """How text becomes ids: one vocabulary for both languages."""
 
-    kind: Literal["bytes", "unigram", "words", "characters"] = "bytes"
+    kind: Literal["bytes", "unigram", "merges", "words", "characters"] = "bytes"
     size: int = 4000
+    codes: Path | None = None  # merges that were learned elsewhere: text/merges.py
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
         check_within(self, {"size": (1, BOUNDS["vocabulary"])})
         if not 0 <= self.dropout < 1:
             raise ConfigError("dropout", got=self.dropout, expected="0 ≤ p < 1")
-        if self.dropout and self.kind != "bytes":
+        if self.dropout and self.kind not in ("bytes", "merges"):
             problem = f'BPE-dropout leaves out merges, which kind "{self.kind}" does not have'
             raise ConfigError("dropout", problem, advice='take kind "bytes", or leave it out')
+        if self.codes and self.kind != "merges":
+            problem = f'a file of merges is of no use to kind "{self.kind}"'
+            raise ConfigError("codes", problem, advice='take kind "merges", or leave it out')
 
 
 # What a recipe means that leaves these keys out and gives no minutes (rates.py has the rest).

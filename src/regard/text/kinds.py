@@ -1,8 +1,9 @@
-"""The four ways to cut text into pieces. In: a kind's name. Out: an untrained tokenizer, a trainer.
+"""The five ways to cut text into pieces. In: a kind's name. Out: an untrained tokenizer, a trainer.
 
     kind         pieces of "the animals"   unknown text        decode(encode(s)) == s
     bytes        ▁the ▁animal s            there is none       for every string
     unigram      ▁the ▁animal s            <unk>               if every character was seen
+    merges       the animal s              <unk>               but for white space, so too
     words        the animals               <unk>               no: readable, not exact
     characters   t h e ▁ a n i m a l s     <unk>               if every character was seen
 
@@ -10,6 +11,7 @@ The same word at the start and in the middle of a sentence should be the same pi
 `unigram` therefore put exactly one space before every non-empty text and take exactly one away
 after decoding: " a" becomes "  a" and comes back as " a". This is written in the tokenizer file
 itself, so that any program that reads the file with the `tokenizers` library does the same.
+`merges` marks the end of a word instead (text/merges.py) and joins words with one space.
 Nothing else is changed: no lower case, no Unicode normalisation.
 """
 
@@ -19,7 +21,15 @@ from dataclasses import dataclass
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
 from tokenizers import Tokenizer as Backend
 
-from regard.text.pieces import join_words, spell_bytes, spell_metaspace, spell_plain
+from regard.text.merges import without_spelled_specials
+from regard.text.pieces import (
+    END_OF_WORD,
+    join_words,
+    spell_bytes,
+    spell_end_of_word,
+    spell_metaspace,
+    spell_plain,
+)
 from regard.text.special import TEXTS
 
 _SPECIALS = list(TEXTS.values())
@@ -43,6 +53,9 @@ class TokenizerKind:
     spell: Callable[[str], bytes]  # token as the library writes it → the text it stands for
     is_word: bool = False  # is each piece a word of its own?
     join: Callable[[Sequence[str]], str] | None = None  # instead of the library's decoder
+    has_merges: bool = False  # some can be left out by chance
+    ends_words: bool = False  # is the end of a word marked, not its beginning?
+    learned: Callable[[Backend], Backend] = lambda backend: backend  # what is kept after training
 
 
 def _build_bytes() -> Backend:
@@ -71,6 +84,13 @@ def _build_unigram() -> Backend:
     return backend
 
 
+def _build_merges() -> Backend:
+    backend = Backend(models.BPE(unk_token=TEXTS["unk"], end_of_word_suffix=END_OF_WORD))
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    backend.decoder = decoders.BPEDecoder(suffix=END_OF_WORD)
+    return backend
+
+
 def _build_words() -> Backend:
     backend = Backend(models.WordLevel(unk_token=TEXTS["unk"]))
     backend.pre_tokenizer = pre_tokenizers.Split(Regex(WORDS_SPLIT), "removed", invert=True)
@@ -94,6 +114,16 @@ def _bytes_trainer(size: int) -> trainers.Trainer:
     )
 
 
+def _merges_trainer(size: int) -> trainers.Trainer:
+    return trainers.BpeTrainer(
+        vocab_size=size,
+        min_frequency=2,
+        special_tokens=_SPECIALS,
+        end_of_word_suffix=END_OF_WORD,
+        show_progress=False,
+    )
+
+
 def _unigram_trainer(size: int) -> trainers.Trainer:
     return trainers.UnigramTrainer(
         vocab_size=size, special_tokens=_SPECIALS, unk_token=TEXTS["unk"], show_progress=False
@@ -105,8 +135,19 @@ def _word_trainer(size: int) -> trainers.Trainer:
 
 
 KINDS = {
-    "bytes": TokenizerKind(_build_bytes, _bytes_trainer, 256 + len(_SPECIALS), spell_bytes),
+    "bytes": TokenizerKind(
+        _build_bytes, _bytes_trainer, 256 + len(_SPECIALS), spell_bytes, has_merges=True
+    ),
     "unigram": TokenizerKind(_build_unigram, _unigram_trainer, 1 + len(_SPECIALS), spell_metaspace),
+    "merges": TokenizerKind(
+        _build_merges,
+        _merges_trainer,
+        1 + len(_SPECIALS),
+        spell_end_of_word,
+        has_merges=True,
+        ends_words=True,
+        learned=without_spelled_specials,
+    ),
     "words": TokenizerKind(
         _build_words, _word_trainer, 1 + len(_SPECIALS), spell_plain, is_word=True, join=join_words
     ),

@@ -11,6 +11,7 @@ A space is always shown as "▁", bytes that are no character alone as hexadecim
 from collections.abc import Sequence
 
 SPACE_MARK = "▁"
+END_OF_WORD = "</w>"  # of kind "merges"
 
 
 def _byte_alphabet() -> dict[str, int]:
@@ -36,6 +37,12 @@ def spell_bytes(token: str) -> bytes:
 def spell_metaspace(token: str) -> bytes:
     """The text of a SentencePiece-like token: "▁animal" → b" animal"."""
     return token.replace(SPACE_MARK, " ").encode()
+
+
+def spell_end_of_word(token: str) -> bytes:
+    """The text of a token whose end of a word is marked: "animal</w>" → b"animal "."""
+    whole = token.removesuffix(END_OF_WORD)
+    return (whole if whole == token else f"{whole} ").encode()
 
 
 def spell_plain(token: str) -> bytes:
@@ -66,11 +73,14 @@ def group_words(pieces: Sequence[bytes | str]) -> list[tuple[str, list[int]]]:
 
     >>> group_words([b" un", b"like", b"ly", b" so", b".", "</s>"])
     [('unlikely', [0, 1, 2]), ('so.', [3, 4]), ('</s>', [5])]
+    >>> group_words([b"un", b"like ", b"so."])
+    [('unlike', [0, 1]), ('so.', [2])]
     """
     groups: list[tuple[str, list[int]]] = []
     word, positions = b"", list[int]()
     for position, piece in enumerate(pieces):
-        is_new_word = isinstance(piece, str) or (_starts_with_space(piece) and bool(word.strip()))
+        is_apart = isinstance(piece, str) or _starts_with_space(piece) or word.endswith(b" ")
+        is_new_word = isinstance(piece, str) or (is_apart and bool(word.strip()))
         if is_new_word and positions:
             groups.append((_word(word), positions))
             word, positions = b"", []

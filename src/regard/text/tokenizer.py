@@ -1,7 +1,7 @@
 """Text ↔ ids. In: strings, or a tokenizer.json. Out: lists of ids, and readable pieces of them.
 
 One joint vocabulary serves source and target. The work is done by the `tokenizers` library; the
-four kinds are rows of `kinds.KINDS`. Two promises hold for every kind:
+five kinds are rows of `kinds.KINDS`. Two promises hold for every kind:
 
   * text never becomes a special token: "</s>" in the input is spelled with ordinary pieces;
   * decode skips special tokens, `<unk>` too; `pieces` shows them.
@@ -24,6 +24,7 @@ from tokenizers import Tokenizer as Backend
 from regard import atomic
 from regard.errors import CheckpointError, DataError, MisuseError, nearest
 from regard.text.kinds import KINDS
+from regard.text.merges import read_merges, with_merges
 from regard.text.pieces import SPACE_MARK, group_words, label
 from regard.text.special import TEXTS, Special
 from regard.untrusted import read_small_file
@@ -45,14 +46,26 @@ class Tokenizer:
         self._size = backend.get_vocab_size(with_added_tokens=True)
 
     @classmethod
-    def train(cls, texts: Iterable[str], kind: str = "bytes", size: int = 4000) -> "Tokenizer":
+    def train(
+        cls,
+        texts: Iterable[str],
+        kind: str = "bytes",
+        size: int = 4000,
+        codes: Path | None = None,
+    ) -> "Tokenizer":
         """Learn a vocabulary of at most `size` pieces, special tokens included.
 
+        `codes` is a file of merges that were learned elsewhere (text/merges.py), for kind `merges`:
+        then only letters are learned, and all merges are kept.
         `texts` is read once, a few lines at a time. The same texts give the same vocabulary, with
         one exception: `unigram` differs a little from run to run, so keep its file with the run.
         """
         if kind not in KINDS:
             raise MisuseError(f'tokenizer: kind "{kind}" is not known{nearest(kind, KINDS)}')
+        if codes is not None:
+            assert kind == "merges", kind  # runs/sections.py refuses others
+            read = read_merges(codes)
+            return cls(with_merges(read, _some_text(texts), KINDS[kind].build()), kind, Special())
         if size < KINDS[kind].least:
             why = " (256 bytes and 4 special tokens)" if kind == "bytes" else ""
             problem = f"a vocabulary of {size} is too small for kind {kind}"
@@ -70,7 +83,7 @@ class Tokenizer:
                 f"tokenizer: cannot train kind {kind} with a vocabulary of {size}: {error}. "
                 "Raise the size, or use kind bytes."
             ) from error
-        return cls(backend, kind, Special())
+        return cls(KINDS[kind].learned(backend), kind, Special())
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
@@ -98,9 +111,9 @@ class Tokenizer:
     def with_dropout(self, share: float) -> "Tokenizer":
         """The same vocabulary; when it cuts a word, each merge is left out with this probability.
 
-        BPE-dropout (Provilkov et al. 2020), for kind `bytes`. The library draws without a seed.
+        BPE-dropout (Provilkov et al. 2020), for kinds with merges; the library draws, unseeded.
         """
-        assert self.kind == "bytes", self.kind
+        assert self._kind.has_merges, self.kind
         tables = json.loads(self._backend.to_str())
         tables["model"]["dropout"] = share
         return Tokenizer(Backend.from_str(json.dumps(tables)), self.kind, self.special)
@@ -157,11 +170,14 @@ class Tokenizer:
         """Id → word, of the entries that are a word by themselves.
 
         With kind `words` these are all but the special ones; else the pieces that begin with the
-        space before a word ("▁animal", not "animal", which is the end of some word).
+        space before a word ("▁animal", not "animal", which is the end of some word); with kind
+        `merges` those that end with the space after one.
         """
-        start = "" if self._kind.is_word else SPACE_MARK
+        start = "" if self._kind.is_word or self._kind.ends_words else SPACE_MARK
+        end = SPACE_MARK if self._kind.ends_words else ""
         pieces = enumerate(self.pieces(range(self._size)))
-        words = {i: p.removeprefix(start) for i, p in pieces if p.startswith(start)}
+        chosen = ((i, p) for i, p in pieces if p.startswith(start) and p.endswith(end))
+        words = {i: p.removeprefix(start).removesuffix(end) for i, p in chosen}
         return {i: word for i, word in words.items() if word and i not in self.special.texts}
 
     @property
