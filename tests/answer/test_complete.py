@@ -140,7 +140,7 @@ def test_a_stream_is_the_text_of_all_its_tokens(name: str, root: Path, tmp_path:
             lengths.append(len(row))
             return super().decode(row)
 
-    tokenizer = Watched(tokenizer.codec, tokenizer.roles)
+    tokenizer = Watched(tokenizer.codec, tokenizer.roles, tokenizer.max_length)
     for _ in range(20):
         prompt, ids = ([chance.randrange(tokenizer.size + 3) for _ in range(n)] for n in (6, 60))
         growing = GrowingText(tokenizer, prompt, [])
