@@ -8,6 +8,7 @@ files each time, so that an output of today can be compared with the one that a 
 
 import csv
 import gzip
+import json
 import os
 import pickle
 import random
@@ -71,6 +72,19 @@ def letters(count: int, seed: int) -> list[tuple[str, str]]:
     labels = [chance.choice(list(LETTERS)) for _ in range(count)]
     return [
         (chance.choice(LETTERS[label]).format(chance.choice(THINGS)), label) for label in labels
+    ]
+
+
+def turns(count: int) -> list[dict[str, list[dict[str, str]]]]:
+    """A question each, and its answer: what a sentence is in German."""
+    return [
+        {
+            "messages": [
+                {"role": "user", "content": f"What is this in German? {source}"},
+                {"role": "assistant", "content": target},
+            ]
+        }
+        for source, target in pairs(count)
     ]
 
 
@@ -232,6 +246,7 @@ MADE: dict[str, Callable[[], None]] = {
     "new.en": lambda: two_files("new", 300),
     "old.en": lambda: two_files("old", 2000),
     "own.en": broken_lines,
+    "turns.jsonl": lambda: lines("turns.jsonl", [json.dumps(turn) for turn in turns(200)]),
     "novel.txt": lambda: lines("novel.txt", [source for source, _ in pairs(600)]),
     "own.tsv": back_translation,
     "ids.csv": lambda: table(

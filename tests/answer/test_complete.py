@@ -1,6 +1,7 @@
 """Going on with texts: several continuations, stop texts, windows, and what is said when wrong."""
 
 import json
+import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from regard.answer.complete import UNFINISHED, GrowingText, held_back
 from regard.api.model import Model
 from regard.decode.options import Sampling
 from regard.errors import CheckpointError, ConfigError, MisuseError
+from regard.text.encoder_tokenizer import save_for_decoder
+from regard.text.published import IdSequence, PublishedTokenizer, load_tokenizer
+from regard.text.tokenizer import Tokenizer
 
 PROMPTS = [
     "the cat sat on",
@@ -116,6 +120,34 @@ def test_a_stream_shows_whole_characters_and_no_beginning_of_a_stop_text(root: P
     assert held_back("a wor", ["wordy"]) == 3 and held_back("word", ["x"]) == held_back("", []) == 0
     half = GrowingText(tokenizer, [5], [])
     assert half.add(tokenizer.encode("猫").ids[0]) == "" and half.rest() == UNFINISHED
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "characters", "words"])
+def test_a_stream_is_the_text_of_all_its_tokens(name: str, root: Path, tmp_path: Path) -> None:
+    """Whatever ids come, halves of characters and special ones too; few are decoded at a time."""
+    if name in ("gpt2", "llama"):
+        tokenizer = regard.load(root / name, "cpu", engine="torch").tokenizer_for("complete")
+    else:
+        texts = ["one red cat", "two blue birds — mat"]
+        save_for_decoder(Tokenizer.train(texts, name, 60), tmp_path)
+        tokenizer = load_tokenizer(tmp_path)
+    chance = random.Random(7)
+    lengths: list[int] = []
+
+    class Watched(PublishedTokenizer):
+        def decode(self, ids: IdSequence) -> str:
+            row = list(ids)
+            lengths.append(len(row))
+            return super().decode(row)
+
+    tokenizer = Watched(tokenizer.codec, tokenizer.roles, tokenizer.max_length)
+    for _ in range(20):
+        prompt, ids = ([chance.randrange(tokenizer.size + 3) for _ in range(n)] for n in (6, 60))
+        growing = GrowingText(tokenizer, prompt, [])
+        lengths.clear()
+        pieces = [growing.add(token) for token in ids]
+        assert sum(lengths) < 20 * len(ids)
+        assert "".join([*pieces, growing.rest()]) == growing.of(ids)[0]
 
 
 def sliding(model: Model, prompt: Sequence[int], window: int, count: int) -> list[int]:

@@ -20,10 +20,12 @@ from click.testing import CliRunner, Result
 import folders
 import regard
 from halting import go
-from regard.answer.chat import cut_off
+from regard.answer.chat import chat_format, cut_off, stream_answer
+from regard.answer.complete import Completer, sampling_with
 from regard.cli.main import group
 from regard.errors import DataError, MisuseError
 from regard.fit.train import Request
+from regard.text.turns import read_messages
 
 pytestmark = pytest.mark.end_to_end
 ANIMALS = {"cat": "purrs", "dog": "barks", "bird": "sings"}
@@ -161,6 +163,46 @@ def test_answers_are_those_of_transformers(tmp_path: Path) -> None:
         model.chat(one, temprature=1.0)  # type: ignore[call-overload]
     with pytest.raises(DataError, match="chat: message 1: role 'robot'"):
         model.chat([{"role": "robot", "content": "Hi."}])
+
+
+@pytest.mark.parametrize("options", [{}, {"temperature": 1.0, "seed": 3}, {"max_tokens": 1}])
+def test_many_conversations_are_each_alone(talker: Path, options: dict[str, float]) -> None:
+    """Answered together, each has the answer that it has when it is streamed by itself."""
+    model = regard.load(talker, "cpu")
+    said = [
+        [{"role": "user", "content": f"a {animal} {n}"}] for animal in ANIMALS for n in range(7)
+    ]
+    said[::2] = [
+        [
+            *turns,
+            {"role": "assistant", "content": "yes"},
+            {"role": "user", "content": "which animal"},
+        ]
+        for turns in said[::2]
+    ]
+    sampling = sampling_with({"max_tokens": 9, **options})
+    chat = chat_format(model)
+    alone = [
+        "".join(stream_answer(model, read_messages(turns, "chat"), sampling, chat))
+        for turns in said
+    ]
+    assert model.chat(said, **{"max_tokens": 9, **options}) == alone
+    assert len(set(alone)) > 1
+
+
+def test_an_end_that_is_not_the_model_s_own(talker: Path) -> None:
+    """As that of a turn in chatml: rows together end there as one that is streamed does."""
+    model = regard.load(talker, "cpu")
+    completer = Completer(model, sampling_with({"max_tokens": 8}))
+    rows = [completer.row(text) for text in ("a cat", "a dog 3", "a bird", "which animal")]
+    some = [continuations[0].ids for continuations in completer.rows_searched(rows)]
+    end = some[0][1]
+    ended = [continuations[0] for continuations in completer.rows_searched(rows, {end})]
+    assert [one.text for one in ended] == [
+        "".join(completer.stream_row(row, {end})) for row in rows
+    ]
+    assert ended[0].ids == some[0][:1] and ended[0].finished
+    assert all(end not in one.ids for one in ended)
 
 
 def test_evaluate_counts_exact_answers(talker: Path) -> None:

@@ -175,4 +175,4 @@ def test_plain_text_without_a_recipe(empty: Path, capsys: Capture, monkeypatch: 
         code, said = regard(capsys, monkeypatch, "complete", name, "the cat", "--max-tokens", "3")
         assert code == 0 and said.startswith("the cat")
     code, said = regard(capsys, monkeypatch, "train", "--objective", "tag", "--text", "novel.txt")
-    assert code == 2 and "objective: got 'tag', expected complete for --text" in said
+    assert code == 2 and "objective: got 'tag', expected complete or chat for --text" in said

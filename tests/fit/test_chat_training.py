@@ -153,6 +153,30 @@ def test_two_columns_are_questions_and_answers(tmp_path: Path) -> None:
         assert one.read_bytes() == two.read_bytes()
 
 
+@pytest.mark.parametrize("kind", ["turns", "table", "further"])
+def test_without_a_recipe_everything_is_chosen(kind: str, tmp_path: Path) -> None:
+    """Turns as JSONL, or two columns; from scratch, or on a published folder."""
+    file = tmp_path / ("talks.tsv" if kind == "table" else "talks.jsonl")
+    if kind == "table":
+        pairs = [(f"a {animal} {n}", sound) for n in range(40) for animal, sound in SOUNDS.items()]
+        file.write_text("question\tanswer\n" + "".join(f"{q}\t{a}\n" for q, a in pairs))
+    else:
+        file.write_text("".join(json.dumps(row) + "\n" for row in talks()))
+    changes = ["objective=chat", "train.workers=1", "train.threads=1", "train.steps=2"]
+    if kind == "further":
+        folders.llama(tmp_path / "start")
+        changes += [f"train.start_from={tmp_path / 'start'}", "data.max_tokens=60"]
+    lines = go(Request(text=file, assignments=changes, folder=tmp_path / "run"))
+    assert any("120 conversations with" in line for line in lines)
+    recipe = read_own_json(tmp_path / "run/recipe.json")
+    assert recipe["objective"] == "chat"
+    assert recipe["model"] == (
+        {} if kind == "further" else {"preset": "llama-tiny", "dropout": 0.0}
+    )
+    columns = (recipe["data"].get("text"), recipe["data"].get("pair"))
+    assert columns == (("question", "answer") if kind == "table" else ("", ""))
+
+
 def test_a_long_conversation_loses_its_oldest_turns(tmp_path: Path) -> None:
     long = turns(*(f"word {n}" for n in range(40)))
     valid = tmp_path / "valid.jsonl"

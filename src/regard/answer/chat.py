@@ -35,6 +35,32 @@ def stream_answer(
     return Conversation(model, sampling, chat, list(messages[:-1])).ask(_question(messages))
 
 
+def answer_all(
+    model: LoadedModel,
+    conversations: Sequence[Sequence[Message]],
+    sampling: Sampling,
+    chat: ChatFormat,
+) -> list[str]:
+    """The next answer of each conversation, of many at once; each as `stream_answer` gives it."""
+    completer = Completer(model, sampling)
+    begun = [Conversation(model, sampling, chat, list(said[:-1])) for said in conversations]
+    asked = [_question(said) for said in conversations]
+    if sampling.window or completer.decoding(()).beam > 1:
+        pairs = zip(begun, asked, strict=True)
+        return ["".join(conversation.ask(question)) for conversation, question in pairs]
+    fitted = [
+        one.fitted([*one.messages, Message(USER, question)])
+        for one, question in zip(begun, asked, strict=True)
+    ]
+    rows = [ids for ids, _, _ in fitted]
+    found = completer.rows_searched(rows, {chat.end})
+    outputs = [continuations[0].ids for continuations in found]
+    return [
+        "".join(cut_off([completer.text_after(ids, output[:room])], chat.template.stop))
+        for (ids, _, room), output in zip(fitted, outputs, strict=True)
+    ]
+
+
 def _question(messages: Sequence[Message]) -> str:
     if messages[-1].role != USER:
         problem = f"the last message is of the {messages[-1].role}"

@@ -8,12 +8,14 @@ asked for: whenever the window is full its first quarter is dropped, and the res
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 from regard.answer.loaded import LoadedModel
 from regard.answer.translate import no_number
 from regard.bundle.generation_settings import GenerationSettings
-from regard.decode.engine import Continuer, Hypothesis
+from regard.decode.engine import Continuer, Hypothesis, IsOver
 from regard.decode.options import DecodingOptions, Sampling
 from regard.errors import MisuseError, nearest
 from regard.printable import Advance, unheard
@@ -45,15 +47,16 @@ def sampling_with(options: Mapping[str, Any], task: str = "complete") -> Samplin
 class GrowingText:
     """What follows a prompt, so far: whole characters, and nothing from a stop text on.
 
-    A token may be half a character, and what it looks like may depend on the one before; so all
-    ids are decoded each time, and a piece is given once it can no longer change.
+    A token may be half a character, and what it looks like may depend on the one before. So a new
+    one is decoded together with those that gave the piece before it; what came earlier is settled.
     """
 
     def __init__(
         self, tokenizer: PublishedTokenizer, prompt: Sequence[int], stops: Sequence[str]
     ) -> None:
         self._tokenizer, self._prompt, self._stops = tokenizer, prompt, stops
-        self._before = len(self._decoded(()))
+        self._context, self._open = self._spoken(prompt), list[int]()
+        self._settled = ""  # the text of all tokens but the open ones
         self._shown, self._text = 0, ""
         self.ids: list[int] = []
         self.stopped = False
@@ -61,11 +64,16 @@ class GrowingText:
     def add(self, token: int) -> str:
         """What can be shown with one more token."""
         self.ids.append(token)
-        self._text, self.stopped = self.of(self.ids)
+        self._open += self._spoken([token])
+        before = len(self._decoded(self._context))
+        latest = self._decoded([*self._context, *self._open])[before:]
+        self._text, self.stopped = self._cut(self._settled + latest)
         if self.stopped:
             return self.rest()
-        if self._text.endswith(UNFINISHED):
+        if latest.endswith(UNFINISHED):
             return ""
+        if latest:
+            self._settled, self._context, self._open = self._text, self._open, []
         return self._piece(len(self._text) - held_back(self._text, self._stops))
 
     def rest(self) -> str:
@@ -74,14 +82,25 @@ class GrowingText:
 
     def of(self, ids: Sequence[int]) -> tuple[str, bool]:
         """The text of an output, and whether it is cut before a stop text."""
-        text = self._decoded(ids)[self._before :]
+        prompt, before = self._begun
+        return self._cut(self._decoded([*prompt, *self._spoken(ids)])[before:])
+
+    @cached_property
+    def _begun(self) -> tuple[list[int], int]:
+        """The prompt's ids that have a text, and how long that is."""
+        ids = self._spoken(self._prompt)
+        return ids, len(self._decoded(ids))
+
+    def _cut(self, text: str) -> tuple[str, bool]:
         places = [text.find(stop) for stop in self._stops if stop in text]
         return (text[: min(places)], True) if places else (text, False)
 
+    def _spoken(self, ids: Sequence[int]) -> list[int]:
+        """Rows of the model's table beyond the vocabulary have no text."""
+        return [i for i in ids if i < self._tokenizer.size]
+
     def _decoded(self, ids: Sequence[int]) -> str:
-        # Rows of the model's table beyond the vocabulary have no text.
-        size = self._tokenizer.size
-        return self._tokenizer.decode([i for i in (*self._prompt, *ids) if i < size])
+        return self._tokenizer.decode(ids)
 
     def _piece(self, end: int) -> str:
         piece = self._text[self._shown : end]
@@ -118,7 +137,7 @@ class Completer:
         if self.decoding(row).beam > 1:
             if ends:
                 raise MisuseError("beam: expected 1 where other tokens than the model's own end it")
-            yield self._searched([row])[0][0].text
+            yield self.rows_searched([row])[0][0].text
             return
         text = GrowingText(self._tokenizer, row, self.sampling.stops)
         for token in self.tokens(row):
@@ -132,13 +151,17 @@ class Completer:
         if piece := text.rest():
             yield piece
 
+    def text_after(self, row: Sequence[int], ids: Sequence[int]) -> str:
+        """The text of ids that follow a row, up to a stop text."""
+        return GrowingText(self._tokenizer, row, self.sampling.stops).of(ids)[0]
+
     def completions(
         self, prompts: Sequence[str], advance: Advance = unheard
     ) -> list[list[Continuation]]:
         """`n` continuations of each prompt: in the order of drawing, or best first."""
         rows = [self.row(text, number, len(prompts)) for number, text in enumerate(prompts)]
         together = [i for i, row in enumerate(rows) if not self._slides(row)]
-        answers = dict(zip(together, self._searched([rows[i] for i in together]), strict=True))
+        answers = dict(zip(together, self.rows_searched([rows[i] for i in together]), strict=True))
         advance(len(together))
         for i, row in enumerate(rows):
             if i not in answers:
@@ -188,8 +211,13 @@ class Completer:
         assert isinstance(engine, Continuer), f"{engine.name} does not go on with texts"
         return engine
 
-    def _searched(self, rows: Sequence[Sequence[int]]) -> list[list[Continuation]]:
-        """The continuations of rows that fit, those with the same options together."""
+    def rows_searched(
+        self, rows: Sequence[Sequence[int]], ends: Collection[int] = ()
+    ) -> list[list[Continuation]]:
+        """The continuations of rows that fit, those with the same options together.
+
+        `ends` are ids that end them besides the model's own, as in `stream_row`.
+        """
         groups: dict[DecodingOptions, list[int]] = {}
         for i, row in enumerate(rows):
             groups.setdefault(self.decoding(row), []).append(i)
@@ -197,13 +225,13 @@ class Completer:
         for decoding, numbers in groups.items():
             stops = self.sampling.stops
             texts = [GrowingText(self._tokenizer, rows[i], stops) for i in numbers]
-            is_over = (lambda n, ids, texts=texts: texts[n].of(ids)[1]) if stops else None
             some = [rows[i] for i in numbers]
+            is_over = _ends_early(texts, stops, ends)
             outputs = self.engine(decoding, some).submit(some, decoding, is_over=is_over)()
             for i, text, hypotheses in zip(numbers, texts, outputs, strict=True):
                 if not hypotheses or any(math.isnan(h.score) for h in hypotheses):
                     raise no_number(i + 1)
-                answers[i] = [_completion(text, h) for h in hypotheses]
+                answers[i] = [_completion(text, h, ends) for h in hypotheses]
         return [answers[i] for i in range(len(rows))]
 
     def tokens(self, row: Sequence[int], draw: int = 0) -> Iterator[int]:
@@ -240,14 +268,24 @@ class Completer:
         return Continuation(text.of(text.ids)[0], math.nan, math.nan, finished, tuple(text.ids))
 
 
-def _completion(text: GrowingText, hypothesis: Hypothesis) -> Continuation:
-    words, stopped = text.of(hypothesis.ids)
+def _ends_early(
+    texts: Sequence[GrowingText], stops: Sequence[str], ends: Collection[int]
+) -> IsOver | None:
+    """Whether an output is over, by its number and ids so far; None: where the model ends it."""
+    if not stops:
+        return (lambda _, ids: ids[-1] in ends) if ends else None
+    return lambda number, ids: ids[-1] in ends or texts[number].of(ids)[1]
+
+
+def _completion(text: GrowingText, hypothesis: Hypothesis, ends: Collection[int]) -> Continuation:
+    ids = tuple(takewhile(lambda token: token not in ends, hypothesis.ids))
+    words, stopped = text.of(ids)
     return Continuation(
         words,
         hypothesis.score,
         hypothesis.log_probability,
-        hypothesis.finished or stopped,
-        hypothesis.ids,
+        hypothesis.finished or stopped or len(ids) < len(hypothesis.ids),
+        ids,
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from regard.answer.chat import chat_format, stream_answer
+from regard.answer.chat import answer_all, chat_format
 from regard.answer.complete import Completer
 from regard.answer.loaded import LoadedModel
 from regard.answer.translate import decoding_with
@@ -106,7 +106,7 @@ def _of_decoder(model: LoadedModel, is_chat: bool) -> TextWriter:
         if is_chat:
             sampling, chat = Sampling(max_tokens=most), chat_format(model)
             asked = [[Message(USER, REQUEST + text)] for text in texts]
-            return ["".join(stream_answer(model, turns, sampling, chat)) for turns in asked]
+            return answer_all(model, asked, sampling, chat)
         completer = Completer(model, Sampling(max_tokens=most, stop_text="\n\n"))
         answers = completer.completions([text + AFTER for text in texts])
         return [best[0].text.strip() for best in answers]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Unpack, overload
 
 from regard.answer.answers import Answers
-from regard.answer.chat import MOST_TOKENS, chat_format, stream_answer
+from regard.answer.chat import MOST_TOKENS, answer_all, chat_format
 from regard.answer.complete import Completer, Continuation, sampling_with
 from regard.answer.loaded import LoadedModel
 from regard.api.options import SamplingOptions, completes
@@ -80,10 +80,8 @@ class GoesOn(LoadedModel):
         sampling = sampling_with({"max_tokens": MOST_TOKENS, **options}, "chat")
         conversations, one = listed(messages)
         chat = chat_format(self, template)
-        texts = [
-            "".join(stream_answer(self, read_messages(each, "chat"), sampling, chat))
-            for each in conversations
-        ]
+        read = [read_messages(each, "chat") for each in conversations]
+        texts = answer_all(self, read, sampling, chat)
         return texts[0] if one else texts
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
   regard train --source pairs.csv --source-column english --target-column german
   regard train --texts mail.csv --text-column message --label-column category --minutes 3
   regard train --text novel.txt --minutes 10
+  regard train --text turns.jsonl --objective chat --minutes 10
   regard train --resume runs/demo
   regard train demo --prove-resume
   regard train wsj-parse --plan
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 @click.option(
     "--objective",
     metavar="NAME",
-    help="What own files are for, where they could be for several things: text-to-text.",
+    help="What own files are for, where they could be for several things: text-to-text, chat.",
 )
 @click.option(
     "--minutes",

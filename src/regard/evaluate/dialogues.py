@@ -1,9 +1,10 @@
 """How often a model gives the very answer that a conversation ends with."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from regard.answer.chat import MOST_TOKENS, chat_format, stream_answer
+from regard.answer.chat import MOST_TOKENS, answer_all, chat_format
 from regard.answer.loaded import LoadedModel
 from regard.datasets.find import scored_files
 from regard.datasets.table import named
@@ -15,6 +16,9 @@ from regard.printable import Advance, unheard
 from regard.runs.columns import data_of
 from regard.runs.folder import RunFolder
 from regard.runs.sections import DataSection
+from regard.text.chat_template import ChatFormat
+
+TOGETHER = 128  # conversations that are answered at once
 
 
 @dataclass(frozen=True)
@@ -75,16 +79,29 @@ def score_dialogues(
     """Ask for the last answer of each."""
     chat, sampling = chat_format(model), Sampling(max_tokens=MOST_TOKENS)
     wrong, counts, right = [], dict[str, int](), dict[str, int]()
-    for dialogue in dialogues:
+    for dialogue, answer in _answered(model, dialogues, sampling, chat, advance):
         *before, last = dialogue.messages
-        answer = "".join(stream_answer(model, before, sampling, chat))
         counts[dialogue.kind] = counts.get(dialogue.kind, 0) + 1
         if answer == last.content.strip():
             right[dialogue.kind] = right.get(dialogue.kind, 0) + 1
         else:
             question = before[-1].content
             wrong.append(WrongAnswer(dialogue.kind, question, answer, last.content))
-        advance(1)
     kinds = [KindScore(kind, n, right.get(kind, 0) / n) for kind, n in sorted(counts.items())]
     exact = 1 - len(wrong) / len(dialogues)
     return DialogueScores(len(dialogues), exact, tuple(kinds), tuple(wrong))
+
+
+def _answered(
+    model: LoadedModel,
+    dialogues: list[Dialogue],
+    sampling: Sampling,
+    chat: ChatFormat,
+    advance: Advance,
+) -> Iterator[tuple[Dialogue, str]]:
+    """Each conversation with the answer that the model gives to it, many at once."""
+    for begin in range(0, len(dialogues), TOGETHER):
+        part = dialogues[begin : begin + TOGETHER]
+        asked = [dialogue.messages[:-1] for dialogue in part]
+        yield from zip(part, answer_all(model, asked, sampling, chat), strict=True)
+        advance(len(part))

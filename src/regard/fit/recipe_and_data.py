@@ -5,6 +5,7 @@
                            … with objective=text-to-text: prepare/default_generator.py
     --texts                an encoder for so many rows (prepare/default_classifier.py)
     --text                 a decoder for so much text (prepare/default_generator.py)
+                           … with objective=chat: for so many conversations
 
 Single keys that the person has set come last, and win.
 """
@@ -22,7 +23,7 @@ from regard.fit.job import Survey, code_of
 from regard.fit.request import Request
 from regard.fit.warm_start import tables_of_start
 from regard.prepare.default_classifier import encoder_for
-from regard.prepare.default_generator import decoder_for, text_to_text_for
+from regard.prepare.default_generator import decoder_for, talker_for, text_to_text_for
 from regard.prepare.default_translator import chosen_tables
 from regard.prepare.more_corpora import root_further
 from regard.prepare.pairs import survey_pairs
@@ -100,13 +101,15 @@ def _from_texts(request: Request) -> tuple[Recipe, Survey]:
 
 
 def _from_text(request: Request) -> tuple[Recipe, Survey]:
-    """No recipe but text to go on with."""
+    """No recipe but text to go on with, or conversations."""
     assert request.text is not None
     objective = override({}, request.assignments).get("objective", "complete")
-    if objective != "complete":
+    if objective not in ("complete", "chat"):
         advice = "others are for --source or --texts, or for a recipe (`regard recipe`)"
-        raise MisuseError("objective", got=objective, expected="complete for --text", advice=advice)
-    return decoder_for(request.text, request.minutes, request.assignments, _maker(request))
+        expected = "complete or chat for --text"
+        raise MisuseError("objective", got=objective, expected=expected, advice=advice)
+    asked = (request.text, request.minutes, request.assignments, _maker(request))
+    return talker_for(*asked) if objective == "chat" else decoder_for(*asked)
 
 
 def _from_files(request: Request) -> tuple[Recipe, Survey]:

@@ -9,6 +9,14 @@ Text to go on with, a decoder:
 
 Little text has too few words to learn pieces of them, and a large model would learn it by heart.
 
+Conversations with `objective=chat`, a decoder too:
+
+    characters         preset        tokens            window   dropout
+    under 10 million   llama-tiny    500 pieces           256       0.0
+    more               llama-small   4,000 pieces         256       0.1
+
+Small pieces spell a name that was never seen, which an answer may have to repeat.
+
 Pairs with `objective=text-to-text`, a model like T5:
 
     pairs             model      pieces    a step (tokens)
@@ -28,6 +36,8 @@ from typing import Any
 from regard.config import override
 from regard.prepare.documents import Documents, survey_documents
 from regard.prepare.tasks import Tasks, survey_tasks
+from regard.prepare.turns import Dialogues, survey_dialogues
+from regard.runs.columns import with_columns
 from regard.runs.sections import Recipe
 
 EPOCHS = 10
@@ -63,6 +73,12 @@ SIZES = (
 )
 
 
+TALKS = (
+    DecoderSize(1e7, "llama-tiny", "bytes", 500, 256, 0.0, 2048, 3e-3),
+    DecoderSize(float("inf"), "llama-small", "bytes", 4_000, 256, 0.1, 4096, 2e-3),
+)
+
+
 def decoder_for(
     path: Path, minutes: float | None, assignments: Sequence[str], make: MakeRecipe
 ) -> tuple[Recipe, Documents]:
@@ -72,14 +88,32 @@ def decoder_for(
     first = {} if further else {"model": {"preset": SIZES[0].preset}}
     uncounted = make({"objective": "complete", "data": {**data, "max_tokens": 8}, **first})
     documents = survey_documents(uncounted.data)
-    tables = _decoder_tables(documents.characters, minutes, further)
+    tables = _decoder_tables(SIZES, documents.characters, minutes, further)
     tables["data"] |= data
     recipe = make({"objective": "complete", **tables})
     return recipe, replace(documents, data=recipe.data)
 
 
-def _decoder_tables(characters: int, minutes: float | None, further: bool) -> dict[str, Any]:
-    size = next(size for size in SIZES if characters < size.below)
+def talker_for(
+    path: Path, minutes: float | None, assignments: Sequence[str], make: MakeRecipe
+) -> tuple[Recipe, Dialogues]:
+    """The same for conversations: turns as JSONL, or a table of questions and answers."""
+    data = {"texts": str(path.resolve())}
+    further = _goes_further(assignments)
+    first = {} if further else {"model": {"preset": TALKS[0].preset}}
+    uncounted = make({"objective": "chat", "data": data, **first})
+    dialogues = survey_dialogues(uncounted.data, uncounted.train.seed)
+    tables = _decoder_tables(TALKS, dialogues.characters, minutes, further)
+    tables["data"] |= data
+    recipe = make({"objective": "chat", **tables})
+    columns = with_columns(recipe.data, dialogues.report)
+    return recipe, replace(dialogues, data=columns, seed=recipe.train.seed)
+
+
+def _decoder_tables(
+    sizes: Sequence[DecoderSize], characters: int, minutes: float | None, further: bool
+) -> dict[str, Any]:
+    size = next(size for size in sizes if characters < size.below)
     tokens = characters / (1 if size.kind == "characters" and not further else CHARACTERS)
     rate = FURTHER_TEXT_RATE if further else size.rate
     epochs = 1 if further else EPOCHS
