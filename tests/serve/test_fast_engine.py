@@ -1,6 +1,7 @@
 """A converted model is served by ctranslate2: short batches, and no torch in any process."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,8 +10,13 @@ import pytest
 
 import regard
 from http_server import serving
+from refusals import refused
+from regard.bundle.bundle import open_bundle
 from regard.decode.engine import Layout
 from regard.decode.options import DecodingOptions
+from regard.engines import engines
+from regard.errors import MisuseError
+from regard.processor.machine import Machine, this_machine
 from regard.serve.batcher import LibraryThreads, Search
 
 TEXTS = ["red cat", "one blue dog", "two trees", "the red house", "a", "sea bird cat dog"]
@@ -36,6 +42,32 @@ def test_no_process_of_the_server_has_torch(toy_run: Path) -> None:
             mapped = [each.path for each in process.memory_maps()]
             assert mapped and not [path for path in mapped if "libtorch" in path]
         assert server.get("/v1/models").json()["data"][0]["engine"].startswith("ctranslate2 fp32")
+
+
+@pytest.mark.end_to_end
+@pytest.mark.needs("ctranslate2")
+@pytest.mark.skipif(not find_spec("ctranslate2"), reason="ctranslate2 is not installed")
+def test_without_torch_what_was_chosen_on_such_a_processor_is_taken(
+    toy_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With more cores or fewer; on another processor nothing is, since nothing can be compared."""
+    regard.load(toy_run, "cpu", engine="ctranslate2", precision="fp32").translate("red cat")
+    choice = open_bundle(toy_run).choice
+    assert choice is not None
+    monkeypatch.setattr(engines, "find_spec", lambda name: name != "torch" or None)
+
+    def taken_of(machine: Machine) -> str:
+        model = regard.load(toy_run, "cpu", precision="fp32", engine="ctranslate2")
+        model.engines._choice = replace(choice, machine=machine)
+        return model.engines.take(DecodingOptions(beam=1)).name
+
+    here = this_machine()
+    assert taken_of(here) == taken_of(replace(here, cores=99)) == "ctranslate2"
+    with refused(MisuseError, subject="engine", problem="another processor, Z80"):
+        taken_of(Machine("Z80", 1))
+    model = regard.load(toy_run, "cpu", engine="torch")
+    with refused(MisuseError, subject="torch", problem="is not installed"):
+        model.engines.take(DecodingOptions(beam=1))
 
 
 class Counted:

@@ -224,8 +224,7 @@ class Engines:
         precision = self.request.precision
         if precision == "auto":
             precision = choice.precision
-            is_tried = precision != "int8" or self._without_torch
-            deadly = "" if is_tried else ruled_out("int8")
+            deadly = ruled_out("int8") if precision == "int8" else ""
             if deadly:  # the choice may have been made elsewhere
                 self._note(f"fp32, because this machine does not survive {deadly}")
                 precision = "fp32"

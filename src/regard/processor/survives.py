@@ -35,6 +35,10 @@ def ruled_out(feature: str) -> str:
     library = FEATURES[feature].library
     if not library_version(library):  # whoever needs it says how to get it
         return ""
+    # A trial compares with torch. Without it, engines/engines.py takes only what was tried
+    # elsewhere on a processor of the same name.
+    if not library_version("torch"):
+        return ""
     answer = answers(feature)[feature]
     if answer.rung is None:
         return f"{feature}: tried in a process of its own, {answer.deaths[-1]}"
