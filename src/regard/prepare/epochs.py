@@ -125,6 +125,8 @@ def cutter(recipe: Recipe, tokenizer: Tokenizer) -> Tokenizer | None:
     dropout = recipe.tokenizer.dropout
     if not dropout:
         return None
-    if tokenizer.kind != "bytes":  # of a run that is started from
-        raise ConfigError("tokenizer.dropout", f"needs kind bytes (BPE), got {tokenizer.kind}")
+    if not tokenizer.by_bytes:  # of a run that is started from
+        raise ConfigError(
+            "tokenizer.dropout", f"needs kind bytes or gpt2 (BPE), got {tokenizer.kind}"
+        )
     return tokenizer.with_dropout(dropout)

@@ -179,7 +179,7 @@ class DataSection:
 class TokenizerSection:
     """How text becomes ids: one vocabulary for both languages."""
 
-    kind: Literal["bytes", "unigram", "words", "characters"] = "bytes"
+    kind: Literal["bytes", "gpt2", "unigram", "words", "characters"] = "bytes"
     size: int = 4000
     dropout: float = 0.0
 
@@ -187,7 +187,7 @@ class TokenizerSection:
         _within(self, {"size": (1, BOUNDS["vocabulary"])})
         if not 0 <= self.dropout < 1:
             raise ConfigError("dropout", got=self.dropout, expected="0 ≤ p < 1")
-        if self.dropout and self.kind != "bytes":
+        if self.dropout and self.kind not in ("bytes", "gpt2"):
             problem = f'BPE-dropout leaves out merges, which kind "{self.kind}" does not have'
             raise ConfigError("dropout", problem, advice='take kind "bytes", or leave it out')
 
