@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
-from tokenizers import pre_tokenizers
 from hypothesis import strategies as st
 from tokenizers import pre_tokenizers
 
