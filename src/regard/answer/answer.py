@@ -275,6 +275,17 @@ def _written(
         text = "".join(stream_answer(model, messages, sampling, chat_format(model)))
     else:
         sampling = sampling_with({"max_tokens": MOST_WRITTEN, "stop_text": "\n"}, "answer")
-        text = Completer(model, sampling).completions([prompt])[0][0].text
+        completer = Completer(model, sampling)
+        _check_fits(model, prompt, completer.room)
+        text = completer.completions([prompt])[0][0].text
     advance(1)
     return Answers([QuestionAnswer(text.strip())])
+
+
+def _check_fits(model: LoadedModel, prompt: str, room: int | None) -> None:
+    """A decoder reads question and context at once, and needs places for its answer."""
+    count = len(model.tokenizer_for("complete").encode(prompt).ids)
+    if room is not None and count >= room:
+        problem = f"question and context have {count:,} tokens, this model reads {room:,}"
+        advice = "shorten the context, or make an index of it (`regard index`) and ask that"
+        raise MisuseError("answer", problem, advice=advice)
