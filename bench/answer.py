@@ -131,7 +131,7 @@ def main() -> None:
     )
     parser.add_argument("--runs", type=Path, default=Path("runs/bench-answer"))
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 300, 900])
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3])
     parser.add_argument("--steps", type=int, default=0, help="for all questions; 0: the recipe's")
     parser.add_argument("--no-answer", action="store_true", help="also train one that may refuse")
     parser.add_argument("--workers", type=int, default=0)
@@ -154,11 +154,12 @@ def main() -> None:
         for seed in given.seeds:
             asked = recipe_for(tables, file, size, seed, 0.0)
             rows.append(scores_of(trained(given.runs / f"{size}-{seed}", asked, common)))
-        results[str(size)] = rows
-        print(line(f"{size} questions", rows, floor["f1"]), flush=True)
+        if rows:
+            results[str(size)] = rows
+            print(line(f"{size} questions", rows, floor["f1"]), flush=True)
     if given.no_answer:
         size = max(files)
-        asked = recipe_for(tables, files[size], size, given.seeds[0], 0.5)
+        asked = recipe_for(tables, files[size], size, (given.seeds or [1])[0], 0.5)
         run = trained(given.runs / f"{size}-no-answer", asked, common)
         results["no answer"] = scores = scores_of(run, no_answer=1.0)
         say(json.dumps(scores))

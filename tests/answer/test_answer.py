@@ -9,6 +9,7 @@ import transformers
 
 import folders
 import regard
+from refusals import refused
 from regard.answer.answer import PROMPTS, answer_questions
 from regard.answer.spans import best_spans, span_band
 from regard.errors import MisuseError
@@ -121,6 +122,8 @@ def test_models_that_make_text_write_their_answer(tmp_path: Path) -> None:
     prompt = PROMPTS["complete"].format(question="one?", context="cat")
     text = model.complete(prompt, max_tokens=40, stop_text="\n").strip()
     assert model.answer("one?", "cat").best.text == text
+    with refused(MisuseError, subject="answer", problem="this model reads 61", advice="index"):
+        model.answer("one?", "the cat sat. " * 40)
 
 
 def test_other_models_do_not_answer(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import gguf
 import numpy as np
 import pytest
+import tokenizers
 import torch
 import transformers
 from click.testing import CliRunner, Result
@@ -26,11 +27,15 @@ from regard.fit.train import Request
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run like Llama, trained for a moment; its text is cut into bytes."""
-    folder = tmp_path_factory.mktemp("own")
+    return trained(tmp_path_factory.mktemp("own"), "bytes")
+
+
+def trained(folder: Path, kind: str) -> Path:
+    """A run with a tokenizer of this kind."""
     (folder / "text.txt").write_text("\n".join(folders.LINES * 2))
     changes = (
         "model.preset=llama-tiny", "model.d_model=32", "model.decoder_layers=2", "model.heads=2",
-        "model.ffn_size=64", "tokenizer.kind=bytes", "tokenizer.size=300", "data.max_tokens=32",
+        "model.ffn_size=64", f"tokenizer.kind={kind}", "tokenizer.size=300", "data.max_tokens=32",
         "train.schedule=constant", "train.rate=0.005", "train.warmup=1", "train.steps=40",
         "train.validate_every=40", "train.token_budget=256", "train.label_smoothing=0.0",
         "train.workers=1", "train.threads=1", "train.precision=fp32",
@@ -81,6 +86,23 @@ def test_a_run_becomes_a_file_that_answers_as_it_does(
     words = "the cat sat on"
     if precision == "fp32":
         assert one.complete(words, max_tokens=12) == other.complete(words, max_tokens=12)
+
+
+def test_a_run_that_cuts_as_gpt2_does_is_named_so(tmp_path: Path) -> None:
+    """llama.cpp knows that name; ids are those of the tokenizers library with the file's tables."""
+    out, run = tmp_path / "own.gguf", trained(tmp_path, "gpt2")
+    convert(run, out, "gguf")
+    reader = gguf.GGUFReader(out)
+    held = {key.removeprefix("tokenizer.ggml."): field for key, field in reader.fields.items()}
+    assert (held["model"].contents(), held["pre"].contents()) == ("gpt2", "gpt-2")
+    vocabulary = {token: i for i, token in enumerate(held["tokens"].contents())}
+    pairs = [tuple(pair.split(" ")) for pair in held["merges"].contents()]
+    theirs = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, pairs))
+    theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    ours = regard.load(run).tokenizer
+    for text in gguf_files.TEXTS:
+        assert list(ours.encode(text).ids) == [1, *theirs.encode(text).ids], text
+    assert held["add_bos_token"].contents() is True
 
 
 def test_the_numbers_of_a_file_are_those_of_the_library(own: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 import folders
 import regard
 from halting import go
+from regard.answer.answer import own_stride, windows_of
 from regard.checkpoint.published import load_published
 from regard.cli.main import group
 from regard.convert.convert import convert
@@ -120,6 +121,7 @@ def test_a_long_context_is_read_by_windows(runs: Callable[[str], Path]) -> None:
         text = f"{filler * before}the bird sat on a red mat.\n{filler * (9 - before)}"
         best = model.answer("one is?", text, threshold=1e9).best
         assert (best.text, best.line) == ("bird", before + 1), before
+    assert len(windows_of(model, "one is?", text)) > len(windows_of(model, "one is?", text, 8))
     three = model.answer("one is?", text, top=3)
     assert len({(one.start, one.end) for one in three}) == len(three) == 3
     p = [one.probability or 0.0 for one in three]
@@ -146,6 +148,7 @@ def test_transformers_reads_what_convert_writes(
     ours = model.logits(rows["input_ids"], segments=segments)
     torch.testing.assert_close(ours, theirs_logits, atol=1e-5, rtol=1e-5)
     published = regard.load(tmp_path / "hf", device="cpu")
+    assert (own_stride(model), own_stride(published)) == (4, 128)  # of the recipe; the usual one
     first, second = (
         m.answer("two is?", "a bird sat on a red sea.").best for m in (model, published)
     )

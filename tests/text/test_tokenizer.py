@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tokenizers import pre_tokenizers
 
 from refusals import refused
 from regard.errors import DataError, MisuseError
@@ -22,7 +23,7 @@ LINES = [
     "the street was wide; the animal was tired.",
     "<s> is how a page strikes text </s> and <pad> pads it <unk>",
 ] * 10
-KINDS = ["bytes", "unigram", "merges", "words", "characters"]
+KINDS = ["bytes", "gpt2", "unigram", "merges", "words", "characters"]
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -31,6 +32,7 @@ def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
 
 
 BYTES = Tokenizer.train(LINES, size=400)
+GPT2 = Tokenizer.train(LINES, kind="gpt2", size=400)
 CHARACTERS = Tokenizer.train(LINES, kind="characters", size=400)
 
 
@@ -44,9 +46,23 @@ CHARACTERS = Tokenizer.train(LINES, kind="characters", size=400)
 @example("a\r\nb\u2028c\u0085\x00\ufeff")
 @example("नमस्ते 🙂 e\u0301")
 def test_bytes_come_back_exactly(text: str) -> None:
-    ids = BYTES.encode(text)
-    assert BYTES.decode(ids) == text
-    assert not set(ids) & set(BYTES.special.ids)
+    for kind in (BYTES, GPT2):
+        ids = kind.encode(text)
+        assert kind.decode(ids) == text
+        assert not set(ids) & set(kind.special.ids)
+
+
+def test_gpt2_cuts_as_the_library_does_for_gpt2() -> None:
+    theirs, every = pre_tokenizers.ByteLevel(add_prefix_space=False), GPT2.tokens
+    for text in [*LINES, "don't 1984's  two\n\nlines नमस्ते"]:
+        cuts = ["".join(spelled) for spelled, _ in theirs.pre_tokenize_str(" " + text)]
+        tokens = [every[i] for i in GPT2.encode(text)]
+        whole, ends = "".join(tokens), {0}
+        for token in tokens:
+            ends.add(max(ends) + len(token))
+        assert whole == "".join(cuts)
+        assert ends >= {len("".join(cuts[:n])) for n in range(len(cuts))}  # no token crosses a cut
+    assert len(GPT2.encode("नमस्ते")) >= len(BYTES.encode("नमस्ते"))
 
 
 @given(st.text(alphabet=sorted(set("".join(LINES)))))
@@ -78,7 +94,7 @@ def test_the_file_brings_back_the_same_tokenizer(tokenizer: Tokenizer, tmp_path:
     assert [entry.name for entry in tmp_path.iterdir()] == ["tokenizer.json"]
 
 
-@pytest.mark.parametrize("kind", ["bytes", "unigram", "words"])
+@pytest.mark.parametrize("kind", ["bytes", "gpt2", "unigram", "words"])
 def test_a_word_is_the_same_piece_at_the_start_and_inside(kind: str) -> None:
     tokenizer = Tokenizer.train(LINES, kind=kind, size=400)
     the = tokenizer.encode("the")
@@ -139,7 +155,7 @@ def test_word_groups_spell_the_words_of_ascii_text(text: str) -> None:
 
 
 def test_the_same_text_gives_the_same_vocabulary(tmp_path: Path) -> None:
-    for kind in ("bytes", "words", "characters"):
+    for kind in ("bytes", "gpt2", "words", "characters"):
         Tokenizer.train(LINES, kind=kind, size=300).save(tmp_path / "a")
         Tokenizer.train(LINES, kind=kind, size=300).save(tmp_path / "b")
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

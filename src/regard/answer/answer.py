@@ -26,10 +26,13 @@ from regard.answer.text_inputs import logits_by_length
 from regard.bundle.encoder_file import ANSWERED
 from regard.errors import MisuseError
 from regard.printable import Advance, unheard
+from regard.runs.columns import recipe_of
+from regard.runs.folder import RunFolder
+from regard.runs.sections import AnswerSection
 from regard.text.encoded import ContextWindow
 from regard.text.turns import USER, Message
 
-STRIDE = 128  # tokens from the beginning of one window to that of the next
+STRIDE = 128  # tokens from the beginning of one window to that of the next, of a published folder
 CROWDED = 100  # spans looked at for each that is asked for: most overlap a better one
 MOST_WRITTEN = 40  # tokens of an answer that is written
 # task of a model that makes text → what it is shown; T5 was trained on these very words
@@ -67,15 +70,16 @@ def answer_questions(
     pairs: Sequence[tuple[str, str]],
     top: int = 1,
     threshold: float | None = None,
-    stride: int = STRIDE,
+    stride: int | None = None,
     longest: int = LONGEST,
     advance: Advance = unheard,
 ) -> list[Answers[QuestionAnswer]]:
     """The `top` best answers to each question of its context, best first.
 
     `threshold`: by how much "no answer" must lead; None: 0, and never of a model that was trained
-    on questions that all have an answer.
+    on questions that all have an answer. `stride`: None is that of the model's training.
     """
+    stride = own_stride(model) if stride is None else stride
     settings = _settings(model, pairs, top, threshold, stride=stride, longest=longest)
     if settings.task != "answer":
         return [_written(model, settings.task, *pair, advance) for pair in pairs]
@@ -109,7 +113,7 @@ def answer_from_passages(
     if settings.task != "answer":
         return _written(model, settings.task, question, context)
     pairs = [(question, passage.text) for passage in passages]
-    seen = _look(model, pairs, settings.count, STRIDE, LONGEST)
+    seen = _look(model, pairs, settings.count, own_stride(model), LONGEST)
     return Answers(_ranked(seen, passages, top, settings.lead))
 
 
@@ -153,10 +157,18 @@ class SpansSeen:
     log_sum: float = -math.inf  # log Σ exp(score) of all spans
 
 
+def own_stride(model: LoadedModel) -> int:
+    """From window to window as a run was trained."""
+    recipe = recipe_of(RunFolder(model.bundle.path)) if model.bundle.is_run else None
+    own = recipe and recipe.own
+    return own.stride if isinstance(own, AnswerSection) else STRIDE
+
+
 def windows_of(
-    model: LoadedModel, question: str, context: str, stride: int = STRIDE
+    model: LoadedModel, question: str, context: str, stride: int | None = None
 ) -> list[ContextWindow]:
     """The question with each window of its context, as far as the model reads."""
+    stride = own_stride(model) if stride is None else stride
     limit = model.bundle.longest_text
     windows, cut = model.tokenizer_for("answer").encode_windows(question, context, limit, stride)
     if cut:
@@ -263,6 +275,17 @@ def _written(
         text = "".join(stream_answer(model, messages, sampling, chat_format(model)))
     else:
         sampling = sampling_with({"max_tokens": MOST_WRITTEN, "stop_text": "\n"}, "answer")
-        text = Completer(model, sampling).completions([prompt])[0][0].text
+        completer = Completer(model, sampling)
+        _check_fits(model, prompt, completer.room)
+        text = completer.completions([prompt])[0][0].text
     advance(1)
     return Answers([QuestionAnswer(text.strip())])
+
+
+def _check_fits(model: LoadedModel, prompt: str, room: int | None) -> None:
+    """A decoder reads question and context at once, and needs places for its answer."""
+    count = len(model.tokenizer_for("complete").encode(prompt).ids)
+    if room is not None and count >= room:
+        problem = f"question and context have {count:,} tokens, this model reads {room:,}"
+        advice = "shorten the context, or make an index of it (`regard index`) and ask that"
+        raise MisuseError("answer", problem, advice=advice)

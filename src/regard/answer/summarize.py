@@ -23,7 +23,7 @@ from regard.errors import MisuseError
 from regard.printable import Advance, counted, unheard
 from regard.text.sentences import split_sentences
 
-ROUNDS = 8  # of windows: a text that does not become shorter is not tried for ever
+ROUNDS = 8  # of windows: a text that hardly becomes shorter is not tried for ever
 SHARE, MOST = 5, 5  # extracted: every fifth sentence, at most five, unless a length is given
 TOGETHER = 64  # texts that are written together
 log = logging.getLogger("regard")
@@ -151,7 +151,7 @@ def _extracted(
 def _written(
     writer: TextWriter, texts: list[list[DocumentSentence]], length: Length | None, language: str
 ) -> list[Summary]:
-    """Round after round, until each text is one window."""
+    """Round after round, until each text is one window, or does not become shorter."""
     left = {number: [one.text for one in text] for number, text in enumerate(texts) if text}
     bounds = {n: _bounds(writer, sentences, length) for n, sentences in left.items()}
     windows: dict[int, int] = {}
@@ -166,7 +166,11 @@ def _written(
         answers = iter(_in_bounds(writer, asked))
         joined = {n: " ".join(next(answers) for _ in parts) for n, parts in cut.items()}
         done |= joined
-        shorter = {n: text for n, text in joined.items() if len(cut[n]) > 1}
+        shorter = {
+            n: text
+            for n, text in joined.items()
+            if len(cut[n]) > 1 and len(text) < sum(map(len, cut[n]))
+        }
         again = {n: numbered_sentences(text, language) for n, text in shorter.items()}
         left = {n: [one.text for one in text] for n, text in again.items() if text}
         if not left:

@@ -41,7 +41,7 @@ QuestionOf = tuple[str, str]  # with its context; "" for an index
     type=float,
     help="By how much no answer must lead; default 0, and never where training had none such.",
 )
-@declare.count("--stride", default=128, show_default=True, help="Tokens from window to window.")
+@declare.count("--stride", help="Tokens from window to window.  [default: the run's, or 128]")
 @declare.device
 @declare.json("One JSON object a question.")
 def command(
@@ -54,7 +54,7 @@ def command(
     pair_column: str,
     top: int,
     threshold: float | None,
-    stride: int,
+    stride: int | None,
     device: str,
     as_json: bool,
 ) -> None:

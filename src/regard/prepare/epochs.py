@@ -125,7 +125,7 @@ def cutter(recipe: Recipe, tokenizer: Tokenizer) -> Tokenizer | None:
     dropout = recipe.tokenizer.dropout
     if not dropout:
         return None
-    if tokenizer.kind not in ("bytes", "merges"):  # of a run that is started from
-        problem = f"needs kind bytes or merges (BPE), got {tokenizer.kind}"
+    if not tokenizer.has_merges:  # of a run that is started from
+        problem = f"needs kind bytes, gpt2 or merges (BPE), got {tokenizer.kind}"
         raise ConfigError("tokenizer.dropout", problem)
     return tokenizer.with_dropout(dropout)

@@ -10,7 +10,7 @@ from regard.data.report import Report
 from regard.data.role import Role
 from regard.runs.folder import RunFolder
 from regard.runs.recipe import make_recipe
-from regard.runs.sections import DataSection
+from regard.runs.sections import DataSection, Recipe
 
 KEYS = {  # of a recipe, by role
     "source": "source_column",
@@ -22,11 +22,17 @@ KEYS = {  # of a recipe, by role
 NOTHING: Mapping[str, str] = {}
 
 
-def data_of(run: RunFolder) -> DataSection | None:
-    """The data section of a run; None if the folder is none."""
+def recipe_of(run: RunFolder) -> Recipe | None:
+    """What a run was trained by; None if the folder is none."""
     if not run.info.is_file():
         return None
-    return make_recipe(read_own_json(run.recipe), str(run.recipe)).data
+    return make_recipe(read_own_json(run.recipe), str(run.recipe))
+
+
+def data_of(run: RunFolder) -> DataSection | None:
+    """The data section of a run; None if the folder is none."""
+    recipe = recipe_of(run)
+    return recipe and recipe.data
 
 
 def role_of(

@@ -180,7 +180,7 @@ class DataSection:
 class TokenizerSection:
     """How text becomes ids: one vocabulary for both languages."""
 
-    kind: Literal["bytes", "unigram", "merges", "words", "characters"] = "bytes"
+    kind: Literal["bytes", "gpt2", "unigram", "merges", "words", "characters"] = "bytes"
     size: int = 4000
     codes: Path | None = None  # merges that were learned elsewhere: text/merges.py
     dropout: float = 0.0
@@ -189,7 +189,7 @@ class TokenizerSection:
         check_within(self, {"size": (1, BOUNDS["vocabulary"])})
         if not 0 <= self.dropout < 1:
             raise ConfigError("dropout", got=self.dropout, expected="0 ≤ p < 1")
-        if self.dropout and self.kind not in ("bytes", "merges"):
+        if self.dropout and self.kind not in ("bytes", "gpt2", "merges"):
             problem = f'BPE-dropout leaves out merges, which kind "{self.kind}" does not have'
             raise ConfigError("dropout", problem, advice='take kind "bytes", or leave it out')
         if self.codes and self.kind != "merges":

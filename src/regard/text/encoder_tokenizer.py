@@ -7,7 +7,7 @@
     both      text </s>                as T5: the other text begins with <pad>
               <extra_id_0> …           stand for spans that were taken out (data/spans.py)
 
-A decoder's text keeps every space and line break: that of kind `bytes` gets no space before it.
+A decoder's text keeps every space and line break: that of a kind of bytes gets no space before it.
 
 It is written in the layout of published tokenizers, so that whatever reads those reads it too.
 """
@@ -54,7 +54,7 @@ def save_for_decoder(tokenizer: Tokenizer, folder: Path) -> None:
         "pair": [text, {"Sequence": {"id": "B", "type_id": 0}}],
         "special_tokens": {begin: {"id": begin, "ids": [id_], "tokens": [begin]}},
     }
-    if tokenizer.kind == "bytes":  # without the space before a text (text/kinds.py)
+    if tokenizer.by_bytes:  # without the space before a text (text/kinds.py)
         values["normalizer"] = None
         values["decoder"] = values["decoder"]["decoders"][0]
     _write(folder, values, TEXTS)

@@ -2,13 +2,17 @@
 
     kind         pieces of "the animals"   unknown text        decode(encode(s)) == s
     bytes        ▁the ▁animal s            there is none       for every string
+    gpt2         ▁the ▁animal s            there is none       for every string
     unigram      ▁the ▁animal s            <unk>               if every character was seen
     merges       the animal s              <unk>               but for white space, so too
     words        the animals               <unk>               no: readable, not exact
     characters   t h e ▁ a n i m a l s     <unk>               if every character was seen
 
-The same word at the start and in the middle of a sentence should be the same piece. `bytes` and
-`unigram` therefore put exactly one space before every non-empty text and take exactly one away
+`gpt2` is `bytes` cut as GPT-2 cuts, which other programs know by that name (text/to_gguf.py); it
+takes vowel signs for no part of a word, which Hindi pays for with many more pieces.
+
+The same word at the start and in the middle of a sentence should be the same piece. The first three
+therefore put exactly one space before every non-empty text and take exactly one away
 after decoding: " a" becomes "  a" and comes back as " a". This is written in the tokenizer file
 itself, so that any program that reads the file with the `tokenizers` library does the same.
 `merges` marks the end of a word instead (text/merges.py) and joins words with one space.
@@ -16,7 +20,7 @@ Nothing else is changed: no lower case, no Unicode normalisation.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
 from tokenizers import Tokenizer as Backend
@@ -51,6 +55,7 @@ class TokenizerKind:
     trainer: Callable[[int], trainers.Trainer]
     least: int  # smallest vocabulary, special tokens included
     spell: Callable[[str], bytes]  # token as the library writes it → the text it stands for
+    by_bytes: bool = False  # byte-level BPE
     is_word: bool = False  # is each piece a word of its own?
     join: Callable[[Sequence[str]], str] | None = None  # instead of the library's decoder
     has_merges: bool = False  # some can be left out by chance
@@ -59,14 +64,20 @@ class TokenizerKind:
 
 
 def _build_bytes() -> Backend:
-    backend = Backend(models.BPE())
-    backend.normalizer = normalizers.Prepend(" ")
+    backend = _build_gpt2()
     backend.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(BYTES_SPLIT), "isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
+    return backend
+
+
+def _build_gpt2() -> Backend:
+    backend = Backend(models.BPE())
+    backend.normalizer = normalizers.Prepend(" ")
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     backend.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
     return backend
 
@@ -134,10 +145,17 @@ def _word_trainer(size: int) -> trainers.Trainer:
     return trainers.WordLevelTrainer(vocab_size=size, special_tokens=_SPECIALS, show_progress=False)
 
 
+_BYTES = TokenizerKind(
+    _build_bytes,
+    _bytes_trainer,
+    256 + len(_SPECIALS),
+    spell_bytes,
+    by_bytes=True,
+    has_merges=True,
+)
 KINDS = {
-    "bytes": TokenizerKind(
-        _build_bytes, _bytes_trainer, 256 + len(_SPECIALS), spell_bytes, has_merges=True
-    ),
+    "bytes": _BYTES,
+    "gpt2": replace(_BYTES, build=_build_gpt2),
     "unigram": TokenizerKind(_build_unigram, _unigram_trainer, 1 + len(_SPECIALS), spell_metaspace),
     "merges": TokenizerKind(
         _build_merges,

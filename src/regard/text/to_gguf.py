@@ -68,7 +68,7 @@ def _of_backend(tokenizer: PublishedTokenizer, file: Tables, folder: Path) -> Ta
     model = file["model"]
     if model["type"] != "BPE":
         problem = f"its tokenizer is {model['type']}, GGUF of Llama holds byte pairs"
-        advice = 'train with [tokenizer] kind = "bytes"'
+        advice = 'train with [tokenizer] kind = "gpt2" or "bytes"'
         raise DataError(folder, problem, advice=advice)
     pairs = [p.split(" ") if isinstance(p, str) else p for p in model["merges"]]
     own = {t["content"] for t in file["added_tokens"] if not t["special"]}

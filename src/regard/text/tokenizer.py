@@ -7,7 +7,7 @@ five kinds are rows of `kinds.KINDS`. Two promises hold for every kind:
   * decode skips special tokens, `<unk>` too; `pieces` shows them.
 
 One file holds everything. The library refuses keys of our own in it, so the kind is recognised by
-the model and the decoder that the file names, and the roles by their texts.
+the model, the decoder and the first cut that the file names, and the roles by their texts.
 """
 
 import json
@@ -67,7 +67,7 @@ class Tokenizer:
             read = read_merges(codes)
             return cls(with_merges(read, _some_text(texts), KINDS[kind].build()), kind, Special())
         if size < KINDS[kind].least:
-            why = " (256 bytes and 4 special tokens)" if kind == "bytes" else ""
+            why = " (256 bytes and 4 special tokens)" if KINDS[kind].by_bytes else ""
             problem = f"a vocabulary of {size} is too small for kind {kind}"
             advice = f"it needs at least {KINDS[kind].least}{why}. Raise the size."
             raise MisuseError("tokenizer", problem, advice=advice)
@@ -113,10 +113,20 @@ class Tokenizer:
 
         BPE-dropout (Provilkov et al. 2020), for kinds with merges; the library draws, unseeded.
         """
-        assert self._kind.has_merges, self.kind
+        assert self.has_merges, self.kind
         tables = json.loads(self._backend.to_str())
         tables["model"]["dropout"] = share
         return Tokenizer(Backend.from_str(json.dumps(tables)), self.kind, self.special)
+
+    @property
+    def by_bytes(self) -> bool:
+        """Whether it is byte-level BPE: any text, exact, and merges that can be left out."""
+        return self._kind.by_bytes
+
+    @property
+    def has_merges(self) -> bool:
+        """Whether some of its merges may be left out by chance (BPE-dropout)."""
+        return self._kind.has_merges
 
     @property
     def size(self) -> int:
@@ -227,12 +237,15 @@ def _check_ids(backend: Backend, path: Path) -> None:
 
 
 def _recognise(backend: Backend, path: Path) -> str:
-    """The kind whose model type and decoder the file names."""
+    """The kind whose model type and decoder the file names; of several, whose first cut it is."""
     got = json.loads(backend.to_str())
+    alike: dict[str, Any] = {}  # name → its first cut
     for name, kind in KINDS.items():
         own = json.loads(kind.build().to_str())
         if (own["model"]["type"], own["decoder"]) == (got["model"]["type"], got["decoder"]):
-            return name
+            alike[name] = own["pre_tokenizer"]
+    if alike:
+        return next((name for name in alike if alike[name] == got["pre_tokenizer"]), min(alike))
     raise _unusable(path, f"names a {got['model']['type']} model that regard did not write")
 
 
