@@ -28,7 +28,7 @@ from regard.errors import MisuseError
 from regard.printable import Advance, unheard
 from regard.runs.columns import recipe_of
 from regard.runs.folder import RunFolder
-from regard.runs.sections import AnswerSection
+from regard.runs.objective_sections import AnswerSection
 from regard.text.encoded import ContextWindow
 from regard.text.turns import USER, Message
 
