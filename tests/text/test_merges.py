@@ -137,8 +137,13 @@ def test_the_published_merges_of_multi30k() -> None:
     theirs = Backend(models.BPE(vocabulary, merges, end_of_word_suffix="</w>"))
     theirs.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     expected = [encoding.tokens for encoding in theirs.encode_batch(lines)]
-    assert [[ours.tokens[i] for i in row] for row in ours.encode_batch(lines)] == expected
-    assert len(lines) == 58_000
+    tokens = ours.tokens
+    wrong = [
+        (row, cut)
+        for ids, cut in zip(ours.encode_batch(lines), expected, strict=True)
+        if (row := [tokens[i] for i in ids]) != cut
+    ]
+    assert len(lines) == 58_000 and not wrong[:1]
     words = sorted({word for line in lines[::500] for word in line.split()})
-    for word in words[::5]:
-        assert [ours.tokens[i] for i in ours.encode(word)] == cut_by_the_paper(word, merges)
+    for word in words[::20]:
+        assert [tokens[i] for i in ours.encode(word)] == cut_by_the_paper(word, merges)
