@@ -72,7 +72,7 @@ class GrowingText:
             return self.rest()
         if latest.endswith(UNFINISHED):
             return ""
-        if latest:
+        if latest.strip():  # of a space alone a decoder may make nothing
             self._settled, self._context, self._open = self._text, self._open, []
         return self._piece(len(self._text) - held_back(self._text, self._stops))
 
