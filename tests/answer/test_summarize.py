@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ import folders
 import regard
 from regard.answer.extract import sentence_scores, taken
 from regard.answer.summarize import cut_windows, numbered_sentences, read_length
-from regard.answer.writing import writer_of
 from regard.cli.main import group
 from regard.errors import MisuseError
 
@@ -124,17 +122,6 @@ def test_a_decoder_goes_on(root: Path) -> None:
     more = model.complete(f"{text}\n\nTL;DR:", max_tokens=80, stop_text="\n\n")
     summary = model.summaries(text).text
     assert summary and " ".join(more.split()).startswith(summary)
-
-
-def test_a_text_that_does_not_become_shorter_is_written_once(root: Path) -> None:
-    """This decoder writes more than a window has: a second round would only make more of it."""
-    model = regard.load(root / "gpt2", "cpu", engine="torch")
-    writer: Any = writer_of(model)
-    text = "The cat sat. " * 20
-    windows = cut_windows([one.text for one in numbered_sentences(text)], writer.count, writer.room)
-    summary = model.summaries(text)
-    assert len(windows) > 1 and len(summary.text) >= sum(map(len, windows))
-    assert summary.windows == len(windows)
 
 
 def test_command(run: Callable[..., Result]) -> None:

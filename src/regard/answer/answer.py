@@ -160,7 +160,7 @@ class SpansSeen:
 def own_stride(model: LoadedModel) -> int:
     """From window to window as a run was trained."""
     recipe = recipe_of(RunFolder(model.bundle.path)) if model.bundle.is_run else None
-    own = recipe and recipe.own
+    own = None if recipe is None else recipe.own
     return own.stride if isinstance(own, AnswerSection) else STRIDE
 
 

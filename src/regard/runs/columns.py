@@ -32,7 +32,7 @@ def recipe_of(run: RunFolder) -> Recipe | None:
 def data_of(run: RunFolder) -> DataSection | None:
     """The data section of a run; None if the folder is none."""
     recipe = recipe_of(run)
-    return recipe and recipe.data
+    return None if recipe is None else recipe.data
 
 
 def role_of(
