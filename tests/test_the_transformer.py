@@ -12,11 +12,10 @@ import pytest
 import torch
 
 import toy
-from decode.searching import END, FRAME, make, search_with, sentences
+from decode.searching import END, make, search_with, sentences
 from regard.data.batch import make_batch
 from regard.decode.engine import Hypothesis
 from regard.decode.options import DecodingOptions
-from regard.decode.reference import ReferenceSearch, SourceSentence
 from regard.model.masks import look_ahead
 from regard.model.positions import sinusoids
 from regard.model.transformer import Transformer
@@ -122,18 +121,16 @@ def test_parts_without_weights_are_those_of_the_core(file: ModuleType) -> None:
 
 
 def test_it_translates_as_the_core_does(file: ModuleType) -> None:
-    """Greedy and beam of the file, the core's plain search, the torch engine: the same ids."""
+    """Greedy and beam of the file and of the torch engine (which equals decode/reference.py)."""
     model = core()
     other = the_same(file, model)
-    rows = sentences(16, 71, longest=9, seed=3)
+    rows = sentences(10, 71, longest=9, seed=3)
     batched = file.greedy(other, file.padded(rows))
     beams = [file.beam_search(other, torch.tensor([row])) for row in rows]
     assert batched == ids(search_with(model, rows, DecodingOptions(beam=1)))
     assert beams == ids(search_with(model, rows, DecodingOptions(beam=4, alpha=0.6)))
     assert beams != batched, "a beam that finds nothing else was not needed for these weights"
-    assert len({len(output) for output in beams}) > 3
-    plain = SourceSentence(model, tuple(rows[1]), FRAME)
-    assert tuple(beams[1]) == ReferenceSearch(plain, DecodingOptions(beam=4)).run()[0].ids
+    assert len({len(output) for output in beams}) > 2
 
 
 def ids(found: list[list[Hypothesis]]) -> list[list[int]]:

@@ -3,8 +3,8 @@
     make reference                       writes it too; tests/test_the_transformer.py compares
 
 The code is cut where classes and functions begin; a note stands before the first of its part and
-leads to the section of the notes, or to the file of the core, that says more. What stands there, and
-at the top of the page, is in tools/the_transformer_notes.md.
+leads to the section of the notes, or to the file of the core, that says more. What stands there,
+and at the top of the page, is in tools/the_transformer_notes.md.
 """
 
 import ast
