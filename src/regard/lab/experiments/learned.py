@@ -14,7 +14,7 @@ from regard.lab.lesson import lesson_of
 from regard.lab.rule import Condition, difference
 
 LEARNED, BARE = "W_Q, W_K, W_V", "softmax(X Xᵀ) X"
-STEPS, QUICK_STEPS = 800, 100
+STEPS, QUICK_STEPS = 600, 100
 
 
 def measure(variant: str, seed: int, quick: bool) -> dict[str, float]:

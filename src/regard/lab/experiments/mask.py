@@ -14,7 +14,7 @@ from regard.lab.lesson import lesson_of
 from regard.lab.rule import Condition, difference, ratio
 
 MASKED, UNMASKED = "masked", "unmasked"
-STEPS, QUICK_STEPS = 800, 120
+STEPS, QUICK_STEPS = 500, 300
 SLICES = ("order",)
 
 

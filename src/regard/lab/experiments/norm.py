@@ -15,7 +15,7 @@ from regard.lab.rule import Condition, difference, number
 from regard.model.transformer import Transformer
 
 LAYER, BATCH = "layer norm", "batch norm"
-STEPS, QUICK_STEPS = 400, 60
+STEPS, QUICK_STEPS = 300, 60
 WORDS, ROWS = 8, 8
 PADDINGS = (0, 8, 24, 56)  # padding tokens behind the sentence's 8 words
 

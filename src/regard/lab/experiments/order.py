@@ -17,7 +17,7 @@ from regard.model.transformer import Transformer
 
 POSITIONS = ("sinusoidal", "learned", "rotary", "none")
 QUICK = ("sinusoidal", "none")
-STEPS, QUICK_STEPS = 600, 200
+STEPS, QUICK_STEPS = 500, 200
 ROUNDING = 1e-6
 
 

@@ -29,7 +29,7 @@ TABLES: dict[str, variants.PositionTable] = {
 }
 PROPERTIES = ("bounded", "smooth", "unique", "relative")
 LONG, SHORT, WIDTH, SHIFT = 512, 256, 64, 5
-STEPS, QUICK_STEPS = 500, 30
+STEPS, QUICK_STEPS = 250, 30
 TRAINED_UP_TO, ASKED_UP_TO = 7, 12  # words
 
 

@@ -19,7 +19,7 @@ from regard.lab.rule import Condition, number, ratio
 SIZES = (4, 16, 64, 256, 1024)
 TRAINED = ("trained with ÷ √d", "trained without")
 KEYS, QUERIES, QUICK_QUERIES = 64, 4096, 512
-STEPS, QUICK_STEPS = 400, 40
+STEPS, QUICK_STEPS = 300, 40
 
 
 def variants_of(quick: bool) -> tuple[str, ...]:
