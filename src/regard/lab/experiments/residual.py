@@ -1,19 +1,23 @@
 """residual: residual connections keep gradients flowing through many layers.
 
-An encoder of random weights, as deep as that; what comes back to its first layer is compared with
-what comes back to its last. Nothing is trained. A third kind has neither residual connections nor
-norms, to see which of the two keeps what.
+An encoder of random weights, as deep as that, and the gradient that comes back to its input, of the
+one that was given to its output. Nothing is trained. A third kind has neither residual connections
+nor norms, to see which of the two keeps what.
+
+The gradients of W_1 in the first and the last layer stand beside it. A first form of the rule
+compared those; but a weight's gradient is what comes back times what went in, and where both shrink
+from layer to layer, all layers have the same.
 """
 
-from functools import partial
-
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
 from regard.draw.figure.chart import Chart, ChartLine
 from regard.lab import variants
 from regard.lab.experiment import Experiment, Outcome
-from regard.lab.rule import Condition, ratio
+from regard.lab.rule import Condition, number, ratio
+from regard.model.masks import Mask
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
 
@@ -46,52 +50,54 @@ def measure(variant: str, seed: int, quick: bool) -> dict[str, float]:
     change = KINDS[kind]
     if change is not None:
         change(model)
-    first, last = (gradient_norm(model, seed, layer) for layer in (0, depth - 1))
+    backwards, first, last = gradients(model, seed)
     return {
-        "gradient, first layer": first,
-        "gradient, last layer": last,
-        "share": first / last,
+        "share": backwards,
+        "W_1, first ÷ last layer": first / last,
         "cosine of two words": likeness(model, seed),
     }
+
+
+def gradients(model: Transformer, seed: int) -> tuple[float, float, float]:
+    """‖∂loss/∂input‖ ÷ ‖∂loss/∂output‖ for a loss of random direction; then the norms of ∂loss/∂W_1
+    in the first and in the last layer."""
+    assert model.encoder is not None and model.source_embedding is not None
+    x = model.source_embedding(_words(seed)).detach().requires_grad_()
+    given = torch.randn(x.shape, generator=torch.Generator().manual_seed(seed))
+    model.zero_grad()
+    model.encoder(x, Mask()).backward(given)
+    assert x.grad is not None
+    weights = [model.encoder.layers[n].feed_forward.inner.weight.grad for n in (0, -1)]
+    first, last = (float(weight.norm()) for weight in weights)
+    return float(x.grad.norm() / given.norm()), first, last
 
 
 @torch.no_grad()
 def likeness(model: Transformer, seed: int) -> float:
     """The mean cosine of the memory's vectors of two words of a sentence: 1 where all are alike."""
-    chance = torch.Generator().manual_seed(seed)
-    words = torch.randint(4, 100, (ROWS, WORDS), generator=chance)
-    unit = F.normalize(model.encode(words).double(), dim=-1)
+    unit = F.normalize(model.encode(_words(seed)).double(), dim=-1)
     alike = unit @ unit.transpose(1, 2)
     other = ~torch.eye(WORDS, dtype=torch.bool)
     return float(alike[:, other].mean())
 
 
-def gradient_norm(model: Transformer, seed: int, layer: int) -> float:
-    """The norm of ∂loss/∂W_1 of a layer's feed-forward network, for a loss of random direction."""
+def _words(seed: int) -> Tensor:
     chance = torch.Generator().manual_seed(seed)
-    draw = partial(torch.randn, generator=chance)
-    words = torch.randint(4, 100, (ROWS, WORDS), generator=chance)
-    model.zero_grad()
-    memory = model.encode(words)
-    (memory * draw(memory.shape)).sum().backward()
-    assert model.encoder is not None
-    weight = model.encoder.layers[layer].feed_forward.inner.weight
-    return float(weight.grad.norm())
+    return torch.randint(4, 100, (ROWS, WORDS), generator=chance)
 
 
 def rule(quick: bool) -> tuple[Condition, ...]:
     deep = DEPTHS[-1]
     return (
         Condition(
-            f"at {deep} layers at least 10 times as large a share of the gradient reaches the "
-            f"first "
-            "layer with residuals as without",
+            f"through {deep} layers at least 10 times as much of the gradient comes back with "
+            "residual connections as with the norms alone",
             ratio("share", _name(WITH, deep), _name(WITHOUT, deep)),
             least=10.0,
         ),
         Condition(
-            f"with residuals the first of {deep} layers still gets a tenth of what the last gets",
-            lambda measured: measured[_name(WITH, deep)]["share"],
+            "with residual connections a tenth of it or more comes back",
+            number(_name(WITH, deep), "share"),
             least=0.1,
         ),
     )
@@ -105,21 +111,26 @@ def chart(outcome: Outcome) -> Chart:
         )
         for kind in KINDS
     ]
-    title = "What reaches the first of many layers"
+    title = "What comes back through many layers"
     subtitle = "Post-norm encoders of random weights"
-    return Chart(title, subtitle, "layers", "gradient of the first ÷ last layer", lines, log_y=True)
+    return Chart(
+        title, subtitle, "layers", "gradient at the input ÷ at the output", lines, log_y=True
+    )
 
 
 def paragraph(outcome: Outcome) -> str:
     deep = DEPTHS[-1]
     shares = {kind: outcome.said(_name(kind, deep), "share", ".2g") for kind in KINDS}
-    alike = {kind: outcome.said(_name(kind, deep), "cosine of two words") for kind in KINDS}
+    alike = {kind: outcome.said(_name(kind, deep), "cosine of two words", ".3f") for kind in KINDS}
+    weights = {
+        kind: outcome.said(_name(kind, deep), "W_1, first ÷ last layer", ".2g") for kind in KINDS
+    }
     return (
-        f"In an encoder of {deep} layers the gradient of the first layer is {shares[WITH]} of the "
-        f"last one's with residual connections, {shares[WITHOUT]} with the norms alone and "
-        f"{shares[NEITHER]} with neither. The vectors of two words of a sentence have a cosine of "
-        f"{alike[WITH]} behind the last layer with residual connections, {alike[WITHOUT]} with the "
-        f"norms alone and {alike[NEITHER]} with neither (1: they are all alike)."
+        f"Through an encoder of {deep} layers {shares[WITH]} of the gradient comes back with "
+        f"residual connections, {shares[WITHOUT]} with the norms alone and {shares[NEITHER]} with neither. "
+        f"(The gradient of W_1 in the first layer is {weights[WITH]}, {weights[WITHOUT]} and "
+        f"{weights[NEITHER]} of that in the last; two words of a sentence end with a cosine of "
+        f"{alike[WITH]}, {alike[WITHOUT]} and {alike[NEITHER]}.)"
     )
 
 
