@@ -238,15 +238,15 @@ def smoothed_loss(logits: Tensor, truth: Tensor, epsilon: float = 0.1) -> Tensor
 def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
     """Of each of B sources the output that grows by the likeliest token, until it ends."""
     memory = model.encode(source)
+    limits = (source != PAD).sum(dim=1) + 50
     output = torch.full((len(source), 1), BEGIN)
     ended = torch.zeros(len(source), dtype=torch.bool)
-    for _ in range(source.shape[1] + 50):
+    while not ended.all():
         best = model.decode(output, memory, source)[:, -1].argmax(dim=-1)
         output = torch.cat([output, best[:, None]], dim=1)
-        ended |= best == END
-        if ended.all():
-            break
-    return [until_end(row) for row in output[:, 1:].tolist()]
+        ended |= (best == END) | (output.shape[1] > limits)
+    rows = zip(output[:, 1:].tolist(), limits.tolist(), strict=True)
+    return [until_end(row[:limit]) for row, limit in rows]
 
 
 @torch.no_grad()

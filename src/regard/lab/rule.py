@@ -72,7 +72,7 @@ def exponent(measure: str, sizes: Mapping[float, str]) -> ValueOf:
             for size, variant in sizes.items()
         ]
         x, y = (sum(axis) / len(points) for axis in zip(*points, strict=True))
-        rise = sum((a - x) * (b - y) for a, b in points)
-        return rise / sum((a - x) ** 2 for a, _ in points)
+        rise = math.fsum((a - x) * (b - y) for a, b in points)
+        return rise / math.fsum((a - x) ** 2 for a, _ in points)
 
     return slope

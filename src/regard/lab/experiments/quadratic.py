@@ -25,7 +25,7 @@ PATHS: dict[str, Callable[..., Tensor]] = {
     "explicit": explicit_attention,
     "fused": fused_attention,
 }
-LENGTHS, QUICK_LENGTHS = (128, 256, 512, 1024, 2048, 4096), (64, 128, 256, 512)
+LENGTHS, QUICK_LENGTHS = (128, 256, 512, 1024, 2048), (64, 128, 256, 512)
 HEADS, SIZE = 4, 32
 REPEATS, QUICK_REPEATS = 5, 2
 

@@ -127,9 +127,9 @@ def paragraph(outcome: Outcome) -> str:
     }
     return (
         f"Through an encoder of {deep} layers {shares[WITH]} of the gradient comes back with "
-        f"residual connections, {shares[WITHOUT]} with the norms alone and {shares[NEITHER]} with neither. "
-        f"(The gradient of W_1 in the first layer is {weights[WITH]}, {weights[WITHOUT]} and "
-        f"{weights[NEITHER]} of that in the last; two words of a sentence end with a cosine of "
+        f"residual connections, {shares[WITHOUT]} with the norms alone and {shares[NEITHER]} with "
+        f"neither. (The gradient of W_1 in the first layer is {weights[WITH]}, {weights[WITHOUT]} "
+        f"and {weights[NEITHER]} of that in the last; two words of a sentence end with a cosine of "
         f"{alike[WITH]}, {alike[WITHOUT]} and {alike[NEITHER]}.)"
     )
 
