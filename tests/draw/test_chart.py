@@ -3,7 +3,7 @@
 import pytest
 
 from regard.draw.figure.canvas import Circle, Rect, Stroke, Text, Tip
-from regard.draw.figure.chart import Chart, ChartLine, Scale, draw_chart
+from regard.draw.figure.chart import Chart, ChartLine, AxisScale, draw_chart
 
 LINES = [
     ChartLine("one", [(1, 0.0), (10, 5.0), (100, 10.0)], [0.0, 1.0, 0.0]),
@@ -57,7 +57,7 @@ def test_bars_stand_on_zero_and_carry_their_number() -> None:
     ],
 )
 def test_ticks_are_round(low: float, high: float, log: bool, ticks: list[float]) -> None:
-    assert Scale(low, high, 0.0, 100.0, log).ticks() == pytest.approx(ticks)
+    assert AxisScale(low, high, 0.0, 100.0, log).ticks() == pytest.approx(ticks)
 
 
 def test_the_words_of_a_chart_have_all_its_numbers() -> None:

@@ -91,7 +91,7 @@ def test_position_tables_by_hand() -> None:
     ("name", "missing"),
     [
         ("raw count", {"bounded", "relative"}),
-        ("one sine", {"smooth", "unique", "relative"}),
+        ("one sine", {"unique", "relative"}),
         ("binary digits", {"smooth", "relative"}),
         ("sinusoids", set()),
     ],

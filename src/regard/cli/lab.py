@@ -11,7 +11,7 @@ from regard.cli.inputs import say_written
 from regard.valid_json import valid_json
 
 if TYPE_CHECKING:
-    from regard.lab.experiment import Experiment, Outcome
+    from regard.lab.experiment import Experiment, LabResult
 
 
 @declare.command("""
@@ -69,7 +69,7 @@ def _run(chosen: "list[Experiment]", quick: bool, report: Path | None, as_json: 
         say_written(path)
 
 
-def _measured(experiment: "Experiment", quick: bool, report: Path | None) -> "Outcome":
+def _measured(experiment: "Experiment", quick: bool, report: Path | None) -> "LabResult":
     from regard.draw.terminal.progress import progress_bar
     from regard.lab.run import run, seeds_of
 
@@ -79,7 +79,7 @@ def _measured(experiment: "Experiment", quick: bool, report: Path | None) -> "Ou
         return run(experiment, quick, kept=kept, done=lambda unit: bar.advance())
 
 
-def _say(outcome: "Outcome") -> None:
+def _say(outcome: "LabResult") -> None:
     from regard.draw.labels import wrap_ems
     from regard.printable import counted
 

@@ -20,7 +20,7 @@ DEMO = "demo-de"
 
 
 @dataclass(frozen=True)
-class Sentence:
+class SentencePass:
     """The trace of one pass, and which places hold each word."""
 
     trace: Trace
@@ -48,7 +48,7 @@ def demo() -> LoadedModel:
 
 
 @torch.no_grad()
-def look(words: Sequence[Word], text: str) -> Sentence | None:
+def look(words: Sequence[Word], text: str) -> SentencePass | None:
     """The pass over a sentence; None where its words and its pieces do not spell the same."""
     model = demo()
     ids = model.bundle.codec.encode([text])[0]
@@ -58,7 +58,7 @@ def look(words: Sequence[Word], text: str) -> Sentence | None:
         return None
     trace = Trace()
     model.transformer.encode(torch.tensor([ids]), trace=trace)
-    return Sentence(trace, places, model.spec.encoder_layers)
+    return SentencePass(trace, places, model.spec.encoder_layers)
 
 
 def spelled(pieces: Sequence[str], words: Sequence[str]) -> list[list[int]] | None:

@@ -21,13 +21,13 @@ class Experiment:
     variants: Callable[[bool], Sequence[str]]  # of a quick run, or of a whole one
     measure: Measure
     conditions: Callable[[bool], Sequence[Condition]]  # the rule; a quick run has fewer sizes
-    chart: Callable[["Outcome"], Chart]
-    paragraph: Callable[["Outcome"], str]
+    chart: Callable[["LabResult"], Chart]
+    paragraph: Callable[["LabResult"], str]
     seconds: int  # of a whole run, about
 
 
 @dataclass(frozen=True)
-class Outcome:
+class LabResult:
     """What was measured: seed → variant → measure → number."""
 
     experiment: Experiment

@@ -31,7 +31,7 @@ Change = Callable[[Transformer], object]
 
 
 @dataclass(frozen=True)
-class Learned:
+class TrainedVariant:
     """A model, and its loss (plain, mean per token) at each step."""
 
     model: Transformer
@@ -61,7 +61,7 @@ def learn(
     change: Change | None = None,
     budget: int = 512,
     smoothing: float = 0.0,
-) -> Learned:
+) -> TrainedVariant:
     """Train a new model for so many steps of `budget` tokens; `change` makes a variant of it."""
     model = Transformer(spec, seed)
     if change is not None:
@@ -76,7 +76,7 @@ def learn(
     losses = tuple(step.plain_loss for step in taken)
     parallel.close()
     torch.set_num_threads(threads)
-    return Learned(model.eval(), losses)
+    return TrainedVariant(model.eval(), losses)
 
 
 def batches_of(lesson: Lesson, seed: int, budget: int) -> Iterator[Batch]:

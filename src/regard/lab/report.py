@@ -15,7 +15,7 @@ from regard import atomic
 from regard.draw.figure.chart import draw_chart
 from regard.draw.figure.png import MissingMatplotlib, write_png
 from regard.draw.figure.svg import svg, write_svg
-from regard.lab.experiment import Outcome
+from regard.lab.experiment import LabResult
 from regard.lab.run import setting
 from regard.printable import counted
 from regard.valid_json import valid_json
@@ -34,7 +34,7 @@ small { color: #5b6b7a; }
 """
 
 
-def write_figures(outcome: Outcome, folder: Path) -> list[Path]:
+def write_figures(outcome: LabResult, folder: Path) -> list[Path]:
     """NAME.svg and NAME.png; without matplotlib the SVG alone."""
     folder.mkdir(parents=True, exist_ok=True)
     picture = draw_chart(outcome.experiment.chart(outcome))
@@ -47,7 +47,7 @@ def write_figures(outcome: Outcome, folder: Path) -> list[Path]:
     return paths
 
 
-def facts(outcome: Outcome) -> dict[str, Any]:
+def facts(outcome: LabResult) -> dict[str, Any]:
     """All of an outcome as plain data."""
     experiment = outcome.experiment
     return {
@@ -66,7 +66,7 @@ def facts(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def write_report(outcomes: Sequence[Outcome], folder: Path, seconds: float) -> Path:
+def write_report(outcomes: Sequence[LabResult], folder: Path, seconds: float) -> Path:
     """The page, its figures and its numbers."""
     for outcome in outcomes:
         write_figures(outcome, folder)
@@ -77,7 +77,7 @@ def write_report(outcomes: Sequence[Outcome], folder: Path, seconds: float) -> P
     return page
 
 
-def as_page(outcomes: Sequence[Outcome], seconds: float) -> str:
+def as_page(outcomes: Sequence[LabResult], seconds: float) -> str:
     """One HTML page that loads nothing."""
     rows = "".join(
         f'<tr><td><a href="#{o.experiment.name}">{o.experiment.name}</a></td>'
@@ -97,7 +97,7 @@ def as_page(outcomes: Sequence[Outcome], seconds: float) -> str:
     )
 
 
-def _section(outcome: Outcome) -> str:
+def _section(outcome: LabResult) -> str:
     experiment = outcome.experiment
     rule = "".join(
         f"<li>{_escaped(condition.says)}: "
@@ -115,7 +115,7 @@ def _section(outcome: Outcome) -> str:
     )
 
 
-def _table(outcome: Outcome) -> str:
+def _table(outcome: LabResult) -> str:
     """Mean ± spread of every measure of every variant."""
     head = "".join(f"<th>{_escaped(name)}</th>" for name in outcome.measures)
     rows = []
@@ -130,7 +130,7 @@ def _table(outcome: Outcome) -> str:
     return f'<div class="wide"><table><tr><th></th>{head}</tr>\n{body}</table></div>'
 
 
-def _verdict(outcome: Outcome) -> str:
+def _verdict(outcome: LabResult) -> str:
     colour = COLOURS[outcome.verdict]
     return f'<span class="verdict" style="color: {colour}">{outcome.verdict}</span>'
 

@@ -19,7 +19,7 @@ import torch
 
 from regard import atomic
 from regard.errors import DataError
-from regard.lab.experiment import Experiment, Outcome
+from regard.lab.experiment import Experiment, LabResult
 from regard.untrusted import read_small_file
 from regard.version import __version__
 
@@ -47,7 +47,7 @@ def run(
     seeds: Sequence[int] = (),
     kept: Path | None = None,
     done: Callable[[Unit], None] = lambda unit: None,
-) -> Outcome:
+) -> LabResult:
     """Measure every variant with every seed; `done` hears of each unit, `kept` is their folder."""
     measured: dict[int, dict[str, dict[str, float]]] = {}
     for seed in seeds or seeds_of(quick):
@@ -56,7 +56,7 @@ def run(
             unit = _unit(experiment, variant, seed, quick, kept)
             measured[seed][variant] = unit.measures
             done(unit)
-    return Outcome(experiment, quick, measured)
+    return LabResult(experiment, quick, measured)
 
 
 def _unit(experiment: Experiment, variant: str, seed: int, quick: bool, kept: Path | None) -> Unit:

@@ -49,7 +49,7 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Scale:
+class AxisScale:
     """Numbers → pixels, by themselves or by their logarithm."""
 
     low: float
@@ -67,14 +67,13 @@ class Scale:
         """Round numbers between the ends: powers of ten, or about five equal steps."""
         if self.log:
             first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
-            step = max(1, (last - first) // 6)
-            powers = [10.0**power for power in range(first, last + 1, step)]
+            powers = [10.0**power for power in range(first, last + 1, max(1, (last - first) // 6))]
             return [x for x in powers if self.low * 0.999 <= x <= self.high * 1.001]
         rough = (self.high - self.low) / 5
         unit = 10.0 ** math.floor(math.log10(rough)) if rough > 0 else 1.0
         step = next(m * unit for m in (1, 2, 5, 10) if m * unit >= rough * 0.999)
-        first = math.ceil(self.low / step - 1e-9)
-        return [n * step for n in range(first, math.floor(self.high / step + 1e-9) + 1)]
+        ends = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [n * step for n in range(ends[0], ends[1] + 1)]
 
     def _along(self, value: float) -> float:
         return math.log10(max(value, SMALLEST)) if self.log else value
@@ -120,7 +119,7 @@ def _legend(names: Sequence[str], top: float) -> tuple[list[Drawn], float]:
     return shapes, y
 
 
-def _up_scale(chart: Chart, top: float) -> Scale:
+def _up_scale(chart: Chart, top: float) -> AxisScale:
     """From 0 where all is above it, or from the lowest; powers of ten where that is asked for."""
     ends = [
         value + sign * spread
@@ -133,19 +132,19 @@ def _up_scale(chart: Chart, top: float) -> Scale:
         values = [y for line in chart.lines for _, y in line.points if y > SMALLEST]
         low = 10.0 ** math.floor(math.log10(min(values, default=1.0)))
         high = 10.0 ** math.ceil(math.log10(max(values, default=10.0)) + 1e-9)
-        return Scale(low, max(high, low * 10), top + HEIGHT, -HEIGHT, log=True)
+        return AxisScale(low, max(high, low * 10), top + HEIGHT, -HEIGHT, log=True)
     low, high = min([0.0, *ends]), max([0.0, *ends])
     room = (high - low) * 0.05 or 1.0
-    return Scale(low if low == 0 else low - room, high + room, top + HEIGHT, -HEIGHT, log=False)
+    return AxisScale(low if low == 0 else low - room, high + room, top + HEIGHT, -HEIGHT, log=False)
 
 
 def _spreads(line: ChartLine) -> Sequence[float]:
     return line.spreads or [0.0] * len(line.points)
 
 
-def _lines(chart: Chart, up: Scale, left: float) -> Iterator[Drawn]:
+def _lines(chart: Chart, up: AxisScale, left: float) -> Iterator[Drawn]:
     xs = sorted({x for line in chart.lines for x, _ in line.points})
-    across = Scale(xs[0], xs[-1], left + 12, WIDTH - 24, chart.log_x)
+    across = AxisScale(xs[0], xs[-1], left + 12, WIDTH - 24, chart.log_x)
     for x in xs if len(xs) <= 12 else across.ticks():
         place = across.at(x), up.start + 18
         yield Text(*place, f"{x:,.4g}", canvas.SMALL_SIZE, canvas.MUTED, "middle")
@@ -161,7 +160,7 @@ def _lines(chart: Chart, up: Scale, left: float) -> Iterator[Drawn]:
             yield Tip(f"{visible(line.name)}, {x:g}: {y:.4g}", [dot])
 
 
-def _bars(chart: Chart, up: Scale, left: float) -> Iterator[Drawn]:
+def _bars(chart: Chart, up: AxisScale, left: float) -> Iterator[Drawn]:
     """Beside each other for each name."""
     pitch = WIDTH / len(chart.names)
     wide = min(64.0, pitch * 0.8 / len(chart.lines))
@@ -185,7 +184,7 @@ def _bars(chart: Chart, up: Scale, left: float) -> Iterator[Drawn]:
             yield Text(middle, number_y, f"{y:.3g}", canvas.SMALL_SIZE, anchor="middle")
 
 
-def _whisker(up: Scale, x: Number, y: float, spread: float, colour: Colour) -> Stroke:
+def _whisker(up: AxisScale, x: Number, y: float, spread: float, colour: Colour) -> Stroke:
     return Stroke([(x, up.at(y - spread)), (x, up.at(y + spread))], colour, 1.4)
 
 

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from regard.data.phrasebook.corpus import aligned_pairs, phrasebook
 from regard.draw.figure.chart import Chart, ChartLine
 from regard.lab.demo_words import look
-from regard.lab.experiment import Experiment, Outcome
+from regard.lab.experiment import Experiment, LabResult
 from regard.lab.rule import Condition, difference, number
 
 SENTENCES, QUICK_SENTENCES = 200, 40
@@ -95,7 +95,7 @@ def rule(quick: bool) -> tuple[Condition, ...]:
     )
 
 
-def chart(outcome: Outcome) -> Chart:
+def chart(outcome: LabResult) -> Chart:
     names = variants_of(outcome.quick)
     lines = [
         ChartLine(
@@ -114,7 +114,7 @@ def chart(outcome: Outcome) -> Chart:
     return Chart(title, subtitle, "", "share, or cosine", lines, names)
 
 
-def paragraph(outcome: Outcome) -> str:
+def paragraph(outcome: LabResult) -> str:
     last = f"layer {LAYERS}"
     steps = ", ".join(
         f"{outcome.said(variant, 'accuracy')} after {variant}"

@@ -15,8 +15,8 @@ import torch
 
 from regard.data.phrasebook.corpus import AlignedPair, Word, aligned_pairs, phrasebook
 from regard.draw.figure.chart import Chart, ChartLine
-from regard.lab.demo_words import Sentence, look
-from regard.lab.experiment import Experiment, Outcome
+from regard.lab.demo_words import SentencePass, look
+from regard.lab.experiment import Experiment, LabResult
 from regard.lab.rule import Condition, Measured
 
 ARTICLE, IT, VERB = "article → noun", "it → its noun", "verb → subject"
@@ -64,7 +64,7 @@ def measure(variant: str, seed: int, quick: bool) -> dict[str, float]:
     }
 
 
-Looked = list[tuple[Sentence, list[Case]]]
+Looked = list[tuple[SentencePass, list[Case]]]
 
 
 @cache
@@ -127,7 +127,7 @@ def rule(quick: bool) -> tuple[Condition, ...]:
     )
 
 
-def chart(outcome: Outcome) -> Chart:
+def chart(outcome: LabResult) -> Chart:
     lines = [
         ChartLine(
             name,
@@ -148,7 +148,7 @@ def chart(outcome: Outcome) -> Chart:
     return Chart(title, subtitle, "", "share of words", lines, RELATIONS)
 
 
-def paragraph(outcome: Outcome) -> str:
+def paragraph(outcome: LabResult) -> str:
     said = []
     for relation in RELATIONS:
         heads = sorted({int(h) for h in outcome.values(relation, "best head")})

@@ -8,7 +8,7 @@ some that they were not trained on.
 from regard.data.phrasebook.corpus import decided_right
 from regard.draw.figure.chart import Chart, ChartLine
 from regard.lab import variants
-from regard.lab.experiment import Experiment, Outcome
+from regard.lab.experiment import Experiment, LabResult
 from regard.lab.learn import answers, learn, references, small_spec
 from regard.lab.lesson import lesson_of
 from regard.lab.rule import Condition, difference
@@ -41,7 +41,7 @@ def rule(quick: bool) -> tuple[Condition, ...]:
     )
 
 
-def chart(outcome: Outcome) -> Chart:
+def chart(outcome: LabResult) -> Chart:
     names = ("“bank” decided right", "translated exactly")
     lines = [
         ChartLine(
@@ -56,7 +56,7 @@ def chart(outcome: Outcome) -> Chart:
     return Chart(title, subtitle, "", "share of sentences", lines, names)
 
 
-def paragraph(outcome: Outcome) -> str:
+def paragraph(outcome: LabResult) -> str:
     return (
         "Of sentences not trained on, “bank” was decided right in "
         f"{outcome.said(LEARNED, 'decided right')} with learned matrices and in "

@@ -8,7 +8,7 @@ from sacrebleu import corpus_bleu
 
 from regard.draw.figure.chart import Chart, ChartLine
 from regard.lab import variants
-from regard.lab.experiment import Experiment, Outcome
+from regard.lab.experiment import Experiment, LabResult
 from regard.lab.learn import answers, learn, references, small_spec
 from regard.lab.lesson import lesson_of
 from regard.lab.rule import Condition, difference, ratio
@@ -43,7 +43,7 @@ def rule(quick: bool) -> tuple[Condition, ...]:
     )
 
 
-def chart(outcome: Outcome) -> Chart:
+def chart(outcome: LabResult) -> Chart:
     both = (MASKED, UNMASKED)
     names = ("BLEU of its own outputs", "100 × training loss")
     values = [
@@ -61,7 +61,7 @@ def chart(outcome: Outcome) -> Chart:
     return Chart(title, "The same model, the same steps", "", "", values, names)
 
 
-def paragraph(outcome: Outcome) -> str:
+def paragraph(outcome: LabResult) -> str:
     return (
         "The training loss ended at "
         f"{outcome.said(MASKED, 'training loss', '.3f')} nats per token with the mask and at "

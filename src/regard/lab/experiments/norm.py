@@ -8,7 +8,7 @@ import torch
 
 from regard.draw.figure.chart import Chart, ChartLine
 from regard.lab import variants
-from regard.lab.experiment import Experiment, Outcome
+from regard.lab.experiment import Experiment, LabResult
 from regard.lab.learn import learn, loss_on, small_spec
 from regard.lab.lesson import lesson_of
 from regard.lab.rule import Condition, difference, number
@@ -95,7 +95,7 @@ def rule(quick: bool) -> tuple[Condition, ...]:
     )
 
 
-def chart(outcome: Outcome) -> Chart:
+def chart(outcome: LabResult) -> Chart:
     lines = [
         ChartLine(
             variant,
@@ -110,7 +110,7 @@ def chart(outcome: Outcome) -> Chart:
     return Chart(title, subtitle, "padding tokens behind it", "moved, in its own length", lines)
 
 
-def paragraph(outcome: Outcome) -> str:
+def paragraph(outcome: LabResult) -> str:
     most = f"moved by {PADDINGS[-1]} padding"
     return (
         f"{PADDINGS[-1]} padding tokens behind a sentence of {WORDS} words move its vectors by "

@@ -9,7 +9,7 @@ import torch
 
 from regard.draw.figure.chart import Chart, ChartLine
 from regard.lab import variants
-from regard.lab.experiment import Experiment, Outcome
+from regard.lab.experiment import Experiment, LabResult
 from regard.lab.learn import answers, exact_share, learn, small_spec
 from regard.lab.lesson import Lesson, lesson_of
 from regard.lab.rule import Condition, difference, number
@@ -98,7 +98,7 @@ def rule(quick: bool) -> tuple[Condition, ...]:
     )
 
 
-def chart(outcome: Outcome) -> Chart:
+def chart(outcome: LabResult) -> Chart:
     lines = [
         ChartLine(
             name,
@@ -115,7 +115,7 @@ def chart(outcome: Outcome) -> Chart:
     return Chart(title, subtitle, "positions", "share", lines, outcome.variants)
 
 
-def paragraph(outcome: Outcome) -> str:
+def paragraph(outcome: LabResult) -> str:
     trained = len(lesson_of(("order",)).train)
     told = ", ".join(
         f"{variant} {outcome.said(variant, 'told apart')} "

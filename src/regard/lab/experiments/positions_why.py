@@ -14,7 +14,7 @@ from torch import Tensor
 from regard.data.phrasebook.corpus import Entry
 from regard.draw.figure.chart import Chart, ChartLine
 from regard.lab import variants
-from regard.lab.experiment import Experiment, Outcome
+from regard.lab.experiment import Experiment, LabResult
 from regard.lab.learn import learn, loss_on, small_spec
 from regard.lab.lesson import Lesson, lesson_of, words_in
 from regard.lab.rule import Condition, Measured
@@ -96,7 +96,7 @@ def rule(quick: bool) -> tuple[Condition, ...]:
     return tuple(count(variant) for variant in TABLES)
 
 
-def chart(outcome: Outcome) -> Chart:
+def chart(outcome: LabResult) -> Chart:
     names = tuple(TABLES)
     lines = [
         ChartLine(
@@ -116,7 +116,7 @@ def chart(outcome: Outcome) -> Chart:
     return Chart(title, subtitle, "", "loss, nats per token", lines, names)
 
 
-def paragraph(outcome: Outcome) -> str:
+def paragraph(outcome: LabResult) -> str:
     said = []
     for variant in TABLES:
         missing = [name for name in PROPERTIES if outcome.mean(variant, name) < 1]

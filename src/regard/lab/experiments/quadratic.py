@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from regard.draw.figure.chart import Chart, ChartLine
-from regard.lab.experiment import Experiment, Outcome
+from regard.lab.experiment import Experiment, LabResult
 from regard.lab.rule import Condition, exponent
 from regard.model.attention import explicit_attention, fused_attention
 from regard.model.masks import Mask
@@ -105,7 +105,7 @@ def rule(quick: bool) -> tuple[Condition, ...]:
     )
 
 
-def chart(outcome: Outcome) -> Chart:
+def chart(outcome: LabResult) -> Chart:
     lines = [
         ChartLine(
             f"{what}, {path}",
@@ -122,7 +122,7 @@ def chart(outcome: Outcome) -> Chart:
     return Chart(title, subtitle, "L", "MB made on the way, or ms", lines, log_x=True, log_y=True)
 
 
-def paragraph(outcome: Outcome) -> str:
+def paragraph(outcome: LabResult) -> str:
     pairs = [("explicit", "operations")]
     pairs += [(path, measure) for path in PATHS for measure in ("bytes", "milliseconds")]
     slopes = {

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from regard.draw.figure.chart import Chart, ChartLine
 from regard.lab import variants
-from regard.lab.experiment import Experiment, Outcome
+from regard.lab.experiment import Experiment, LabResult
 from regard.lab.rule import Condition, number, ratio
 from regard.model.masks import Mask
 from regard.model.spec import Spec
@@ -103,7 +103,7 @@ def rule(quick: bool) -> tuple[Condition, ...]:
     )
 
 
-def chart(outcome: Outcome) -> Chart:
+def chart(outcome: LabResult) -> Chart:
     lines = [
         ChartLine(
             kind,
@@ -118,7 +118,7 @@ def chart(outcome: Outcome) -> Chart:
     )
 
 
-def paragraph(outcome: Outcome) -> str:
+def paragraph(outcome: LabResult) -> str:
     deep = DEPTHS[-1]
     shares = {kind: outcome.said(_name(kind, deep), "share", ".2g") for kind in KINDS}
     alike = {kind: outcome.said(_name(kind, deep), "cosine of two words", ".3f") for kind in KINDS}

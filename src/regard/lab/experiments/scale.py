@@ -11,7 +11,7 @@ import torch
 
 from regard.draw.figure.chart import Chart, ChartLine
 from regard.lab import variants
-from regard.lab.experiment import Experiment, Outcome
+from regard.lab.experiment import Experiment, LabResult
 from regard.lab.learn import learn, small_spec
 from regard.lab.lesson import lesson_of
 from regard.lab.rule import Condition, number, ratio
@@ -101,7 +101,7 @@ def rule(quick: bool) -> tuple[Condition, ...]:
     )
 
 
-def chart(outcome: Outcome) -> Chart:
+def chart(outcome: LabResult) -> Chart:
     lines = [
         ChartLine(name, outcome.points(dict(zip(SIZES, map(_name, SIZES), strict=True)), measure))
         for name, measure in (
@@ -116,7 +116,7 @@ def chart(outcome: Outcome) -> Chart:
     return Chart(title, subtitle, "d", "nats, or norm", lines, log_x=True, log_y=True)
 
 
-def paragraph(outcome: Outcome) -> str:
+def paragraph(outcome: LabResult) -> str:
     first, last = _name(SIZES[0]), _name(SIZES[-1])
     return (
         f"The variance of the dot products is {outcome.mean(first, 'variance, plain'):.1f} for "
