@@ -3,11 +3,11 @@
 import pytest
 
 from regard.draw.figure.canvas import Circle, Rect, Stroke, Text, Tip
-from regard.draw.figure.chart import Chart, ChartLine, AxisScale, draw_chart
+from regard.draw.figure.chart import AxisScale, Chart, Measurements, draw_chart
 
 LINES = [
-    ChartLine("one", [(1, 0.0), (10, 5.0), (100, 10.0)], [0.0, 1.0, 0.0]),
-    ChartLine("other", [(1, 10.0), (10, 1.0), (100, 0.1)]),
+    Measurements("one", [(1, 0.0), (10, 5.0), (100, 10.0)], [0.0, 1.0, 0.0]),
+    Measurements("other", [(1, 10.0), (10, 1.0), (100, 0.1)]),
 ]
 
 
@@ -40,7 +40,7 @@ def test_a_spread_is_a_whisker_around_its_point() -> None:
 
 
 def test_bars_stand_on_zero_and_carry_their_number() -> None:
-    chart = Chart("t", "", "", "y", [ChartLine("a", [(0, 2.0), (1, 4.0)])], names=("p", "q"))
+    chart = Chart("t", "", "", "y", [Measurements("a", [(0, 2.0), (1, 4.0)])], names=("p", "q"))
     shapes = draw_chart(chart).shapes
     bars = [s for tip in shapes if isinstance(tip, Tip) for s in tip.shapes if isinstance(s, Rect)]
     assert [bar.y + bar.height for bar in bars] == [pytest.approx(bars[0].y + bars[0].height)] * 2

@@ -26,7 +26,7 @@ SMALLEST = 1e-12  # what stands for 0 on an axis of powers
 
 
 @dataclass(frozen=True)
-class ChartLine:
+class Measurements:
     """A name and its points; of a chart with names below, point x is the number of a name."""
 
     name: str
@@ -42,7 +42,7 @@ class Chart:
     subtitle: str
     across: str  # what x counts
     up: str  # what y counts
-    lines: Sequence[ChartLine]
+    lines: Sequence[Measurements]
     names: Sequence[str] = ()  # below the axis: bars instead of lines
     log_x: bool = False
     log_y: bool = False
@@ -138,7 +138,7 @@ def _up_scale(chart: Chart, top: float) -> AxisScale:
     return AxisScale(low if low == 0 else low - room, high + room, top + HEIGHT, -HEIGHT, log=False)
 
 
-def _spreads(line: ChartLine) -> Sequence[float]:
+def _spreads(line: Measurements) -> Sequence[float]:
     return line.spreads or [0.0] * len(line.points)
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.data.phrasebook.corpus import aligned_pairs, phrasebook
-from regard.draw.figure.chart import Chart, ChartLine
+from regard.draw.figure.chart import Chart, Measurements
 from regard.lab.demo_words import look
 from regard.lab.experiment import Experiment, LabResult
 from regard.lab.rule import Condition, difference, number
@@ -98,7 +98,7 @@ def rule(quick: bool) -> tuple[Condition, ...]:
 def chart(outcome: LabResult) -> Chart:
     names = variants_of(outcome.quick)
     lines = [
-        ChartLine(
+        Measurements(
             name,
             [(i, outcome.mean(variant, measure)) for i, variant in enumerate(names)],
             [outcome.spread(variant, measure) for variant in names],

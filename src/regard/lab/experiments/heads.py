@@ -14,7 +14,7 @@ from functools import cache
 import torch
 
 from regard.data.phrasebook.corpus import AlignedPair, Word, aligned_pairs, phrasebook
-from regard.draw.figure.chart import Chart, ChartLine
+from regard.draw.figure.chart import Chart, Measurements
 from regard.lab.demo_words import SentencePass, look
 from regard.lab.experiment import Experiment, LabResult
 from regard.lab.rule import Condition, Measured
@@ -22,10 +22,10 @@ from regard.lab.rule import Condition, Measured
 ARTICLE, IT, VERB = "article → noun", "it → its noun", "verb → subject"
 RELATIONS = (ARTICLE, IT, VERB)
 SENTENCES, QUICK_SENTENCES = 300, 40  # of each part
-Case = tuple[int, int]  # the place of a word, and of the one it belongs to
+RelatedPlaces = tuple[int, int]  # the place of a word, and of the one it belongs to
 
 
-def cases_of(words: Sequence[Word], relation: str) -> list[Case]:
+def cases_of(words: Sequence[Word], relation: str) -> list[RelatedPlaces]:
     """Every word of a sentence that has such a relation, and its partner; from the grammar."""
     found = []
     for place, word in enumerate(words):
@@ -64,7 +64,7 @@ def measure(variant: str, seed: int, quick: bool) -> dict[str, float]:
     }
 
 
-Looked = list[tuple[SentencePass, list[Case]]]
+Looked = list[tuple[SentencePass, list[RelatedPlaces]]]
 
 
 @cache
@@ -129,7 +129,7 @@ def rule(quick: bool) -> tuple[Condition, ...]:
 
 def chart(outcome: LabResult) -> Chart:
     lines = [
-        ChartLine(
+        Measurements(
             name,
             [(i, outcome.mean(relation, measure)) for i, relation in enumerate(RELATIONS)],
             [outcome.spread(relation, measure) for relation in RELATIONS],

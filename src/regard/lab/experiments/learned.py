@@ -6,7 +6,7 @@ some that they were not trained on.
 """
 
 from regard.data.phrasebook.corpus import decided_right
-from regard.draw.figure.chart import Chart, ChartLine
+from regard.draw.figure.chart import Chart, Measurements
 from regard.lab import variants
 from regard.lab.experiment import Experiment, LabResult
 from regard.lab.learn import answers, learn, references, small_spec
@@ -44,7 +44,7 @@ def rule(quick: bool) -> tuple[Condition, ...]:
 def chart(outcome: LabResult) -> Chart:
     names = ("“bank” decided right", "translated exactly")
     lines = [
-        ChartLine(
+        Measurements(
             variant,
             [(0, outcome.mean(variant, "decided right")), (1, outcome.mean(variant, "exact"))],
             [outcome.spread(variant, "decided right"), outcome.spread(variant, "exact")],

@@ -6,7 +6,7 @@ and when it has to write by itself, where nothing is there to copy, it cannot.
 
 from sacrebleu import corpus_bleu
 
-from regard.draw.figure.chart import Chart, ChartLine
+from regard.draw.figure.chart import Chart, Measurements
 from regard.lab import variants
 from regard.lab.experiment import Experiment, LabResult
 from regard.lab.learn import answers, learn, references, small_spec
@@ -47,7 +47,7 @@ def chart(outcome: LabResult) -> Chart:
     both = (MASKED, UNMASKED)
     names = ("BLEU of its own outputs", "100 × training loss")
     values = [
-        ChartLine(
+        Measurements(
             variant,
             [
                 (0, outcome.mean(variant, "BLEU")),

@@ -6,7 +6,7 @@ and the other sentences of the batch change. Then a model is trained with each n
 
 import torch
 
-from regard.draw.figure.chart import Chart, ChartLine
+from regard.draw.figure.chart import Chart, Measurements
 from regard.lab import variants
 from regard.lab.experiment import Experiment, LabResult
 from regard.lab.learn import learn, loss_on, small_spec
@@ -97,7 +97,7 @@ def rule(quick: bool) -> tuple[Condition, ...]:
 
 def chart(outcome: LabResult) -> Chart:
     lines = [
-        ChartLine(
+        Measurements(
             variant,
             [(0.0, 0.0)]
             + [(float(n), outcome.mean(variant, f"moved by {n} padding")) for n in PADDINGS[1:]],

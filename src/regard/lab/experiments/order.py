@@ -7,7 +7,7 @@ know places gives both sentences of a pair the same memory, so a decoder cannot 
 
 import torch
 
-from regard.draw.figure.chart import Chart, ChartLine
+from regard.draw.figure.chart import Chart, Measurements
 from regard.lab import variants
 from regard.lab.experiment import Experiment, LabResult
 from regard.lab.learn import answers, exact_share, learn, small_spec
@@ -100,7 +100,7 @@ def rule(quick: bool) -> tuple[Condition, ...]:
 
 def chart(outcome: LabResult) -> Chart:
     lines = [
-        ChartLine(
+        Measurements(
             name,
             [(i, outcome.mean(v, measure)) for i, v in enumerate(outcome.variants)],
             [outcome.spread(v, measure) for v in outcome.variants],

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from regard.data.phrasebook.corpus import Entry
-from regard.draw.figure.chart import Chart, ChartLine
+from regard.draw.figure.chart import Chart, Measurements
 from regard.lab import variants
 from regard.lab.experiment import Experiment, LabResult
 from regard.lab.learn import learn, loss_on, small_spec
@@ -99,7 +99,7 @@ def rule(quick: bool) -> tuple[Condition, ...]:
 def chart(outcome: LabResult) -> Chart:
     names = tuple(TABLES)
     lines = [
-        ChartLine(
+        Measurements(
             name,
             [(i, outcome.mean(variant, measure)) for i, variant in enumerate(names)],
             [outcome.spread(variant, measure) for variant in names],

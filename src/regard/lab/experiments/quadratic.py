@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from regard.draw.figure.chart import Chart, ChartLine
+from regard.draw.figure.chart import Chart, Measurements
 from regard.lab.experiment import Experiment, LabResult
 from regard.lab.rule import Condition, exponent
 from regard.model.attention import explicit_attention, fused_attention
@@ -107,7 +107,7 @@ def rule(quick: bool) -> tuple[Condition, ...]:
 
 def chart(outcome: LabResult) -> Chart:
     lines = [
-        ChartLine(
+        Measurements(
             f"{what}, {path}",
             [(x, y / unit) for x, y in outcome.points(_sizes(path, outcome.quick), measure)],
         )

@@ -9,7 +9,7 @@ import math
 
 import torch
 
-from regard.draw.figure.chart import Chart, ChartLine
+from regard.draw.figure.chart import Chart, Measurements
 from regard.lab import variants
 from regard.lab.experiment import Experiment, LabResult
 from regard.lab.learn import learn, small_spec
@@ -103,7 +103,9 @@ def rule(quick: bool) -> tuple[Condition, ...]:
 
 def chart(outcome: LabResult) -> Chart:
     lines = [
-        ChartLine(name, outcome.points(dict(zip(SIZES, map(_name, SIZES), strict=True)), measure))
+        Measurements(
+            name, outcome.points(dict(zip(SIZES, map(_name, SIZES), strict=True)), measure)
+        )
         for name, measure in (
             ("entropy of the weights, ÷ √d", "entropy, divided"),
             ("entropy, without", "entropy, plain"),
