@@ -1,4 +1,4 @@
-"""The demo's encoder, word by word: what heads and vectors are looked at in (heads.py, bank.py).
+"""The demo's encoder, word by word: what experiments/heads.py and experiments/bank.py look into.
 
 The phrasebook knows the words of each sentence, the tokenizer cuts them into pieces: a word's
 vector, and its row and column of attention, are those of its pieces together.
