@@ -82,8 +82,8 @@ def learn(
 def batches_of(lesson: Lesson, seed: int, budget: int) -> Iterator[Batch]:
     """Batches without end, in the order of the seed."""
     pairs = lesson.ids(lesson.train)
-    lengths = (np.array([len(pair[side]) + 1 for pair in pairs]) for side in (0, 1))
-    order = BatchOrder(*lengths, token_budget=budget, seed=seed)
+    source, target = (np.array([len(pair[side]) + 1 for pair in pairs]) for side in (0, 1))
+    order = BatchOrder(source, target, token_budget=budget, seed=seed)
     for planned in order.start_at():
         chosen = planned.examples.tolist()
         yield make_batch([pairs[i] for i in chosen], lesson.tokenizer.special, chosen)

@@ -15,7 +15,7 @@ from regard.lab.experiments import (
     scale,
 )
 
-EXPERIMENTS = {
+EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
     for module in (
         bank,

@@ -46,11 +46,11 @@ def _sizes(path: str, quick: bool) -> dict[float, str]:
     return {float(length): _name(path, length) for length in lengths(quick)}
 
 
-class BytesMade(TorchDispatchMode):
+class BytesMade(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Adds up the bytes of the tensors that operations return; a view is no new one."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.total = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -53,7 +53,7 @@ def softmax_figures(size: int, queries: int, seed: int) -> dict[str, float]:
         scores = query @ k.T / divisor
         scores.retain_grad()
         weights = scores.softmax(dim=-1)
-        ((weights @ v) * wanted).sum().backward()
+        ((weights @ v) * wanted).sum().backward()  # type: ignore[no-untyped-call]
         assert scores.grad is not None and query.grad is not None
         entropy = -(weights * weights.clamp(min=1e-30).log()).sum(dim=-1).mean()
         figures[f"variance, {name}"] = float(scores.detach().var())
