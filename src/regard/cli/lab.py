@@ -10,6 +10,8 @@ from regard.cli import declare
 from regard.cli.inputs import say_written
 from regard.valid_json import valid_json
 
+WIDTH = 100  # of a paragraph, at most
+
 if TYPE_CHECKING:
     from regard.lab.experiment import Experiment, LabResult
 
@@ -80,7 +82,8 @@ def _measured(experiment: "Experiment", quick: bool, report: Path | None) -> "La
 
 
 def _say(outcome: "LabResult") -> None:
-    from regard.draw.labels import wrap_ems
+    from textwrap import wrap
+
     from regard.printable import counted
 
     experiment = outcome.experiment
@@ -92,7 +95,7 @@ def _say(outcome: "LabResult") -> None:
         mark = "✓" if all(held) else "✗" if not any(held) else "?"
         click.echo(f"  {mark} {condition.says}")
     click.echo("")
-    for line in wrap_ems(experiment.paragraph(outcome), 52):
+    for line in wrap(experiment.paragraph(outcome), WIDTH, break_long_words=False):
         click.echo(line)
     click.echo("")
 
