@@ -1,6 +1,5 @@
 """`regard lab`: claims of the notes as experiments that can fail."""
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,19 +52,17 @@ def _run(chosen: "list[Experiment]", quick: bool, report: Path | None, as_json: 
     from regard.model.device import choose_device
 
     choose_device("cpu")  # asked first: does this processor survive what is computed?
-    started = time.perf_counter()
     outcomes = []
     for experiment in chosen:
         outcome = _measured(experiment, quick, report)
         outcomes.append(outcome)
         if not as_json:
             _say(outcome)
-    seconds = time.perf_counter() - started
     if as_json:
         rows = [facts(outcome) for outcome in outcomes]
         click.echo(valid_json(rows if len(rows) > 1 else rows[0], gaps=True))
     if report is not None:
-        say_written(write_report(outcomes, report, seconds))
+        say_written(write_report(outcomes, report))
         return
     for path in write_figures(outcomes[0], Path()):
         say_written(path)

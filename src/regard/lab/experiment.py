@@ -33,6 +33,7 @@ class LabResult:
     experiment: Experiment
     quick: bool
     seeds: Mapping[int, Measured]
+    seconds: float = 0.0  # that measuring took, in this start or in earlier ones
 
     @property
     def conditions(self) -> Sequence[Condition]:

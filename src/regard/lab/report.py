@@ -55,6 +55,7 @@ def facts(outcome: LabResult) -> dict[str, Any]:
         "claim": experiment.claim,
         "verdict": outcome.verdict,
         "quick": outcome.quick,
+        "seconds": round(outcome.seconds, 1),
         "setting": setting(),
         "rule": [condition.says for condition in outcome.conditions],
         "held": [
@@ -66,18 +67,18 @@ def facts(outcome: LabResult) -> dict[str, Any]:
     }
 
 
-def write_report(outcomes: Sequence[LabResult], folder: Path, seconds: float) -> Path:
+def write_report(outcomes: Sequence[LabResult], folder: Path) -> Path:
     """The page, its figures and its numbers."""
     for outcome in outcomes:
         write_figures(outcome, folder)
     everything = valid_json([facts(outcome) for outcome in outcomes], indent=1, gaps=True)
     atomic.write_text(folder / "results.json", everything + "\n")
     page = folder / "index.html"
-    atomic.write_text(page, as_page(outcomes, seconds))
+    atomic.write_text(page, as_page(outcomes))
     return page
 
 
-def as_page(outcomes: Sequence[LabResult], seconds: float) -> str:
+def as_page(outcomes: Sequence[LabResult]) -> str:
     """One HTML page that loads nothing."""
     rows = "".join(
         f'<tr><td><a href="#{o.experiment.name}">{o.experiment.name}</a></td>'
@@ -87,6 +88,7 @@ def as_page(outcomes: Sequence[LabResult], seconds: float) -> str:
     seeds = counted(len(outcomes[0].seeds), "seed") if outcomes else "no seeds"
     size = "quick sizes" if outcomes and outcomes[0].quick else "whole sizes"
     sections = "".join(map(_section, outcomes))
+    seconds = sum(outcome.seconds for outcome in outcomes)
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>regard lab</title>'
         f"<style>{STYLE}</style></head><body>\n<h1>Is it so?</h1>\n"

@@ -50,13 +50,15 @@ def run(
 ) -> LabResult:
     """Measure every variant with every seed; `done` hears of each unit, `kept` is their folder."""
     measured: dict[int, dict[str, dict[str, float]]] = {}
+    seconds = 0.0
     for seed in seeds or seeds_of(quick):
         measured[seed] = {}
         for variant in experiment.variants(quick):
             unit = _unit(experiment, variant, seed, quick, kept)
             measured[seed][variant] = unit.measures
+            seconds += unit.seconds
             done(unit)
-    return LabResult(experiment, quick, measured)
+    return LabResult(experiment, quick, measured, seconds)
 
 
 def _unit(experiment: Experiment, variant: str, seed: int, quick: bool, kept: Path | None) -> Unit:
