@@ -36,8 +36,8 @@ def test_the_report_has_verdict_figure_rule_and_numbers_of_each(report: Path) ->
         seeds = row["seeds"]["1"]
         assert list(seeds) == list(EXPERIMENTS[name].variants(True))
         assert len(row["held"]) == len(row["rule"])
-    assert page.count("<svg") == len(EXPERIMENTS)
-    assert "http" not in page.replace("http://www.w3.org", "")
+        assert f'<img src="{name}.svg" alt="' in page
+    assert "://" not in page
 
 
 @pytest.mark.end_to_end

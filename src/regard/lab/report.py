@@ -14,7 +14,7 @@ from typing import Any
 from regard import atomic
 from regard.draw.figure.chart import draw_chart
 from regard.draw.figure.png import MissingMatplotlib, write_png
-from regard.draw.figure.svg import svg, write_svg
+from regard.draw.figure.svg import write_svg
 from regard.lab.experiment import LabResult
 from regard.lab.run import setting
 from regard.printable import counted
@@ -29,8 +29,9 @@ th, td { text-align: left; padding: .25rem .8rem .25rem 0; border-bottom: 1px so
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
 .verdict { font-weight: 600; }
 .wide { overflow-x: auto; }
-svg { max-width: 100%; height: auto; }
+img { max-width: 100%; height: auto; }
 small { color: #5b6b7a; }
+@media (prefers-color-scheme: dark) { body { color: #e3e8ec; background: #12171c; } }
 """
 
 
@@ -79,7 +80,7 @@ def write_report(outcomes: Sequence[LabResult], folder: Path) -> Path:
 
 
 def as_page(outcomes: Sequence[LabResult]) -> str:
-    """One HTML page that loads nothing."""
+    """One HTML page that loads the figures beside it and nothing else."""
     rows = "".join(
         f'<tr><td><a href="#{o.experiment.name}">{o.experiment.name}</a></td>'
         f"<td>{_escaped(o.experiment.claim)}</td><td>{_verdict(o)}</td></tr>\n"
@@ -101,6 +102,7 @@ def as_page(outcomes: Sequence[LabResult]) -> str:
 
 def _section(outcome: LabResult) -> str:
     experiment = outcome.experiment
+    picture = draw_chart(experiment.chart(outcome))
     rule = "".join(
         f"<li>{_escaped(condition.says)}: "
         f"{sum(map(condition.holds, outcome.seeds.values()))} of "
@@ -110,7 +112,7 @@ def _section(outcome: LabResult) -> str:
     return (
         f'<h2 id="{experiment.name}">{_escaped(experiment.title)}</h2>\n'
         f"<p>{_escaped(experiment.claim)} {_verdict(outcome)}</p>\n"
-        f"{svg(draw_chart(experiment.chart(outcome)))}\n"
+        f'<img src="{experiment.name}.svg" alt="{html.escape(picture.words)}">\n'
         f"<p>{_escaped(experiment.paragraph(outcome))}</p>\n"
         f"<p>The rule, written before the run, and in how many seeds each part holds:</p>\n"
         f"<ul>{rule}</ul>\n{_table(outcome)}\n"
