@@ -148,8 +148,8 @@ def without_residual(model: Transformer) -> None:
 
 def unmasked(model: Transformer) -> None:
     assert model.decoder is not None
-    for layer in model.decoder.layers:
-        layer.attention = SeesAll(layer.attention)
+    for layer in _layers(model.decoder):
+        layer.register_module("attention", SeesAll(layer.attention))
 
 
 def undivided(model: Transformer) -> None:
@@ -164,7 +164,7 @@ def without_parameters(model: Transformer) -> None:
         layer.attention = BareAttention()
 
 
-def _layers(model: Transformer) -> list[Layer]:
+def _layers(model: nn.Module) -> list[Layer]:
     return [part for part in model.modules() if isinstance(part, Layer)]
 
 

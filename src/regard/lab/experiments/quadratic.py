@@ -47,7 +47,8 @@ def _sizes(path: str, quick: bool) -> dict[float, str]:
 
 
 class BytesMade(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Adds up the bytes of the tensors that operations return; a view is no new one."""
+    """Adds up the bytes of the tensors that operations return; one that shares the memory of an
+    argument is no new one."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -55,10 +56,19 @@ class BytesMade(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if not func.is_view:
-            parts = result if isinstance(result, tuple | list) else (result,)
-            self.total += sum(x.numel() * x.element_size() for x in parts if isinstance(x, Tensor))
+        there = {x.untyped_storage().data_ptr() for x in _tensors(args)}
+        for x in _tensors((result,)):
+            if x.untyped_storage().data_ptr() not in there:
+                self.total += x.numel() * x.element_size()
         return result
+
+
+def _tensors(values: Any) -> list[Tensor]:
+    """Those of a tuple or list, and of the tuples and lists in it."""
+    if isinstance(values, Tensor):
+        return [values]
+    inside = values if isinstance(values, tuple | list) else ()
+    return [tensor for value in inside for tensor in _tensors(value)]
 
 
 @torch.no_grad()

@@ -17,6 +17,7 @@ from regard.draw.figure.chart import Chart, Measurements
 from regard.lab import variants
 from regard.lab.experiment import Experiment, LabResult
 from regard.lab.rule import Condition, number, ratio
+from regard.model.layer import Layer
 from regard.model.masks import Mask
 from regard.model.spec import Spec
 from regard.model.transformer import Transformer
@@ -67,8 +68,9 @@ def gradients(model: Transformer, seed: int) -> tuple[float, float, float]:
     model.zero_grad()
     model.encoder(x, Mask()).backward(given)
     assert x.grad is not None
-    weights = [model.encoder.layers[n].feed_forward.inner.weight.grad for n in (0, -1)]
-    first, last = (float(weight.norm()) for weight in weights)
+    layers = [part for part in model.modules() if isinstance(part, Layer)]
+    weights = [layers[n].feed_forward.inner.weight.grad for n in (0, -1)]
+    first, last = (0.0 if weight is None else float(weight.norm()) for weight in weights)
     return float(x.grad.norm() / given.norm()), first, last
 
 
