@@ -1,4 +1,4 @@
-"""docs/reference/recipe.md and python.md are what tools/make_reference.py makes of the code."""
+"""docs/reference/recipe.md, python.md and the_transformer.md are what is made of the code."""
 
 import dataclasses
 import re

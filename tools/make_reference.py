@@ -1,10 +1,10 @@
-"""The pages of docs/reference that are read out of the code: recipe.md and python.md.
+"""The pages that are read out of the code: reference/recipe.md and python.md, the_transformer.md.
 
-    make reference                       writes both; tests/test_reference.py compares them
+    make reference                       writes them; tests/test_reference.py compares
 
 recipe.md is made here: keys, types and defaults come from the dataclasses of a recipe, the meaning
 of each key from its comment in recipes/demo.toml, which has every key. python.md is made by
-python_reference.py.
+python_reference.py, the_transformer.md by make_the_transformer.py.
 """
 
 import dataclasses
@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
+import make_the_transformer
 from doc_pages import DOCS, REPOSITORY
 from python_reference import heading, python_page, table
 
@@ -76,6 +77,7 @@ def pages() -> dict[str, str]:
     return {
         "reference/recipe.md": recipe_page(keys),
         "reference/python.md": python_page(decode),
+        make_the_transformer.PAGE: make_the_transformer.page(),
     }
 
 

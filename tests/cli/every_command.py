@@ -40,6 +40,7 @@ CALLS = {
     "evaluate": "evaluate run --engine torch --source few.en --reference few.de --output out.de",
     "explain": "explain run red --svg explain.svg",
     "positions": "positions --svg positions.svg",
+    "lab": "lab residual --quick",
     "walk": "walk run red --html walk.html",
     "phrasebook": "phrasebook --output pairs",
     "serve": "serve --keys keys.txt --new-key ada",

@@ -61,6 +61,7 @@ GROUPS = {
         "explain": "Show what the model attended to.",
         "walk": "Every number of one pass, as by hand.",
         "positions": "Draw positional encoding.",
+        "lab": "Claims about Transformers as experiments that can fail.",
     },
     "Convert": {
         "convert": "A published model to regard's own files, and back.",

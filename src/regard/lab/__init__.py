@@ -1,0 +1,1 @@
+"""Is it so? Claims of the notes, each as an experiment that can fail."""
