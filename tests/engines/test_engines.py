@@ -151,7 +151,8 @@ def test_a_folder_that_cannot_be_written(run: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_without_the_library(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "find_spec", lambda name: None)
+    there = engines.find_spec
+    monkeypatch.setattr(engines, "find_spec", lambda x: None if x == "ctranslate2" else there(x))
     taken = open_model(run, "cpu").engines
     assert taken.take(GREEDY).name == "torch"
     install = r"ctranslate2 is not installed; pip install 'regard\[fast\]'"

@@ -228,7 +228,7 @@ class Bundle:
     @cached_property
     def settings(self) -> GenerationSettings:
         """How it wants its text made."""
-        if self.is_own_translator or "parse" in self.tasks:
+        if self.is_own_translator or (self.is_run and "parse" in self.tasks):
             return GenerationSettings(search=self._decode_section())
         if self.is_run and self.spec.encoder_layers and self.spec.decoder_layers:
             return self._settings_of_run()
