@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from needs import folder_of, insist_on_libraries, say, stop_without
+from needs import folder_of_set, insist_on_libraries, say, stop_without
 
 from regard.data.brackets import PUNCTUATION, BracketCounts, compare
 from regard.data.cky import Nested, WeightedGrammar, WeightedRule
@@ -177,7 +177,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--file", type=Path, default=folder_of("treebank") / "ptb_sample.mrg")
+    parser.add_argument("--file", type=Path, default=folder_of_set("treebank") / "ptb_sample.mrg")
     parser.add_argument("--run", type=Path, action="append", default=[], help="of recipe treebank")
     parser.add_argument("--longest", type=int, default=40, help="words of a test sentence")
     parser.add_argument("--json", action="store_true")
