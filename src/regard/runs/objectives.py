@@ -13,6 +13,7 @@ from typing import Any, Literal
 from regard.checkpoint.files import read_own_json
 from regard.errors import CheckpointError, ConfigError
 from regard.model.spec import Spec
+from regard.runs.draw_section import DrawSection
 from regard.runs.folder import RunFolder
 from regard.runs.sections import (
     AnswerSection,
@@ -160,6 +161,17 @@ def check_parse(recipe: Recipe, where: str) -> None:
     spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
     if not spec.encoder_layers or not spec.decoder_layers:
         raise ConfigError(f"{where}: [model]", "parse needs an encoder and a decoder")
+    _check_positions(spec, recipe, where)
+
+
+def check_draw(recipe: Recipe, where: str) -> None:
+    """A recipe that learns to draw."""
+    if not recipe.data.scenes:
+        raise ConfigError(f"{where}: [data]", 'draw needs scenes: "en" or "de"')
+    _refuse_of_translate(recipe, where)
+    spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
+    if not spec.encoder_layers or not spec.decoder_layers:
+        raise ConfigError(f"{where}: [model]", "draw needs an encoder and a decoder")
     _check_positions(spec, recipe, where)
 
 
@@ -336,6 +348,21 @@ OBJECTIVES: dict[str, Objective] = {
             refuses={
                 "data.pair": "parse reads trees; leave pair out",
                 "train.start_from": "parse begins from chance: its signs are its own",
+            },
+        ),
+        Objective(
+            "draw",
+            learned="Drawing",
+            offers=("draw",),
+            head="tokens",
+            model="encoder-decoder",
+            check=check_draw,
+            unit="nats per patch",
+            scores=(Score("right", "right"),),
+            section=DrawSection,
+            refuses={
+                "data.pair": "draw reads captions; leave pair out",
+                "train.start_from": "draw begins from chance: its patches are its own",
             },
         ),
         Objective(

@@ -139,6 +139,7 @@ class DataSection:
     images: Path | None = None  # pictures with labels: data/images.py
     valid_images: Path | None = None
     image: str = ""
+    scenes: Literal["", "en", "de"] = ""
     validation: int = 500
     max_tokens: int = 200
     max_characters: int = 2000
@@ -149,7 +150,7 @@ class DataSection:
         _above_zero("weight", self.weight, MOST_WEIGHT)
         if self.tasks:
             self._check_tasks()
-        elif not (self.texts or self.images) and bool(self.phrasebook) == bool(self.source):
+        elif not (self.texts or self.images or self.scenes) and bool(self.phrasebook) == bool(self.source):
             raise ConfigError("expected either phrasebook or source (with target), not both")
         if self.texts and (self.phrasebook or self.source):
             raise ConfigError("expected either texts or pairs (phrasebook, source), not both")
