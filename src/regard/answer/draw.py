@@ -45,9 +45,14 @@ class Drawing:
 
     def save(self, path: str | Path) -> None:
         """Write it as a PNG, pixel by pixel."""
-        stream = BytesIO()
-        self.image.save(stream, format="PNG")
-        atomic.write_bytes(Path(path), stream.getvalue())
+        save_png(Path(path), self.colours)
+
+
+def save_png(path: Path, colours: Colours) -> None:
+    """These pixels as a file, whole or not at all."""
+    stream = BytesIO()
+    as_image(colours).save(stream, format="PNG")
+    atomic.write_bytes(path, stream.getvalue())
 
 
 def draw_texts(

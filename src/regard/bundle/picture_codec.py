@@ -15,9 +15,10 @@ import numpy as np
 from safetensors.numpy import save
 
 from regard import atomic
-from regard.bundle.encoder_file import read_encoder_file
+from regard.bundle.encoder_file import NAME, read_encoder_file
 from regard.data.codebook import Codebook
 from regard.data.picture import Colours
+from regard.data.scenes.words import LANGUAGES, Language
 from regard.decode.engine import Frame
 from regard.decode.options import DecodingOptions, Rules
 from regard.errors import CheckpointError, MisuseError
@@ -34,6 +35,7 @@ class PictureCodec:
     tokenizer: Tokenizer
     codebook: Codebook
     longest: int
+    language: Language  # of the captions
 
     @property
     def vocabulary(self) -> int:
@@ -110,7 +112,11 @@ def read_codebook(folder: Path) -> Codebook:
 def read_picture_codec(folder: Path, vocabulary: int) -> PictureCodec:
     """That of a run whose model knows so many tokens."""
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
-    codec = PictureCodec(tokenizer, read_codebook(folder), read_encoder_file(folder).limit)
+    file = read_encoder_file(folder)
+    language = next((name for name in LANGUAGES if name == file.kind), None)
+    if language is None:
+        raise CheckpointError(folder / NAME, got=file.kind, expected=" or ".join(LANGUAGES))
+    codec = PictureCodec(tokenizer, read_codebook(folder), file.limit, language)
     if codec.vocabulary != vocabulary:
         problem = f"tokenizer and codes are {codec.vocabulary} tokens, the spec says {vocabulary}"
         raise CheckpointError(folder, problem, advice="one of the files belongs to another run")

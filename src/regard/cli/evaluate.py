@@ -79,7 +79,8 @@ def command(
     Without files it is the own test set of a run: the phrasebook's, or else the pairs held out for
     validation; each task of a text-to-text run. Others are asked for labels or words of --file.
     """
-    from regard.cli.evaluate_pictures import evaluate_pictures, sees
+    from regard.cli.evaluate_drawings import evaluate_drawings
+    from regard.cli.evaluate_pictures import evaluate_pictures, offers
     from regard.cli.evaluate_readers import evaluate_texts, is_no_translator
     from regard.cli.evaluate_writers import evaluate_summaries
     from regard.evaluate.summaries import wants_rouge
@@ -97,12 +98,15 @@ def command(
     if is_no_translator(model, file):
         if source or reference or slices or output:
             raise click.UsageError("--source, --reference, --slices, --output: for translations")
-        if sees(model):
+        if offers(model, "see"):
             evaluate_pictures(model, file, options["device"], (png, svg, worst), as_json, dataset)
             return
-        if worst:
-            raise click.UsageError("--worst belongs to models that see")
         search = {name: options[name] for name in ("beam", "alpha") if options[name] is not None}
+        if offers(model, "draw"):
+            evaluate_drawings(model, file, options["device"], worst, search, as_json)
+            return
+        if worst:
+            raise click.UsageError("--worst belongs to models that see or draw")
         evaluate_texts(model, file, columns, options["device"], png, svg, as_json, dataset, search)
         return
     if png or svg or worst:

@@ -97,12 +97,12 @@ def prepare_drawings(run: RunFolder, recipe: Recipe, drawings: Drawings) -> None
     pictures = (row.scene.picture for row in rows["train"])
     codebook = learn_codebook(pictures, own.patch, own.codes, recipe.train.seed)
     write_codebook(run.folder, codebook)
-    codec = PictureCodec(tokenizer, codebook, most)
+    codec = PictureCodec(tokenizer, codebook, most, recipe.data.scenes)
     spec = spec_of(recipe.model, codec.vocabulary)
     if spec.position_limit is not None and spec.position_limit <= codebook.places:
         problem = f"{spec.position_limit} learned positions cannot hold {codebook.places} patches"
         raise ConfigError("[model]: max_length", problem, advice=f"raise it to {codebook.places + 1}")
-    EncoderFile("regard", most).write(run.folder)
+    EncoderFile("regard", most, kind=recipe.data.scenes).write(run.folder)
     write_own_json(run.spec, to_tables(spec))
     kinds = dict.fromkeys(("source", "target"), ColumnKind(codec.vocabulary))
     for part in PARTS[:2]:
