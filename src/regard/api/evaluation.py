@@ -22,6 +22,12 @@ from regard.evaluate.continuations import (
     score_continuations,
 )
 from regard.evaluate.dialogues import DialogueScores, dialogues_to_score, score_dialogues
+from regard.evaluate.drawings import (
+    DrawingScores,
+    captions_to_draw,
+    drawing_search,
+    score_drawings,
+)
 from regard.evaluate.fill import FillScores, score_fill, texts_to_fill
 from regard.evaluate.pictures import pictures_to_score, score_pictures
 from regard.evaluate.questions import QuestionScores, questions_to_score, score_questions
@@ -37,7 +43,17 @@ from regard.evaluate.translations import Scores, pairs_to_score, score, translat
 from regard.evaluate.trees import TreeScores, score_trees, trees_to_score
 from regard.runs.folder import RunFolder
 
-SCORED = {"translate", "generate", "classify", "tag", "fill", "complete", "answer", "see", "parse"}
+SCORED = {
+    "translate",
+    "generate",
+    "classify",
+    "tag",
+    "fill",
+    "complete",
+    "answer",
+    "see",
+    "parse",
+} | {"draw"}
 METRICS = ("auto", "bleu", "rouge")
 AnyScores = (
     Scores
@@ -49,6 +65,7 @@ AnyScores = (
     | QuestionScores
     | SummaryScores
     | TreeScores
+    | DrawingScores
 )
 
 
@@ -67,7 +84,7 @@ def evaluate(
     """BLEU and chrF of a translator, a score for each task of a run that has several, accuracy and
     F1 of a classifier or a tagger, exact match and F1 of answers, how well holes are filled, how
     well a decoder foresees texts, how often one answers as expected; ROUGE of summaries; the
-    brackets of trees; accuracy and F1 of a model that sees.
+    brackets of trees; accuracy and F1 of a model that sees; which drawings are right.
 
     `columns` names the columns of a table by their role: source and target, or text, pair, label.
     """
@@ -84,9 +101,7 @@ def evaluate(
             return score_summaries(model, documents, length, search=options)[0]
     if not SCORED & set(model.tasks):
         problem = f"{model.bundle} offers {', '.join(model.tasks)}"
-        expected = (
-            "a model that translates, classifies, tags, answers, fills, completes, sees or parses"
-        )
+        expected = "a model that translates, classifies, tags, answers, fills, completes, sees, parses or draws"
         raise MisuseError("evaluate", problem, expected=expected)
     with TemporaryDirectory(prefix="regard-") as place:
         source, reference = _files(data, Path(place), columns or {})
@@ -109,6 +124,9 @@ def _score_table(
     if "parse" in model.tasks:
         search = decoding_with(model.bundle.settings.search, "evaluate", **options)
         return score_trees(model, trees_to_score(model, source), search)
+    if "draw" in model.tasks:
+        drawn = captions_to_draw(model, source)
+        return score_drawings(model, drawn, drawing_search(model, options))[0]
     if "chat" in model.tasks and (source is None or is_table(source)):
         return score_dialogues(model, dialogues_to_score(model, source)[1])
     if "complete" in model.tasks:

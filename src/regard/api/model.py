@@ -369,7 +369,7 @@ NEEDS = {
     "generate": ("generate",),
     "translations": _MAKES_TEXT,
     "score": _MAKES_TEXT,
-    "unknown_words": ("translate",),
+    "unknown_words": ("translate", "draw"),
     "complete": ("complete",),
     "completions": ("complete",),
     "stream": ("complete",),
@@ -380,6 +380,7 @@ NEEDS = {
     "classify": ("classify",),
     "tag": ("tag",),
     "parse": ("parse",),
+    "draw": ("draw",),
     "answer": ("answer", "generate", "complete"),
     "see": ("see",),
     "embed": ("embed",),
@@ -388,7 +389,7 @@ NEEDS = {
     "explain": ("translate", "generate", "complete", "classify", "tag", "fill", "answer", "embed"),
     "evaluate": (
         *(*_MAKES_TEXT, "classify", "tag", "fill", "complete", "answer", "embed"),
-        *("see", "parse"),
+        *("see", "parse", "draw"),
     ),
     "labels": ("classify", "tag", "see"),
 }

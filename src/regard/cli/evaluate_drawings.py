@@ -40,8 +40,12 @@ def evaluate_drawings(
     else:
         chance = f"temperature {scores.temperature:g}, seed {search.seed}"
         drawn = chance if search.draws else "greedy"
-        click.echo(f"{counted(scores.captions, 'caption')} of {scores.set}, a drawing each ({drawn})")
-        click.echo(f"objects {scores.objects:8.2%}  all that is drawn is a shape that was asked for")
+        click.echo(
+            f"{counted(scores.captions, 'caption')} of {scores.set}, a drawing each ({drawn})"
+        )
+        click.echo(
+            f"objects {scores.objects:8.2%}  all that is drawn is a shape that was asked for"
+        )
         click.echo(f"colours {scores.colours:8.2%}  … in the colour that was asked for")
         click.echo(f"counts  {scores.counts:8.2%}  … as many times")
         click.echo(f"right   {scores.right:8.2%}  … and in the place that was asked for")

@@ -24,6 +24,7 @@ PIPELINES = {
     "classify": "text-classification",
     "fill": "fill-mask",
     "see": "image-classification",
+    "draw": "text-to-image",
     "embed": "feature-extraction",
 }
 USES = {
@@ -35,6 +36,7 @@ USES = {
     "classify": 'model.classify("a text")',
     "fill": 'model.fill("a [MASK]")',
     "see": 'model.see("picture.png")',
+    "draw": 'model.draw("two red circles above a blue square").best.save("picture.png")',
     "embed": 'model.embed("a text")',
 }
 

@@ -15,7 +15,7 @@ from regard.places import cache_folder
 PACKAGE = Path(__file__).parents[1]
 # The keys of a recipe's [data] that say where the data comes from, other than `set`.
 KEY_OF = {"images": "images"}  # kind → the key of a recipe that its file is for; others: texts
-OTHER_ORIGINS = ("phrasebook", "source", "target", "texts", "images")
+OTHER_ORIGINS = ("phrasebook", "scenes", "source", "target", "texts", "images")
 
 
 def data_folders() -> list[Path]:

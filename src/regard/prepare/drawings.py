@@ -8,7 +8,7 @@ data/words.txt                         the words of the training's captions
 """
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from regard.bundle.encoder_file import EncoderFile
@@ -52,12 +52,19 @@ class Drawings:
         """What was read, for a person: scenes are made, nothing is read."""
         return []
 
+    @property
+    def counts(self) -> dict[Part, int]:
+        """How many of each part; what is held out is not much more than what is learned from."""
+        made = self.recipe.own.made or SIZES["train"]
+        most = {part: max(1, made // 4) for part in PARTS} | {"train": made}
+        usual: dict[Part, int] = SIZES | {"train": made, "valid": self.data.validation}
+        return {part: min(count, most[part]) for part, count in usual.items()}
+
     def part(self, part: Part) -> Iterator[CaptionedScene]:
         """Its scenes with captions; one that training has is left out of what is held out."""
         chance = random.Random(f"captions {part} {self.recipe.train.seed}")
         language, unsaid = self.data.scenes, self.recipe.own.unsaid
-        count = self.recipe.data.validation if part == "valid" else None
-        for scene in scenes(part, count):
+        for scene in scenes(part, self.counts[part]):
             caption = asked_by_chance(scene.statement, language, chance, unsaid)
             if part == "train":
                 self.seen.add(caption)
@@ -85,7 +92,7 @@ def prepare_drawings(run: RunFolder, recipe: Recipe, drawings: Drawings) -> None
     """Fill the run's data folder."""
     own, most = recipe.own, recipe.data.max_tokens
     rows: dict[str, list[CaptionedScene]] = {}
-    with progress_bar("drawing scenes", sum(SIZES.values())) as bar:
+    with progress_bar("drawing scenes", sum(drawings.counts.values())) as bar:
         for part in PARTS:
             rows[part] = []
             for row in drawings.part(part):
@@ -101,7 +108,9 @@ def prepare_drawings(run: RunFolder, recipe: Recipe, drawings: Drawings) -> None
     spec = spec_of(recipe.model, codec.vocabulary)
     if spec.position_limit is not None and spec.position_limit <= codebook.places:
         problem = f"{spec.position_limit} learned positions cannot hold {codebook.places} patches"
-        raise ConfigError("[model]: max_length", problem, advice=f"raise it to {codebook.places + 1}")
+        raise ConfigError(
+            "[model]: max_length", problem, advice=f"raise it to {codebook.places + 1}"
+        )
     EncoderFile("regard", most, kind=recipe.data.scenes).write(run.folder)
     write_own_json(run.spec, to_tables(spec))
     kinds = dict.fromkeys(("source", "target"), ColumnKind(codec.vocabulary))

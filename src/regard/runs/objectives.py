@@ -13,6 +13,7 @@ from typing import Any, Literal
 from regard.checkpoint.files import read_own_json
 from regard.errors import CheckpointError, ConfigError
 from regard.model.spec import Spec
+from regard.runs.caption_section import CaptionSection
 from regard.runs.draw_section import DrawSection
 from regard.runs.folder import RunFolder
 from regard.runs.sections import (
@@ -161,6 +162,26 @@ def check_parse(recipe: Recipe, where: str) -> None:
     spec = spec_of(recipe.model, SOME_VOCABULARY, f"{where}: [model]")
     if not spec.encoder_layers or not spec.decoder_layers:
         raise ConfigError(f"{where}: [model]", "parse needs an encoder and a decoder")
+    _check_positions(spec, recipe, where)
+
+
+def check_caption(recipe: Recipe, where: str) -> None:
+    """A recipe for pictures on one side and words on the other."""
+    section = f"{where}: [model]"
+    if not recipe.data.images and not recipe.data.scenes:
+        needed = 'scenes = "en", or images: a table of files and captions'
+        raise ConfigError(f"{where}: [data]", f"caption needs pictures: {needed}")
+    _refuse_of_translate(recipe, where)
+    for name in ("image_size", "patch_size", "decoder_layers"):
+        if not recipe.model.get(name):
+            advice = "for example image_size = 48, patch_size = 6 and decoder_layers = 2"
+            raise ConfigError(section, f"{name} is not given", advice=advice)
+    spec = spec_of(recipe.model, SOME_VOCABULARY, section)
+    if not spec.encoder_layers:
+        raise ConfigError(section, "caption needs an encoder and a decoder")
+    if recipe.own.names and spec.image_size % 2:
+        problem = f"{spec.image_size} pixels cannot be halved for a grid of two by two"
+        raise ConfigError(f"{section}: image_size", problem)
     _check_positions(spec, recipe, where)
 
 
@@ -334,6 +355,22 @@ OBJECTIVES: dict[str, Objective] = {
             section=SeeSection,
             check=check_images,
             refuses={"data.labels": "see knows one label a picture, not several"},
+        ),
+        Objective(
+            "caption",
+            learned="Captions",
+            offers=("caption",),
+            head="tokens",
+            model="encoder-decoder",
+            own_tokenizer=True,
+            check=check_caption,
+            unit="nats per token",
+            scores=(Score("exact", "exact"),),
+            section=CaptionSection,
+            refuses={
+                "data.labels": "caption learns sentences, not labels",
+                "train.start_from": "caption begins from chance: its words are its own",
+            },
         ),
         Objective(
             "parse",

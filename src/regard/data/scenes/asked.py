@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
-from regard.data.scenes.drawing import COLOURS, SHAPES, Colour, Shape
+from regard.data.scenes.drawing import COLOURS, SHAPES
 from regard.data.scenes.statement import MOST, Group, Relation, Statement
 from regard.data.scenes.words import AND, BETWEEN, Language, caption
 
@@ -31,8 +31,8 @@ class AskedGroup:
     """So many things of one shape, and of one colour, whichever it is if it is None."""
 
     count: int
-    colour: Colour | None
-    shape: Shape
+    colour: str | None
+    shape: str
 
     def fits(self, group: Group) -> bool:
         """Whether these things would do."""
@@ -81,7 +81,9 @@ def _phrases(language: Language, behind: bool) -> dict[tuple[str, ...], AskedGro
     other = Group(1, "red", "ring")
     for count, colour, shape in product(range(1, MOST + 1), COLOURS, SHAPES):
         group = Group(count, colour, shape)
-        said = caption(Statement((other, group), "above") if behind else Statement((group,)), language)
+        said = caption(
+            Statement((other, group), "above") if behind else Statement((group,)), language
+        )
         words = said.words[-3:]
         phrases[words] = AskedGroup(count, colour, shape)
         phrases[words[0], words[2]] = AskedGroup(count, None, shape)

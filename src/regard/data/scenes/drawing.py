@@ -7,7 +7,6 @@ shapes and 6 colours there are at most 145 different ones (`CELL` is a patch siz
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +20,8 @@ SPAN = 2  # cells of a side of a thing
 INK = 5  # pixels from the middle of a shape to its edge
 WHITE = 255
 
-Shape = Literal["circle", "square", "triangle", "diamond", "cross", "ring"]
-Colour = Literal["red", "yellow", "green", "blue", "purple", "black"]
-SHAPES: tuple[Shape, ...] = get_args(Shape)
-PALETTE: dict[Colour, tuple[int, int, int]] = {
+SHAPES = ("circle", "square", "triangle", "diamond", "cross", "ring")
+PALETTE = {
     "red": (214, 40, 40),
     "yellow": (245, 190, 30),
     "green": (40, 150, 70),
@@ -32,7 +29,7 @@ PALETTE: dict[Colour, tuple[int, int, int]] = {
     "purple": (150, 60, 180),
     "black": (35, 35, 35),
 }
-COLOURS: tuple[Colour, ...] = tuple(PALETTE)
+COLOURS = tuple(PALETTE)
 Box = tuple[int, int, int, int]  # left, top, right, bottom; the last two are outside
 
 
@@ -40,8 +37,8 @@ Box = tuple[int, int, int, int]  # left, top, right, bottom; the last two are ou
 class Thing:
     """One shape, and the cell of its upper left corner."""
 
-    shape: Shape
-    colour: Colour
+    shape: str  # one of SHAPES; of grids the name of what is in a picture (grids.py)
+    colour: str  # one of COLOURS; of grids ""
     row: int
     column: int
 
@@ -53,11 +50,11 @@ class Thing:
 
 
 @cache
-def ink(shape: Shape) -> NDArray[np.bool_]:
+def ink(shape: str) -> NDArray[np.bool_]:
     """Which of 11 × 11 pixels a shape colours."""
     y, x = np.mgrid[-INK : INK + 1, -INK : INK + 1]
     far = x**2 + y**2
-    inked: dict[Shape, NDArray[np.bool_]] = {
+    inked: dict[str, NDArray[np.bool_]] = {
         "circle": far <= 28,
         "square": np.maximum(abs(x), abs(y)) < INK,
         "triangle": 2 * abs(x) <= y + INK,

@@ -25,8 +25,6 @@ from regard.data.scenes.drawing import (
     SPAN,
     WHITE,
     Box,
-    Colour,
-    Shape,
     Thing,
     ink,
 )
@@ -122,7 +120,7 @@ def _box(spots: list[Spot]) -> Box:
     return min(columns), min(rows), max(columns) + 1, max(rows) + 1
 
 
-def _named(spots: list[Spot], colour: Colour) -> Read | None:
+def _named(spots: list[Spot], colour: str) -> Read | None:
     """The thing that these pixels are most alike; None if they are like none."""
     box = left, top, right, bottom = _box(spots)
     if max(right - left, bottom - top) > 2 * INK + 1:
@@ -135,9 +133,9 @@ def _named(spots: list[Spot], colour: Colour) -> Read | None:
 
 
 @lru_cache(maxsize=4096)
-def _most_alike(patch: frozenset[Spot]) -> tuple[float, Shape, int, int]:
+def _most_alike(patch: frozenset[Spot]) -> tuple[float, str, int, int]:
     """How alike ink is to a shape, which one, and where in the shape's own pixels it begins."""
-    best: tuple[float, Shape, int, int] = (0.0, SHAPES[0], 0, 0)
+    best: tuple[float, str, int, int] = (0.0, SHAPES[0], 0, 0)
     for shape in SHAPES:
         shaped = {(int(row), int(column)) for row, column in np.argwhere(ink(shape))}
         first_row, first_column = (min(places) for places in zip(*shaped, strict=True))

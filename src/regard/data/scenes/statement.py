@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Literal, get_args
 
-from regard.data.scenes.drawing import COLOURS, SHAPES, SPAN, Colour, Shape, Thing
+from regard.data.scenes.drawing import COLOURS, SHAPES, SPAN, Thing
 
 Relation = Literal["above", "below", "left of", "right of"]
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
 MOST = 4  # things of a group
+_PLACE = {name: place for names in (COLOURS, SHAPES) for place, name in enumerate(names)}
 Extent = tuple[tuple[int, int], tuple[int, int]]  # of cells: first and end, down and across
 
 
@@ -28,8 +29,8 @@ class Group:
     """So many equal things."""
 
     count: int
-    colour: Colour
-    shape: Shape
+    colour: str
+    shape: str
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,10 @@ class Statement:
 
 def grouped(things: Iterable[Thing]) -> dict[Group, list[Thing]]:
     """Equal things together, in the order of colours and shapes."""
-    kinds: dict[tuple[Colour, Shape], list[Thing]] = {}
+    kinds: dict[tuple[str, str], list[Thing]] = {}
     for thing in things:
         kinds.setdefault((thing.colour, thing.shape), []).append(thing)
-    ordered = sorted(kinds, key=lambda kind: (COLOURS.index(kind[0]), SHAPES.index(kind[1])))
+    ordered = sorted(kinds, key=lambda kind: (_PLACE.get(kind[0], 0), _PLACE.get(kind[1], 0), kind))
     return {Group(len(kinds[kind]), *kind): kinds[kind] for kind in ordered}
 
 

@@ -1,9 +1,9 @@
 """Whether a picture is what a caption asked for: four questions, each harder than the one before.
 
-    objects   every patch of ink is a shape, and the groups have the shapes that were asked for
-    colours   … and their colours
-    counts    … and as many things each
-    places    … and they lie as the caption says: all is right
+objects   every patch of ink is a shape, and the groups have the shapes that were asked for
+colours   … and their colours
+counts    … and as many things each
+places    … and they lie as the caption says: all is right
 """
 
 from collections.abc import Callable, Sequence

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import product
 from typing import Literal, get_args
 
-from regard.data.scenes.drawing import COLOURS, SHAPES, Colour, Shape
+from regard.data.scenes.drawing import COLOURS, SHAPES
 from regard.data.scenes.statement import MOST, Group, Relation, Statement
 
 Language = Literal["en", "de"]
@@ -31,8 +31,10 @@ BETWEEN: dict[Language, dict[Relation, str]] = {
         "right of": "rechts von",
     },
 }
+HISSING = ("s", "x", "ch", "sh")  # English nouns that end so have -es for several
+VOWELS = "aeiou"
 AND: dict[Language, str] = {"en": "and", "de": "und"}
-GERMAN_COLOURS: dict[Colour, str] = {
+GERMAN_COLOURS = {
     "red": "rot",
     "yellow": "gelb",
     "green": "grün",
@@ -41,7 +43,7 @@ GERMAN_COLOURS: dict[Colour, str] = {
     "black": "schwarz",
 }
 # gender, singular, plural, plural behind a preposition (dative)
-GERMAN_SHAPES: dict[Shape, tuple[str, str, str, str]] = {
+GERMAN_SHAPES = {
     "circle": ("m", "Kreis", "Kreise", "Kreisen"),
     "square": ("n", "Quadrat", "Quadrate", "Quadraten"),
     "triangle": ("n", "Dreieck", "Dreiecke", "Dreiecken"),
@@ -81,14 +83,15 @@ def caption(statement: Statement, language: Language = "en") -> Caption:
     return Caption(tuple(words), tuple(nouns))
 
 
-def _phrase(group: Group, language: Language, behind: bool) -> tuple[str, str, str]:
-    """Number, colour, shape; `behind` a preposition German has other endings."""
+def _phrase(group: Group, language: Language, behind: bool) -> tuple[str, ...]:
+    """Number, colour if there is one, shape; `behind` a preposition German has other endings."""
     number = NUMBERS[language][group.count - 2]
     if language == "en":
-        plural = f"{group.shape}{'es' if group.shape.endswith('s') else 's'}"
+        plural = "es" if group.shape.endswith(HISSING) else "s"
+        words = f"{group.colour} {group.shape}".split()
         if group.count == 1:
-            return "a", group.colour, group.shape
-        return number, group.colour, plural
+            return "an" if words[0][0] in VOWELS else "a", *words
+        return number, *words[:-1], words[-1] + plural
     gender, single, *plurals = GERMAN_SHAPES[group.shape]
     colour = GERMAN_COLOURS[group.colour]
     if group.count == 1:

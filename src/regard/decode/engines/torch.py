@@ -143,7 +143,7 @@ class TorchEngine:
         prompted, most = self._fused.encoder is None, self._model.spec.position_limit
         if prompted and most is not None:
             most = max(1, most - len(source))
-        limit = decoding.limit(len(source), most)
+        limit = decoding.limit(self._model.spec.source_places or len(source), most)
         if (tree := self._rules.tree) is not None:
             needed = tree.limit(source)
             limit = needed if most is None else min(needed, most)

@@ -148,5 +148,8 @@ def lengths_of(store: Store) -> tuple[Lengths, Lengths]:
 
 
 CODE = ObjectiveCode(
-    check, survey_drawings, prepare_drawings, lambda run, recipe: DrawJob(recipe, load_drawings(run))
+    check,
+    survey_drawings,
+    prepare_drawings,
+    lambda run, recipe: DrawJob(recipe, load_drawings(run)),
 )
