@@ -65,6 +65,7 @@ def draw_texts(
 ) -> list[Answers[Drawing]]:
     """`n` pictures of each caption, the likeliest first; temperature 0 has one only."""
     codec = model.bundle.picture_codec
+    captions = [codec.as_learned(caption) for caption in captions]
     for number, caption in enumerate(captions, start=1):
         codec.check_caption(caption, "the caption" if len(captions) == 1 else f"caption {number}")
     usual = model.bundle.settings.search

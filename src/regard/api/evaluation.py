@@ -101,7 +101,10 @@ def evaluate(
             return score_summaries(model, documents, length, search=options)[0]
     if not SCORED & set(model.tasks):
         problem = f"{model.bundle} offers {', '.join(model.tasks)}"
-        expected = "a model that translates, classifies, tags, answers, fills, completes, sees, parses or draws"
+        expected = (
+            "a model that translates, classifies, tags, answers, fills, completes, sees, parses "
+            "or draws"
+        )
         raise MisuseError("evaluate", problem, expected=expected)
     with TemporaryDirectory(prefix="regard-") as place:
         source, reference = _files(data, Path(place), columns or {})

@@ -15,13 +15,15 @@ import numpy as np
 from safetensors.numpy import save
 
 from regard import atomic
-from regard.bundle.encoder_file import NAME, read_encoder_file
+from regard.bundle.encoder_file import read_encoder_file
+from regard.checkpoint.files import read_own_json
 from regard.data.codebook import Codebook
 from regard.data.picture import Colours
 from regard.data.scenes.words import LANGUAGES, Language
 from regard.decode.engine import Frame
 from regard.decode.options import DecodingOptions, Rules
 from regard.errors import CheckpointError, MisuseError
+from regard.runs.folder import RunFolder
 from regard.text.tokenizer import Tokenizer
 
 FILE = "codebook.safetensors"
@@ -59,6 +61,15 @@ class PictureCodec:
         places = self.codebook.places
         return replace(decoding, min_length=places, max_length=places + 1)
 
+    def as_learned(self, caption: str) -> str:
+        """A caption with the capitals of the training's words, and without a full stop."""
+        words = caption.strip().rstrip(".!").split()
+        return " ".join(self._words.get(word.casefold(), word) for word in words)
+
+    @cached_property
+    def _words(self) -> dict[str, str]:
+        return {word.casefold(): word for word in self.tokenizer.whole_words().values()}
+
     def source(self, caption: str) -> list[int]:
         """The pieces of a caption, the end last."""
         return [*self.tokenizer.encode(caption), self.frame.end]
@@ -73,12 +84,16 @@ class PictureCodec:
 
     def check_caption(self, caption: str, which: str) -> None:
         """Insist that a caption says something, and is not longer than what was learned from."""
-        if not caption.strip():
+        if not caption:
             raise MisuseError("draw", f"{which} is empty", advice="say what to draw")
-        tokens = len(self.source(caption)) - 1
-        if tokens > self.longest:
-            problem = f"{which} has {tokens:,} tokens, the model has learned from {self.longest:,}"
+        *ids, _ = self.source(caption)
+        if len(ids) > self.longest:
+            problem = f"{which} has {len(ids):,} tokens, the model reads {self.longest:,}"
             raise MisuseError("draw", f"{problem} at most", advice="say it in fewer words")
+        if set(ids) <= {self.tokenizer.special.unk}:
+            known = ", ".join(sorted(self._words.values()))
+            problem = f"{which} has no word that the model has learned"
+            raise MisuseError("draw", problem, got=caption, advice=f"known are {known}")
 
 
 def write_codebook(folder: Path, codebook: Codebook) -> None:
@@ -112,11 +127,12 @@ def read_codebook(folder: Path) -> Codebook:
 def read_picture_codec(folder: Path, vocabulary: int) -> PictureCodec:
     """That of a run whose model knows so many tokens."""
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
-    file = read_encoder_file(folder)
-    language = next((name for name in LANGUAGES if name == file.kind), None)
+    recipe, most = RunFolder(folder).recipe, read_encoder_file(folder).limit
+    said = read_own_json(recipe).get("data", {}).get("scenes")
+    language = next((name for name in LANGUAGES if name == said), None)
     if language is None:
-        raise CheckpointError(folder / NAME, got=file.kind, expected=" or ".join(LANGUAGES))
-    codec = PictureCodec(tokenizer, read_codebook(folder), file.limit, language)
+        raise CheckpointError(f"{recipe}: data.scenes", got=said, expected=" or ".join(LANGUAGES))
+    codec = PictureCodec(tokenizer, read_codebook(folder), most, language)
     if codec.vocabulary != vocabulary:
         problem = f"tokenizer and codes are {codec.vocabulary} tokens, the spec says {vocabulary}"
         raise CheckpointError(folder, problem, advice="one of the files belongs to another run")

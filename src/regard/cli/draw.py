@@ -1,4 +1,4 @@
-"""`regard draw`: pictures of a caption, in the terminal and as PNG, and what a reader sees in them."""
+"""`regard draw`: pictures of a caption, in the terminal and as PNG, and what is read in them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

@@ -114,12 +114,14 @@ def captions_to_draw(model: LoadedModel, file: Path | None) -> CaptionsToDraw:
         whose = "test" if name == TEST else "validation"
         return CaptionsToDraw(f"the run's {whose} captions", tuple(kept_captions(run, name)))
     lines = read_small_file(file, MOST_CAPTIONS, DataError).decode("utf-8", "replace").splitlines()
-    language, captions = model.bundle.picture_codec.language, list[str]()
-    for number, line in enumerate(lines, start=1):
-        if line.strip() and asked_in(line, language) is None:
-            expected = f"a caption of drawn scenes ({language}): number, colour, shape, relation"
+    codec, captions = model.bundle.picture_codec, list[str]()
+    for number, line in enumerate(map(codec.as_learned, lines), start=1):
+        if line and asked_in(line, codec.language) is None:
+            expected = (
+                f"a caption of drawn scenes ({codec.language}): number, colour, shape, relation"
+            )
             raise DataError(f"{file}, line {number}", got=line, expected=expected)
-        captions += [line] if line.strip() else []
+        captions += [line] if line else []
     if not captions:
         raise DataError(file, "no caption in it")
     return CaptionsToDraw(file.name, tuple(captions))

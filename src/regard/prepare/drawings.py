@@ -111,7 +111,7 @@ def prepare_drawings(run: RunFolder, recipe: Recipe, drawings: Drawings) -> None
         raise ConfigError(
             "[model]: max_length", problem, advice=f"raise it to {codebook.places + 1}"
         )
-    EncoderFile("regard", most, kind=recipe.data.scenes).write(run.folder)
+    EncoderFile("regard", most).write(run.folder)
     write_own_json(run.spec, to_tables(spec))
     kinds = dict.fromkeys(("source", "target"), ColumnKind(codec.vocabulary))
     for part in PARTS[:2]:

@@ -1,4 +1,4 @@
-"""Draw: the patches of a picture as a target, its caption as a source; judged by loss and reader."""
+"""Draw: the patches of a picture as a target, its caption as a source; judged by a reader."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
