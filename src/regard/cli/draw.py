@@ -1,7 +1,7 @@
 """`regard draw`: pictures of a caption, in the terminal and as PNG, and what is read in them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,16 +11,20 @@ from regard.valid_json import valid_json
 if TYPE_CHECKING:
     from regard.answer.answers import Answers
     from regard.answer.draw import Drawing
+    from regard.api.model import Model
     from regard.evaluate.drawings import ReadDrawing
 
 MOST = 64  # drawings of one caption
+ACROSS = 6  # panels of a row
+MOST_LOOKED = 12  # drawings whose attention is drawn
 
 
 @declare.command("""
   regard draw runs/scenes-draw "two red circles above a blue square"
   regard draw runs/scenes-draw "two red circles above a square" --n 4 --output circles.png
   regard draw runs/scenes-draw "a green ring" --seed 7 --output rings.png --scale 1
-  regard draw runs/scenes-draw --file captions.txt --output pictures""")
+  regard draw runs/scenes-draw --file captions.txt --output pictures
+  regard draw runs/scenes-draw "a red ring above a blue square" --attention words.svg""")
 @declare.model
 @click.argument("caption", nargs=-1)
 @declare.file("Draw a file, a caption a line.")
@@ -39,6 +43,7 @@ MOST = 64  # drawings of one caption
     show_default=True,
     help="Pixels of a file for each pixel of a picture, on a side.",
 )
+@declare.path("--attention", help="Draw which patches looked at each word: .png or .svg.")
 @declare.device
 @declare.json("One JSON object a picture.")
 def command(
@@ -50,6 +55,7 @@ def command(
     temperature: float | None,
     output: Path | None,
     scale: int,
+    attention: Path | None,
     device: str,
     as_json: bool,
 ) -> None:
@@ -66,6 +72,8 @@ def command(
 
     if output and output.suffix and output.suffix.lower() != ".png":
         raise click.UsageError("--output: expected a name that ends in .png, or a folder")
+    if attention and attention.suffix not in (".png", ".svg"):
+        raise click.UsageError("--attention: expected a name that ends in .png or .svg")
     loaded = opened(model, "draw", device)
     drawn: list[Answers[Drawing]] = []
     for texts in texts_of(caption, file):
@@ -79,9 +87,11 @@ def command(
         drawn += answers
     if output:
         _write(output, drawn, scale)
+    if attention:
+        _draw_attention(loaded, [one for row in drawn for one in row], attention)
 
 
-def _note_unknown(model: Any, caption: str) -> None:
+def _note_unknown(model: "Model", caption: str) -> None:
     """Which words were never trained on: not where the answers go."""
     from regard.bundle.words_seen import WordsSeen
 
@@ -107,6 +117,32 @@ def _show(pictures: "list[ReadDrawing]", as_json: bool, titled: bool) -> None:
         console.print(PictureRow([one.drawing.colours for one in pictures]))
     for number, one in enumerate(pictures, start=1):
         click.echo(f"{number}. {one.sentence()}" if len(pictures) > 1 else one.sentence())
+
+
+def _draw_attention(model: "Model", drawn: "list[Drawing]", out: Path) -> None:
+    """Each drawing, then once for each word how much every patch looked at it."""
+    from regard.cli.inputs import say_written
+    from regard.draw.figure.pictures import gallery, of_colours, of_weights
+    from regard.draw.figure.png import write_png
+    from regard.draw.figure.svg import write_svg
+    from regard.explain.words_drawn import words_drawn
+
+    if not 0 < len(drawn) <= MOST_LOOKED:
+        raise click.UsageError(f"--attention: expected 1 to {MOST_LOOKED} pictures")
+    rows = []
+    for one in drawn:
+        panels = [of_colours(one.colours, "the drawing")]
+        for looked in words_drawn(model, one):
+            most = f"most {looked.weights.max():.0%}"
+            panels.append(of_weights(looked.weights, looked.word, most))
+        rows += [panels[first : first + ACROSS] for first in range(0, len(panels), ACROSS)]
+    subtitle = (
+        "how much each patch looked at a word when it was chosen: cross-attention, last layer"
+    )
+    words = ". ".join(one.caption for one in drawn)
+    picture = gallery(rows, "Which patches looked at which word", subtitle, words)
+    (write_svg if out.suffix == ".svg" else write_png)(out, picture)
+    say_written(out)
 
 
 def _write(output: Path, drawn: "list[Answers[Drawing]]", scale: int) -> None:

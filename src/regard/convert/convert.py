@@ -43,6 +43,7 @@ MAX_TOKENIZER = 1 << 28  # bytes of a tokenizer.json
 To = Literal["hf", "native", "ctranslate2", "gguf"]
 # what has a choice of precision → those there are, the usual one first
 OFFERED = {"ctranslate2": tuple(PRECISIONS), "gguf": ("fp16", "int8", "fp32")}
+OF_RUNS = ("parse", "draw")  # what needs files that only a run has
 # Keys of a config that no spec knows: labels, special ids, how text is made.
 KEPT = re.compile(
     r"id2label|label2id|problem_type|prefix|language|task_specific_params|bad_words_ids|\w+_token_id"
@@ -89,6 +90,9 @@ def convert(
         advice = "regard convert never overwrites, choose a name"
         raise MisuseError(out, "already there", advice=advice)
     source = open_source(path, allow_pickle=allow_pickle, strict=strict)
+    if only := [task for task in source.bundle.tasks if task in OF_RUNS]:
+        problem = f"{source.bundle} can {only[0]}, which the files of other formats do not say"
+        raise MisuseError("convert", problem, advice="hand the folder of the run on as it is")
     if source.family is None and tokenizer is not None:
         raise MisuseError("--tokenizer: a run has its own tokenizer; leave the option out")
     if source.bundle.kind == "gguf" and tokenizer is not None:

@@ -72,6 +72,10 @@ def feed(
     spec = model.spec
     if spec.image_size:
         raise MisuseError(f"explain: {model.bundle} reads images; explained are models of text")
+    if "draw" in model.tasks:
+        problem = f"{model.bundle} draws pictures; explained are models of text"
+        advice = "`regard draw --attention` shows which patches looked at which word"
+        raise MisuseError("explain", problem, advice=advice)
     if pair is not None and (spec.decoder_layers or not spec.encoder_layers):
         raise MisuseError("pair", "a second text is for encoders")
     if most is not None and (spec.encoder_layers or output is not None):
