@@ -65,6 +65,7 @@ RECIPES = {
     "phrasebook-parse": 1,
     "treebank": 0,
     "wsj-parse": 0,
+    "scenes-draw": 2,
 }
 
 

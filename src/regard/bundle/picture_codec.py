@@ -15,15 +15,13 @@ import numpy as np
 from safetensors.numpy import save
 
 from regard import atomic
-from regard.bundle.encoder_file import read_encoder_file
-from regard.checkpoint.files import read_own_json
+from regard.bundle.encoder_file import NAME, read_encoder_file
 from regard.data.codebook import Codebook
 from regard.data.picture import Colours
 from regard.data.scenes.words import LANGUAGES, Language
 from regard.decode.engine import Frame
 from regard.decode.options import DecodingOptions, Rules
 from regard.errors import CheckpointError, MisuseError
-from regard.runs.folder import RunFolder
 from regard.text.tokenizer import Tokenizer
 
 FILE = "codebook.safetensors"
@@ -127,12 +125,11 @@ def read_codebook(folder: Path) -> Codebook:
 def read_picture_codec(folder: Path, vocabulary: int) -> PictureCodec:
     """That of a run whose model knows so many tokens."""
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
-    recipe, most = RunFolder(folder).recipe, read_encoder_file(folder).limit
-    said = read_own_json(recipe).get("data", {}).get("scenes")
-    language = next((name for name in LANGUAGES if name == said), None)
+    file = read_encoder_file(folder)
+    language = next((name for name in LANGUAGES if name == file.kind), None)
     if language is None:
-        raise CheckpointError(f"{recipe}: data.scenes", got=said, expected=" or ".join(LANGUAGES))
-    codec = PictureCodec(tokenizer, read_codebook(folder), most, language)
+        raise CheckpointError(folder / NAME, got=file.kind, expected=" or ".join(LANGUAGES))
+    codec = PictureCodec(tokenizer, read_codebook(folder), file.limit, language)
     if codec.vocabulary != vocabulary:
         problem = f"tokenizer and codes are {codec.vocabulary} tokens, the spec says {vocabulary}"
         raise CheckpointError(folder, problem, advice="one of the files belongs to another run")

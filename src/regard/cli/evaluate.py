@@ -25,7 +25,8 @@ MOST_SLIPS = 5  # that are printed
   regard evaluate Helsinki-NLP/opus-mt-en-de --source test.en --reference test.de
   regard evaluate minilm --set scitldr --metric rouge --sentences 1
   regard evaluate runs/sst2 --file dev.tsv --svg confusion.svg
-  regard evaluate runs/digits --set digits --worst worst.png""",
+  regard evaluate runs/digits --set digits --worst worst.png
+  regard evaluate runs/scenes-draw --worst wrong.png""",
     texts="--file",
 )
 @declare.model
@@ -36,7 +37,9 @@ MOST_SLIPS = 5  # that are printed
 @declare.columns("source", "target", "text", "pair", "label")
 @declare.path("--png", help="Of a classifier: draw its mistakes.")
 @declare.path("--svg", help="Of a classifier: draw its mistakes.")
-@declare.path("--worst", help="Of pictures: draw the mistakes it was surest of (.png, .svg).")
+@declare.path(
+    "--worst", help="Draw mistakes: labels it was surest of, wrong drawings (.png, .svg)."
+)
 @declare.choice(
     "--metric",
     among=["auto", "bleu", "rouge"],

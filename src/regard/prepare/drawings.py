@@ -17,6 +17,7 @@ from regard.bundle.words_seen import write_words
 from regard.config import to_tables
 from regard.data.codebook import learn_codebook
 from regard.data.scenes.asked import asked_by_chance
+from regard.data.scenes.layouts import laid_out
 from regard.data.scenes.making import PARTS, SIZES, Part, Scene, scenes
 from regard.data.store import ColumnKind, Store, StoreRow, write_store
 from regard.draw.terminal.progress import progress_bar
@@ -63,13 +64,15 @@ class Drawings:
     def part(self, part: Part) -> Iterator[CaptionedScene]:
         """Its scenes with captions; one that training has is left out of what is held out."""
         chance = random.Random(f"captions {part} {self.recipe.train.seed}")
-        language, unsaid = self.data.scenes, self.recipe.own.unsaid
+        language, own = self.data.scenes, self.recipe.own
+        unsaid, layouts = own.unsaid, own.layouts
         for scene in scenes(part, self.counts[part]):
             caption = asked_by_chance(scene.statement, language, chance, unsaid)
             if part == "train":
                 self.seen.add(caption)
             if part == "train" or caption not in self.seen:
-                yield CaptionedScene(caption, scene)
+                laid = laid_out(scene.statement, chance.randrange(layouts)) if layouts else scene
+                yield CaptionedScene(caption, laid)
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ def prepare_drawings(run: RunFolder, recipe: Recipe, drawings: Drawings) -> None
         raise ConfigError(
             "[model]: max_length", problem, advice=f"raise it to {codebook.places + 1}"
         )
-    EncoderFile("regard", most).write(run.folder)
+    EncoderFile("regard", most, kind=codec.language).write(run.folder)
     write_own_json(run.spec, to_tables(spec))
     kinds = dict.fromkeys(("source", "target"), ColumnKind(codec.vocabulary))
     for part in PARTS[:2]:
