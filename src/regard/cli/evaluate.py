@@ -25,7 +25,8 @@ MOST_SLIPS = 5  # that are printed
   regard evaluate Helsinki-NLP/opus-mt-en-de --source test.en --reference test.de
   regard evaluate minilm --set scitldr --metric rouge --sentences 1
   regard evaluate runs/sst2 --file dev.tsv --svg confusion.svg
-  regard evaluate runs/digits --set digits --worst worst.png""",
+  regard evaluate runs/digits --set digits --worst worst.png
+  regard evaluate runs/scenes-caption""",
     texts="--file",
 )
 @declare.model
@@ -79,6 +80,7 @@ def command(
     Without files it is the own test set of a run: the phrasebook's, or else the pairs held out for
     validation; each task of a text-to-text run. Others are asked for labels or words of --file.
     """
+    from regard.cli.evaluate_captions import evaluate_captions, writes_captions
     from regard.cli.evaluate_pictures import evaluate_pictures, sees
     from regard.cli.evaluate_readers import evaluate_texts, is_no_translator
     from regard.cli.evaluate_writers import evaluate_summaries
@@ -99,6 +101,12 @@ def command(
             raise click.UsageError("--source, --reference, --slices, --output: for translations")
         if sees(model):
             evaluate_pictures(model, file, options["device"], (png, svg, worst), as_json, dataset)
+            return
+        if writes_captions(model):
+            if png or svg or worst:
+                raise click.UsageError("--png, --svg and --worst: captions have no such table")
+            beam = options["beam"]
+            evaluate_captions(model, file, options["device"], beam, as_json, dataset)
             return
         if worst:
             raise click.UsageError("--worst belongs to models that see")

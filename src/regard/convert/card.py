@@ -24,6 +24,7 @@ PIPELINES = {
     "classify": "text-classification",
     "fill": "fill-mask",
     "see": "image-classification",
+    "caption": "image-to-text",
     "embed": "feature-extraction",
 }
 USES = {
@@ -35,6 +36,7 @@ USES = {
     "classify": 'model.classify("a text")',
     "fill": 'model.fill("a [MASK]")',
     "see": 'model.see("picture.png")',
+    "caption": 'model.caption("picture.png")',
     "embed": 'model.embed("a text")',
 }
 
