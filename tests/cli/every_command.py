@@ -70,7 +70,9 @@ def make(root: Path, toy_run: Path) -> Path:
         Request(toy_trees.recipe(root / "made"), learned, folder=root / "trees"), lambda line: None
     )
     made = ("draw.made=40", *learned)
-    train(Request(toy_drawings.recipe(root / "made"), made, folder=root / "draws"), lambda line: None)
+    train(
+        Request(toy_drawings.recipe(root / "made"), made, folder=root / "draws"), lambda line: None
+    )
     Image.linear_gradient("L").save(root / "image.png")
     index_folder(library.write(root / "texts"), root / "made.index", root / "bert")
     return root

@@ -12,7 +12,7 @@ from regard.answer.see import colours_of
 from regard.bundle.codec import Codec
 from regard.bundle.pixels import Preparation
 from regard.data.picture import Colours
-from regard.decode.engine import Layout
+from regard.decode.engine import Layout, best_of
 from regard.decode.engines.torch import TorchEngine
 from regard.decode.options import DecodingOptions
 from regard.model.transformer import Transformer
@@ -82,6 +82,7 @@ def caption_colours(
             rows = [one.ravel().tolist() for one in some]
             for found in engine.submit(rows, search)():
                 texts = codec.decode([one.ids for one in found])
+                best_of(found)  # or an error: there is none
                 answers.append(
                     [
                         Caption(text, one.score, one.log_probability, one.finished, one.ids)

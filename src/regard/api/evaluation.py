@@ -16,6 +16,7 @@ from regard.answer.translate import decoding_with
 from regard.api.rows import check_roles, write_rows
 from regard.data.table import is_table
 from regard.errors import MisuseError
+from regard.evaluate.captions import CaptionScores, captions_to_score, score_captions
 from regard.evaluate.continuations import (
     ContinuationScores,
     documents_to_score,
@@ -44,16 +45,9 @@ from regard.evaluate.trees import TreeScores, score_trees, trees_to_score
 from regard.runs.folder import RunFolder
 
 SCORED = {
-    "translate",
-    "generate",
-    "classify",
-    "tag",
-    "fill",
-    "complete",
-    "answer",
-    "see",
-    "parse",
-} | {"draw"}
+    *("translate", "generate", "classify", "tag", "fill", "complete", "answer"),
+    *("see", "caption", "parse", "draw"),
+}
 METRICS = ("auto", "bleu", "rouge")
 AnyScores = (
     Scores
@@ -65,6 +59,7 @@ AnyScores = (
     | QuestionScores
     | SummaryScores
     | TreeScores
+    | CaptionScores
     | DrawingScores
 )
 
@@ -84,7 +79,8 @@ def evaluate(
     """BLEU and chrF of a translator, a score for each task of a run that has several, accuracy and
     F1 of a classifier or a tagger, exact match and F1 of answers, how well holes are filled, how
     well a decoder foresees texts, how often one answers as expected; ROUGE of summaries; the
-    brackets of trees; accuracy and F1 of a model that sees; which drawings are right.
+    brackets of trees; accuracy and F1 of a model that sees; exact captions of pictures, and
+    drawings that show what was asked for.
 
     `columns` names the columns of a table by their role: source and target, or text, pair, label.
     """
@@ -139,10 +135,13 @@ def _score_table(
         return score_fill(model, texts_to_fill(model, source, columns))
     if "see" in model.tasks:
         return score_pictures(model, pictures_to_score(model, source))[0]
+    if "caption" in model.tasks:
+        test = captions_to_score(model, source)
+        return score_captions(model, test, options.get("beam"))
     if "answer" in model.tasks:
         return score_questions(model, questions_to_score(model, source, columns))
-    test = texts_to_score(model, source, columns)
-    return (score_tags_of if model.spec.head == "labels" else score_texts_of)(model, test)
+    texts_of_table = texts_to_score(model, source, columns)
+    return (score_tags_of if model.spec.head == "labels" else score_texts_of)(model, texts_of_table)
 
 
 def _files(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
+    from regard.answer.caption import Caption
     from regard.answer.fill import Candidate
     from regard.answer.labels import Label
     from regard.answer.see import Seen
@@ -228,6 +229,42 @@ class Model(Asked):
         several = cast("Iterable[Seen]", pictures)
         return [Answers(row) for row in see_pictures(self, list(several), top)]
 
+    @overload
+    def caption(
+        self, pictures: "Seen", *, n: None = None, beam: int | None = None
+    ) -> "Caption": ...
+    @overload
+    def caption(
+        self, pictures: "Seen", *, n: int, beam: int | None = None
+    ) -> "Answers[Caption]": ...
+    @overload
+    def caption(
+        self, pictures: "Iterable[Seen]", *, n: None = None, beam: int | None = None
+    ) -> "list[Caption]": ...
+    @overload
+    def caption(
+        self, pictures: "Iterable[Seen]", *, n: int, beam: int | None = None
+    ) -> "list[Answers[Caption]]": ...
+    def caption(
+        self, pictures: "Seen | Iterable[Seen]", *, n: int | None = None, beam: int | None = None
+    ) -> "Caption | Answers[Caption] | list[Caption] | list[Answers[Caption]]":
+        """What the model says of a picture, or of each of several; with `n` the best so many.
+
+        A picture is what `see` takes. `beam` is how many captions are followed at once; without
+        it as the recipe says, or `n`.
+        """
+        from regard.answer.caption import caption_pictures  # imports torch
+        from regard.answer.see import is_one  # imports torch
+
+        one = is_one(pictures)
+        several = [pictures] if one else list(cast("Iterable[Seen]", pictures))
+        rows = caption_pictures(self, cast("list[Seen]", several), beam, n or 1)
+        if n is None:
+            best = [row[0] for row in rows]
+            return best[0] if one else best
+        answers = [Answers(row) for row in rows]
+        return answers[0] if one else answers
+
     def embed(
         self, texts: str | ManyTexts, *, advance: Advance | None = None
     ) -> "NDArray[np.float32]":
@@ -383,13 +420,14 @@ NEEDS = {
     "draw": ("draw",),
     "answer": ("answer", "generate", "complete"),
     "see": ("see",),
+    "caption": ("caption",),
     "embed": ("embed",),
     "similar": ("embed",),
     "vector_size": ("embed",),
     "explain": ("translate", "generate", "complete", "classify", "tag", "fill", "answer", "embed"),
     "evaluate": (
         *(*_MAKES_TEXT, "classify", "tag", "fill", "complete", "answer", "embed"),
-        *("see", "parse", "draw"),
+        *("see", "caption", "parse", "draw"),
     ),
     "labels": ("classify", "tag", "see"),
 }

@@ -48,6 +48,7 @@ COMMANDS = {
     "generate": 'regard generate {} "translate English to German: How are you?"',
     "translate": 'regard translate {} "How are you?"',
     "see": "regard see {} image.png",
+    "caption": "regard caption {} image.png",
     "draw": 'regard draw {} "two red circles above a blue square"',
 }
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".npz", ".npy", ".gguf", ".h5",

@@ -26,6 +26,7 @@ MOST_SLIPS = 5  # that are printed
   regard evaluate minilm --set scitldr --metric rouge --sentences 1
   regard evaluate runs/sst2 --file dev.tsv --svg confusion.svg
   regard evaluate runs/digits --set digits --worst worst.png
+  regard evaluate runs/scenes-caption
   regard evaluate runs/scenes-draw --worst wrong.png""",
     texts="--file",
 )
@@ -82,6 +83,7 @@ def command(
     Without files it is the own test set of a run: the phrasebook's, or else the pairs held out for
     validation; each task of a text-to-text run. Others are asked for labels or words of --file.
     """
+    from regard.cli.evaluate_captions import evaluate_captions
     from regard.cli.evaluate_drawings import evaluate_drawings
     from regard.cli.evaluate_pictures import evaluate_pictures, offers
     from regard.cli.evaluate_readers import evaluate_texts, is_no_translator
@@ -103,6 +105,12 @@ def command(
             raise click.UsageError("--source, --reference, --slices, --output: for translations")
         if offers(model, "see"):
             evaluate_pictures(model, file, options["device"], (png, svg, worst), as_json, dataset)
+            return
+        if offers(model, "caption"):
+            if png or svg or worst:
+                raise click.UsageError("--png, --svg and --worst: captions have no such table")
+            beam = options["beam"]
+            evaluate_captions(model, file, options["device"], beam, as_json, dataset)
             return
         search = {name: options[name] for name in ("beam", "alpha") if options[name] is not None}
         if offers(model, "draw"):

@@ -24,6 +24,7 @@ PIPELINES = {
     "classify": "text-classification",
     "fill": "fill-mask",
     "see": "image-classification",
+    "caption": "image-to-text",
     "draw": "text-to-image",
     "embed": "feature-extraction",
 }
@@ -36,6 +37,7 @@ USES = {
     "classify": 'model.classify("a text")',
     "fill": 'model.fill("a [MASK]")',
     "see": 'model.see("picture.png")',
+    "caption": 'model.caption("picture.png")',
     "draw": 'model.draw("two red circles above a blue square").best.save("picture.png")',
     "embed": 'model.embed("a text")',
 }

@@ -5,7 +5,7 @@
 
 It learns and explains; translations are computed by an engine (decode/engine.py) on its weights.
 With `encoder_layers = 0` it is decoder-only, with `decoder_layers = 0` encoder-only; an image comes
-in through patches instead of the source's embedding, whatever stands behind it.
+in through patches instead of an embedding.
 """
 
 from jaxtyping import Bool, Float, Int, Shaped
