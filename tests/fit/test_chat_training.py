@@ -19,10 +19,10 @@ from regard.data.store import Store
 from regard.errors import ConfigError, DataError
 from regard.fit.job import code_of
 from regard.fit.train import Request
+from regard.runs.chat_section import ChatSection
 from regard.runs.folder import RunFolder
 from regard.runs.log import read_log
 from regard.runs.recipe import make_recipe
-from regard.runs.sections import ChatSection
 from regard.text.chat_template import TEMPLATES
 from regard.text.published import load_tokenizer
 

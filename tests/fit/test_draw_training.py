@@ -154,6 +154,9 @@ def test_the_command(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     scores = json.loads(run("evaluate", "--json"))
     assert scores["captions"] > 50 and len(scores["by_groups"]) == 3
     assert "regard draw" in run("doctor")
+    run("draw", "a red ring", "--seed", "1", "--attention", "words.svg")
+    svg = Path("words.svg").read_text(encoding="utf-8")
+    assert all(f">{word}</text>" in svg for word in ("a", "red", "ring"))
 
 
 @pytest.mark.end_to_end
@@ -178,6 +181,17 @@ def test_what_it_refuses(trained: Path, tmp_path: Path) -> None:
         model.evaluate(tmp_path / "no.txt")
     said = CliRunner().invoke(group, ["draw", str(trained), CAPTION, "--output", "a.gif"])
     assert said.exit_code == 2 and "ends in .png" in said.output
+
+
+@pytest.mark.end_to_end
+def test_what_is_handed_on_draws_the_same(trained: Path, tmp_path: Path) -> None:
+    model = regard.load(trained, device="cpu")
+    model.save(tmp_path / "small")
+    copy = regard.load(tmp_path / "small", device="cpu")
+    one, other = (each.draw(CAPTION, seed=3).best for each in (model, copy))
+    assert (one.colours == other.colours).all()
+    with pytest.raises(MisuseError, match="keeps all that it needs"):
+        model.save(tmp_path / "hf", to="hf")
 
 
 @pytest.mark.end_to_end

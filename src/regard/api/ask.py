@@ -1,5 +1,5 @@
 """What a text says: `model.answer("Who won?", text)`, or over an index; `model.summarize(text)`;
-how its sentences are built: `model.parse(text)`; and a picture of it: `model.draw(text)`."""
+and how its sentences are built: `model.parse(text)`."""
 
 # A text is an iterable of texts too, as mypy sees it; the overload for one text is the one meant.
 # mypy: disable-error-code="overload-overlap"
@@ -15,7 +15,6 @@ from regard.errors import MisuseError
 
 if TYPE_CHECKING:
     from regard.answer.answer import QuestionAnswer
-    from regard.answer.draw import Drawing
     from regard.answer.parse import Parse
     from regard.answer.summarize import Summary
     from regard.search.query import SearchIndex
@@ -114,42 +113,6 @@ class Asked(GoesOn):
 
         parses = parse_texts(self, [texts] if isinstance(texts, str) else list(texts), beam, alpha)
         return parses[0] if isinstance(texts, str) else parses
-
-    @overload
-    def draw(
-        self,
-        captions: str,
-        *,
-        n: int = 1,
-        seed: int | None = None,
-        temperature: float | None = None,
-    ) -> "Answers[Drawing]": ...
-    @overload
-    def draw(
-        self,
-        captions: Iterable[str],
-        *,
-        n: int = 1,
-        seed: int | None = None,
-        temperature: float | None = None,
-    ) -> "list[Answers[Drawing]]": ...
-    def draw(
-        self,
-        captions: str | Iterable[str],
-        *,
-        n: int = 1,
-        seed: int | None = None,
-        temperature: float | None = None,
-    ) -> "Answers[Drawing] | list[Answers[Drawing]]":
-        """`n` pictures of a caption, the likeliest first; or of each of several captions.
-
-        A picture has `colours`, an array, and `image`; `save` writes it. Without a `seed` they are
-        others each time; `temperature` 0 leaves nothing to chance.
-        """
-        from regard.answer.draw import draw_texts  # imports torch
-
-        answers = draw_texts(self, many(captions, "draw"), n, seed, temperature)
-        return answers[0] if isinstance(captions, str) else answers
 
     def summaries(
         self, texts: str | Iterable[str], *, length: str | int | None = None

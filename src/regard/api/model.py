@@ -10,18 +10,18 @@ it is first asked for.
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from regard.answer.answers import Answers
 from regard.answer.score import Scored, score_texts
 from regard.answer.translate import Translation
-from regard.api.ask import Asked
 from regard.api.options import (
     EvaluateOptions,
     SearchOptions,
     TranslateOptions,
     completes,
 )
+from regard.api.pictures import WithPictures
 from regard.api.shapes import many, paired, shaped
 from regard.bundle.bundle import AnyTokenizer
 from regard.bundle.words_seen import WordsSeen
@@ -32,10 +32,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from regard.answer.caption import Caption
     from regard.answer.fill import Candidate
     from regard.answer.labels import Label
-    from regard.answer.see import Seen
     from regard.answer.tag import Tag
     from regard.api.evaluation import AnyScores
     from regard.convert.convert import Conversion, To
@@ -46,7 +44,7 @@ Advance = Callable[[int], None]  # spelled out here, and so in docs/reference/py
 ManyTexts = Iterable[str]
 
 
-class Model(Asked):
+class Model(WithPictures):
     """A model with the tasks that it offers: `tasks` lists them."""
 
     @property
@@ -207,63 +205,6 @@ class Model(Asked):
 
         rows = tag_texts(self, [texts] if isinstance(texts, str) else list(texts), cut)
         return rows[0] if isinstance(texts, str) else rows
-
-    @overload
-    def see(self, pictures: "Seen", *, top: int | None = None) -> "Answers[Label]": ...
-    @overload
-    def see(
-        self, pictures: "Iterable[Seen]", *, top: int | None = None
-    ) -> "list[Answers[Label]]": ...
-    def see(
-        self, pictures: "Seen | Iterable[Seen]", *, top: int | None = None
-    ) -> "Answers[Label] | list[Answers[Label]]":
-        """The labels of a picture, likeliest first; or of each of several.
-
-        A picture is a file, its bytes, an image of Pillow or an array (height, width[, channels])
-        of numbers from 0 to 255; several are a list of them, not one array.
-        """
-        from regard.answer.see import is_one, see_pictures  # imports torch
-
-        if is_one(pictures):
-            return Answers(see_pictures(self, [pictures], top)[0])
-        several = cast("Iterable[Seen]", pictures)
-        return [Answers(row) for row in see_pictures(self, list(several), top)]
-
-    @overload
-    def caption(
-        self, pictures: "Seen", *, n: None = None, beam: int | None = None
-    ) -> "Caption": ...
-    @overload
-    def caption(
-        self, pictures: "Seen", *, n: int, beam: int | None = None
-    ) -> "Answers[Caption]": ...
-    @overload
-    def caption(
-        self, pictures: "Iterable[Seen]", *, n: None = None, beam: int | None = None
-    ) -> "list[Caption]": ...
-    @overload
-    def caption(
-        self, pictures: "Iterable[Seen]", *, n: int, beam: int | None = None
-    ) -> "list[Answers[Caption]]": ...
-    def caption(
-        self, pictures: "Seen | Iterable[Seen]", *, n: int | None = None, beam: int | None = None
-    ) -> "Caption | Answers[Caption] | list[Caption] | list[Answers[Caption]]":
-        """What the model says of a picture, or of each of several; with `n` the best so many.
-
-        A picture is what `see` takes. `beam` is how many captions are followed at once; without
-        it as the recipe says, or `n`.
-        """
-        from regard.answer.caption import caption_pictures  # imports torch
-        from regard.answer.see import is_one  # imports torch
-
-        one = is_one(pictures)
-        several = [pictures] if one else list(cast("Iterable[Seen]", pictures))
-        rows = caption_pictures(self, cast("list[Seen]", several), beam, n or 1)
-        if n is None:
-            best = [row[0] for row in rows]
-            return best[0] if one else best
-        answers = [Answers(row) for row in rows]
-        return answers[0] if one else answers
 
     def embed(
         self, texts: str | ManyTexts, *, advance: Advance | None = None

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from regard import atomic
 from regard.answer.loaded import open_model
 from regard.bundle.bundle import open_bundle
+from regard.bundle.encoder_file import NAME as ENCODER
 from regard.bundle.generation_settings import NOT_DONE
 from regard.checkpoint.converted import WEIGHTS, save_converted
 from regard.checkpoint.ctranslate2_info import PRECISIONS
@@ -43,7 +44,6 @@ MAX_TOKENIZER = 1 << 28  # bytes of a tokenizer.json
 To = Literal["hf", "native", "ctranslate2", "gguf"]
 # what has a choice of precision → those there are, the usual one first
 OFFERED = {"ctranslate2": tuple(PRECISIONS), "gguf": ("fp16", "int8", "fp32")}
-OF_RUNS = ("parse", "draw")  # what needs files that only a run has
 # Keys of a config that no spec knows: labels, special ids, how text is made.
 KEPT = re.compile(
     r"id2label|label2id|problem_type|prefix|language|task_specific_params|bad_words_ids|\w+_token_id"
@@ -90,9 +90,11 @@ def convert(
         advice = "regard convert never overwrites, choose a name"
         raise MisuseError(out, "already there", advice=advice)
     source = open_source(path, allow_pickle=allow_pickle, strict=strict)
-    if only := [task for task in source.bundle.tasks if task in OF_RUNS]:
-        problem = f"{source.bundle} can {only[0]}, which the files of other formats do not say"
-        raise MisuseError("convert", problem, advice="hand the folder of the run on as it is")
+    if source.needs_own_files and to != "native":
+        problem = (
+            f"{source.bundle} offers {', '.join(source.bundle.tasks)}, which --to {to} has not"
+        )
+        raise MisuseError("convert", problem, advice="`--to native` keeps all that it needs")
     if source.family is None and tokenizer is not None:
         raise MisuseError("--tokenizer: a run has its own tokenizer; leave the option out")
     if source.bundle.kind == "gguf" and tokenizer is not None:
@@ -227,7 +229,9 @@ def _write_run(source: Source, folder: Path, to: To) -> Transformer:
         _write_tokenizer(run.tokenizer, folder)
         return load_published(folder)
     copy = RunFolder(folder)
-    shutil.copyfile(run.tokenizer, copy.tokenizer)
+    copy_around(run.folder, folder)
+    if (run.folder / ENCODER).is_file():
+        write_own_json(folder / ENCODER, read_own_json(run.folder / ENCODER))
     write_own_json(copy.recipe, read_own_json(run.recipe))
     write_own_json(copy.spec, read_own_json(run.spec))
     save_weights(copy.weights, dict(model.named_parameters()))

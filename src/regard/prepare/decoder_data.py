@@ -26,8 +26,9 @@ from regard.prepare.start import (
 )
 from regard.prepare.turns import Dialogue, Dialogues
 from regard.printable import Advance
+from regard.runs.chat_section import ChatSection
 from regard.runs.folder import RunFolder, write_own_json
-from regard.runs.sections import ChatSection, Recipe
+from regard.runs.sections import Recipe
 from regard.text.chat_template import ChatFormat, find_template
 from regard.text.encoder_tokenizer import save_for_decoder
 from regard.text.published import PublishedTokenizer

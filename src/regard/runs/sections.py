@@ -342,13 +342,6 @@ class AnswerSection:
 
 
 @dataclass(frozen=True)
-class ChatSection:
-    """Of objective "chat": how turns become one text (text/chat_template.py)."""
-
-    template: Literal["", "plain", "chatml", "llama3", "llama2", "zephyr"] = ""  # "": found
-
-
-@dataclass(frozen=True)
 class LoraSection:
     """Small matrices that are trained in place of the model (model/lora.py); rank 0: off."""
 
