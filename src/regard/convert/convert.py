@@ -15,6 +15,7 @@ from regard import atomic
 from regard.answer.loaded import open_model
 from regard.bundle.bundle import open_bundle
 from regard.bundle.generation_settings import NOT_DONE
+from regard.bundle.pixels import NAME as PREPARATION
 from regard.checkpoint.converted import WEIGHTS, save_converted
 from regard.checkpoint.ctranslate2_info import PRECISIONS
 from regard.checkpoint.families.family import OWN
@@ -224,6 +225,8 @@ def _write_run(source: Source, folder: Path, to: To) -> Transformer:
         return load_published(folder)
     copy = RunFolder(folder)
     shutil.copyfile(run.tokenizer, copy.tokenizer)
+    if (run.folder / PREPARATION).is_file():  # of a run that reads pictures
+        shutil.copyfile(run.folder / PREPARATION, folder / PREPARATION)
     write_own_json(copy.recipe, read_own_json(run.recipe))
     write_own_json(copy.spec, read_own_json(run.spec))
     save_weights(copy.weights, dict(model.named_parameters()))
