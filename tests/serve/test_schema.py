@@ -1,7 +1,11 @@
 """Whatever is sent, valid or not: no answer of 500 or more, and every answer is as described."""
 
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import schemathesis
@@ -72,6 +76,53 @@ def _given(operation: object) -> object:
 
 def test_no_request_makes_the_server_fail(server: RunningServer) -> None:
     assert examined(server, 6) > 60
+    assert server.get("/readyz").status_code == 200 and not server.metric("engine_deaths")
+
+
+def bodies_of(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every path that takes a body, and the body's schema."""
+    for path, methods in schema["paths"].items():
+        for operation in methods.values():
+            content = operation.get("requestBody", {}).get("content", {})
+            if "application/json" in content:
+                shape = content["application/json"]["schema"]
+                name = shape.get("$ref", "").rpartition("/")[2]
+                yield path, schema["components"]["schemas"][name] if name else shape
+
+
+def test_the_examples_of_the_schema_can_be_sent(server: RunningServer) -> None:
+    """Every field has one, unless it is on or off; the bodies that they make are understood."""
+    seen = 0
+    for path, shape in bodies_of(server.get("/openapi.json").json()):
+        body = {}
+        for name, field in shape["properties"].items():
+            if field.get("type") != "boolean" and field.get("default") is None:
+                assert field.get("examples"), f"{path}: {name}"
+            if name in shape.get("required", ()):
+                body[name] = field["examples"][0]
+        answer = server.post(path, body)
+        assert answer.status_code in (200, 404), (path, answer.text)
+        seen += answer.status_code == 200
+    assert seen >= 8
+
+
+@pytest.mark.long
+def test_no_request_of_any_phase_does(server: RunningServer, tmp_path: Path) -> None:
+    """Schemathesis's own command: examples, coverage, fuzzing, sequences, valid and not."""
+    command = shutil.which("schemathesis", path=str(Path(sys.executable).parent))
+    assert command is not None
+    phases = ("--phases", "examples,coverage,fuzzing,stateful", "--mode", "all")
+    checks = ("--checks", ",".join(check.__name__ for check in CHECKS))
+    address = f"{server.address}/openapi.json"
+    more = ("--max-examples", "500", "--seed", "1", "--request-timeout", "120", "--warnings", "off")
+    done = subprocess.run(
+        [command, "run", address, *phases, *checks, *more],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    print(done.stdout[-3000:])
+    assert done.returncode == 0, done.stdout[-10_000:]
     assert server.get("/readyz").status_code == 200 and not server.metric("engine_deaths")
 
 

@@ -7,7 +7,8 @@ import click
 from regard.cli import declare
 
 reached = declare.section("Who may ask")
-limited = declare.section("ServeLimits")
+limited = declare.section("Limits")
+spread = declare.section("Several machines")
 
 
 @declare.command("""
@@ -16,6 +17,7 @@ limited = declare.section("ServeLimits")
   regard serve --name en-fr=runs/french --name en-de=demo-de
   regard serve demo-de --keys keys.txt --new-key ada
   regard serve demo-de --host 0.0.0.0 --keys keys.txt --tls-cert cert.pem --tls-key key.pem
+  regard serve demo-de --ray --replicas 1-4
   curl http://127.0.0.1:8000/translate -d q=Hello. -d source=en -d target=de""")
 @click.argument("models", nargs=-1)
 @click.option("--name", "named", multiple=True, metavar="NAME=MODEL", help="A model by this name.")
@@ -38,6 +40,8 @@ limited = declare.section("ServeLimits")
 @limited("--max-body", type=click.IntRange(min=1), help="Bytes of a request.")
 @limited("--slots", type=click.IntRange(1, 4096), help="Sentences that a worker has at once.")
 @limited("--drain", type=float, help="Seconds to answer what was taken on, at the end.")
+@spread("--ray", "on_ray", is_flag=True, help="As replicas of Ray Serve (docs/deploy.md).")
+@spread("--replicas", metavar="N", help="So many, or as many as are needed: 1-4.  [default: 1]")
 @declare.engines()
 @declare.choice("--log", among=["text", "json", "off"], help="A line for each request.")
 @declare.json("The line that says where, as JSON; and the log.")
@@ -52,6 +56,9 @@ def command(models: tuple[str, ...], named: tuple[str, ...], as_json: bool, **gi
     from regard.serve.keys import add_key
     from regard.valid_json import valid_json
 
+    on_ray, replicas = given.pop("on_ray"), given.pop("replicas")
+    if replicas is not None and not on_ray:
+        raise click.UsageError("--replicas needs --ray; without it, see docs/deploy.md for nginx")
     new_key, keys = given.pop("new_key"), given["keys"]
     if new_key is not None:
         if keys is None:
@@ -65,7 +72,13 @@ def command(models: tuple[str, ...], named: tuple[str, ...], as_json: bool, **gi
     def say(address: str, line: str) -> None:
         click.echo(valid_json({"serving": address}) if as_json else line)
 
-    run_server(options, say)
+    if on_ray:
+        from regard.serve.on_ray import run_on_ray
+        from regard.serve.options import read_replicas
+
+        run_on_ray(options, read_replicas(replicas or "1"), say)
+    else:
+        run_server(options, say)
 
 
 def _options(

@@ -7,6 +7,7 @@ prompts of a decoder-only model are read ahead in the same way.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor
 from regard.decode.active_requests import QueuedSentence
 from regard.decode.beam import BeamSearch
 from regard.decode.constraints import Constraints
-from regard.decode.engine import NO_END, Frame, Hypothesis, IsOver, Row
+from regard.decode.engine import NO_END, Frame, Hypothesis, IsOver, Row, Source
 from regard.decode.fused import FusedModel
 from regard.decode.greedy import Greedy
 from regard.decode.options import DecodingOptions, Rules
@@ -133,20 +134,21 @@ def decode_one(
 
 
 def memory_of(
-    model: FusedModel, rows: Sequence[Row], pad: int
+    model: FusedModel, rows: Sequence[Source], pad: int
 ) -> tuple[Float[Tensor, "N 2 B H S K"], Int[Tensor, " B"]]:
     """What the decoder looks back at for each source or prompt, and how long each is."""
-    if model.encoder is None:
-        return read_prompts(model, rows, pad)
     if model.patches is not None:
-        source, real = pixels_of(model, rows)
-    else:
-        source, real = padded(rows, pad, model.device)
+        pixels, places = pixels_of(model, rows)
+        return model.encode(pixels, places), places.sum(dim=1)
+    ids = cast("Sequence[Row]", rows)
+    if model.encoder is None:
+        return read_prompts(model, ids, pad)
+    source, real = padded(ids, pad, model.device)
     return model.encode(source, real), real.sum(dim=1)
 
 
 def pixels_of(
-    model: FusedModel, rows: Sequence[Row]
+    model: FusedModel, rows: Sequence[Source]
 ) -> tuple[Float[Tensor, "B C height width"], Bool[Tensor, "B S"]]:
     """Pictures, whose rows are all their numbers; all places of a picture are real."""
     spec = model.spec

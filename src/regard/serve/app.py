@@ -2,11 +2,13 @@
 
     Observed ─▸ CORS (off unless --cors) ─▸ Guards ─▸ routes ─▸ a model's engine process
 
-`make_app` starts no process by itself: the pool that it is given is started by serve/lifecycle.py,
-or by whatever else runs an ASGI application.
+`make_app` starts no process by itself: the pool that it is given is started by serve/lifecycle.py.
+The one of `self_starting_app` is started by whatever else runs an ASGI application.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -17,7 +19,15 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import PlainTextResponse, Response
 
 from regard.errors import MisuseError, RegardError
-from regard.serve import libretranslate, openai, own, own_reading, web_page
+from regard.serve import (
+    libretranslate,
+    openai,
+    own,
+    own_explaining,
+    own_pictures,
+    own_reading,
+    web_page,
+)
 from regard.serve.asking import ServerState, state_of
 from regard.serve.guards import Guards
 from regard.serve.keys import read_keys
@@ -71,14 +81,31 @@ ROUTERS: Sequence[APIRouter] = (
     health,
     own.router,
     own_reading.router,
+    own_explaining.router,
+    own_pictures.router,
     openai.router,
     libretranslate.router,
     web_page.router,
 )
 
 
-def make_app(options: ServeOptions, pool: ModelPool) -> FastAPI:
-    """The ASGI application of a server."""
+def self_starting_app(options: ServeOptions) -> FastAPI:
+    """The application with models of its own, from the server's startup to its shutdown."""
+    pool = ModelPool(options)
+
+    @asynccontextmanager
+    async def with_models(app: FastAPI) -> AsyncIterator[None]:
+        await pool.start()
+        try:
+            yield
+        finally:
+            pool.stop()
+
+    return make_app(options, pool, with_models)
+
+
+def make_app(options: ServeOptions, pool: ModelPool, lifespan: Any = None) -> FastAPI:
+    """The ASGI application of a server; `lifespan`: what FastAPI does before and after."""
     counted = ServeMetrics(pool)
     keys = None if options.keys is None else read_keys(options.keys)
     layers = [Middleware(Observed, pool=pool, metrics=counted, log=options.log)]
@@ -97,6 +124,7 @@ def make_app(options: ServeOptions, pool: ModelPool) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         middleware=layers,
+        lifespan=lifespan,
     )
     app.state.server, app.state.metrics = ServerState(options, pool), counted
     for router in ROUTERS:

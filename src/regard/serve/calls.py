@@ -76,6 +76,38 @@ def fill(model: Model, asked: WireMessage) -> WireMessage:
     return {"masks": [[[asdict(c) for c in mask] for mask in row] for row in rows]}
 
 
+def parse(model: Model, asked: WireMessage) -> WireMessage:
+    texts: list[str] = asked["texts"]
+    rows = model.parse(texts, beam=asked["beam"], alpha=asked["alpha"])
+    return {
+        "parses": [
+            {
+                "brackets": one.brackets,
+                "words": one.words,
+                "tags": one.tags,
+                "score": one.score,
+                "log_probability": one.log_probability,
+            }
+            for one in rows
+        ]
+    }
+
+
+def see(model: Model, asked: WireMessage) -> WireMessage:
+    pictures = [base64.b64decode(one) for one in asked["pictures"]]
+    rows = model.see(pictures, top=asked["top"])
+    return {"labels": [[asdict(label) for label in row] for row in rows]}
+
+
+def caption(model: Model, asked: WireMessage) -> WireMessage:
+    pictures = [base64.b64decode(one) for one in asked["pictures"]]
+    rows = model.caption(pictures, n=asked["n"], beam=asked["beam"])
+    names = ("text", "score", "log_probability", "finished")
+    return {
+        "captions": [[{name: vars(one)[name] for name in names} for one in row] for row in rows]
+    }
+
+
 def similar(model: Model, asked: WireMessage) -> WireMessage:
     first: list[str] = asked["first"]
     return {"similarities": [float(x) for x in model.similar(first, asked["second"])]}
@@ -159,6 +191,9 @@ CALLS: dict[str, Callable[[Model, WireMessage], WireMessage]] = {
     "classify": classify,
     "tag": tag,
     "fill": fill,
+    "parse": parse,
+    "see": see,
+    "caption": caption,
     "similar": similar,
     "answer": answer,
     "summarize": summarize,

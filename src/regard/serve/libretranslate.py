@@ -40,7 +40,7 @@ class LibreRequest(BaseModel):
     """What every request may have."""
 
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
-    api_key: str | None = Field(None, description="Where the server asks for keys.")
+    api_key: str | None = Field(None, examples=[""], description="Where the server asks for keys.")
 
 
 class LibreTranslate(LibreRequest):

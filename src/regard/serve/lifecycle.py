@@ -108,7 +108,7 @@ async def _serve(options: ServeOptions, bound: socket.socket, say: SayWhere) -> 
     )
 
     def ready() -> None:
-        address = f"{options.scheme}://{_host(options)}:{bound.getsockname()[1]}"
+        address = address_of(options, bound.getsockname()[1])
         names = ", ".join(f"{m.name} ({m.facts['engine']})" for m in pool.models.values())
         say(address, f"Serving {names} at {address} (Ctrl-C ends)")
 
@@ -148,7 +148,8 @@ def _bind(options: ServeOptions) -> socket.socket:
     return bound
 
 
-def _host(options: ServeOptions) -> str:
-    """As it stands in an address."""
+def address_of(options: ServeOptions, port: int) -> str:
+    """Where clients find the server."""
     bare = options.host.strip("[]")
-    return f"[{bare}]" if ":" in bare else bare
+    host = f"[{bare}]" if ":" in bare else bare
+    return f"{options.scheme}://{host}:{port}"

@@ -38,6 +38,7 @@ from regard.serve.wire import WireMessage
 
 router = APIRouter(prefix="/v1", tags=["OpenAI"], responses=refusals(RefusedBody))
 FEW = 16  # tokens of a completion, unless one says otherwise: as OpenAI has it
+TokenCount = Annotated[int, Field(ge=1, le=MOST_LENGTH)]
 PromptIds = Annotated[list[int], Field(min_length=1, max_length=100_000)]
 TokenRows = Annotated[list[PromptIds], Field(min_length=1, max_length=MOST_TEXTS)]
 
@@ -47,7 +48,7 @@ class OpenAIRequest(BaseModel):
 
     model_config = ConfigDict(extra="ignore", strict=True, allow_inf_nan=False)
     model: str = Field(examples=["gpt2"])
-    user: str | None = None
+    user: str | None = Field(None, examples=["ada"])
 
 
 class StreamOptions(BaseModel):
@@ -60,16 +61,16 @@ class StreamOptions(BaseModel):
 class DrawnRequest(OpenAIRequest):
     """How each next token is chosen."""
 
-    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
-    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
-    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
-    n: Annotated[int, Field(ge=1, le=16)] | None = None
-    stop: str | Annotated[list[str], Field(max_length=8)] | None = None
-    stream: bool | None = None
-    stream_options: StreamOptions | None = None
-    presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
-    frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
-    logit_bias: dict[str, float] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = Field(None, examples=[0.0])
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = Field(None, examples=[0.9])
+    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(None, examples=[7])
+    n: Annotated[int, Field(ge=1, le=16)] | None = Field(None, examples=[1])
+    stop: str | Annotated[list[str], Field(max_length=8)] | None = Field(None, examples=["."])
+    stream: bool | None = Field(None, examples=[False])
+    stream_options: StreamOptions | None = Field(None, examples=[{"include_usage": True}])
+    presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = Field(None, examples=[0.0])
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = Field(None, examples=[0.0])
+    logit_bias: dict[str, float] | None = Field(None, examples=[{}])
 
     def sampling(self, most: int) -> WireMessage:
         """The options of `complete`, as answer/complete.py has them."""
@@ -89,10 +90,10 @@ class CompletionRequest(DrawnRequest):
     """A text, or several, that each go on."""
 
     prompt: str | TextList | PromptIds | TokenRows = Field(examples=["The cat sat on"])
-    max_tokens: Annotated[int, Field(ge=1, le=MOST_LENGTH)] | None = None
-    echo: bool | None = None
-    suffix: str | None = None
-    logprobs: Annotated[int, Field(ge=0, le=5)] | None = None
+    max_tokens: TokenCount | None = Field(None, examples=[12])
+    echo: bool | None = Field(None, examples=[False])
+    suffix: str | None = Field(None, examples=[""])
+    logprobs: Annotated[int, Field(ge=0, le=5)] | None = Field(None, examples=[0])
 
 
 class ContentPart(BaseModel):
@@ -117,18 +118,18 @@ class ChatRequest(DrawnRequest):
     messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=1000)] = Field(
         examples=[[{"role": "user", "content": "Hello."}]]
     )
-    max_tokens: Annotated[int, Field(ge=1, le=MOST_LENGTH)] | None = None
-    max_completion_tokens: Annotated[int, Field(ge=1, le=MOST_LENGTH)] | None = None
-    tools: list[dict[str, Any]] | None = None
-    logprobs: bool | None = None
+    max_tokens: TokenCount | None = Field(None, examples=[12])
+    max_completion_tokens: TokenCount | None = Field(None, examples=[12])
+    tools: list[dict[str, Any]] | None = Field(None, examples=[[]])
+    logprobs: bool | None = Field(None, examples=[False])
 
 
 class EmbeddingRequest(OpenAIRequest):
     """Texts to be vectors."""
 
     input: str | TextList | PromptIds | TokenRows = Field(examples=["A cat sleeps."])
-    encoding_format: Literal["float", "base64"] | None = None
-    dimensions: Annotated[int, Field(ge=1)] | None = None
+    encoding_format: Literal["float", "base64"] | None = Field(None, examples=["float"])
+    dimensions: Annotated[int, Field(ge=1)] | None = Field(None, examples=[384])
 
 
 class OpenAIUsage(BaseModel):

@@ -14,6 +14,8 @@ from regard.errors import MisuseError
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 ORIGIN = re.compile(r"https?://[^/\s*]+")
+REPLICAS = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?", re.ASCII)
+MOST_REPLICAS = 1000
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,30 @@ class ServeOptions:
     @property
     def scheme(self) -> str:
         return "https" if self.tls_certificate else "http"
+
+
+@dataclass(frozen=True)
+class ReplicaRange:
+    """How many replicas a cluster has: always so many, or some more while many requests come."""
+
+    least: int
+    most: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.least <= self.most <= MOST_REPLICAS:
+            expected = f"from 1 to {MOST_REPLICAS:,}, the smaller number first"
+            raise MisuseError("replicas", got=str(self), expected=expected)
+
+    def __str__(self) -> str:
+        return str(self.least) if self.least == self.most else f"{self.least}-{self.most}"
+
+
+def read_replicas(text: str) -> ReplicaRange:
+    """`2`, or `1-4`."""
+    found = REPLICAS.fullmatch(text)
+    if found is None:
+        raise MisuseError("replicas", got=text, expected="a number, or two: 2, 1-4")
+    return ReplicaRange(int(found[1]), int(found[2] or found[1]))
 
 
 def model_to_serve(place: str, name: str = "") -> ModelToServe:

@@ -40,23 +40,31 @@ class TranslateRequest(StrictModel):
     """A text or several, and how they are to be searched; what is left out is the model's own."""
 
     text: OneOrMore = Field(examples=["How are you?"])
-    model: str | None = Field(None, description="Its name; else by its languages, else the first.")
+    model: str | None = Field(
+        None, examples=["demo-de"], description="Its name; else by its languages, else the first."
+    )
     source: str | None = Field(None, examples=["en"])
     target: str | None = Field(None, examples=["de"])
-    beam: Count | None = Field(None, description="Beam size; 1 is greedy.")
-    n_best: Count | None = Field(None, description="So many translations of each text.")
-    alpha: Annotated[float, Field(ge=-10, le=10)] | None = None
-    max_length: OutputLength | None = Field(None, description="Most output tokens of a sentence.")
-    min_length: Annotated[int, Field(ge=0, lt=MOST_LENGTH)] | None = None
-    no_repeat_ngram: Annotated[int, Field(ge=0, le=100)] | None = None
-    repetition_penalty: Annotated[float, Field(gt=0, le=100)] | None = None
-    temperature: Annotated[float, Field(ge=0, le=100)] | None = None
-    top_k: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
-    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
-    prefix: str | None = Field(None, description="What each output begins with.")
-    split: bool | None = Field(None, description="False: lines are not split into sentences.")
-    language: str | None = Field(None, description="Of the source, for splitting.")
+    beam: Count | None = Field(None, examples=[4], description="Beam size; 1 is greedy.")
+    n_best: Count | None = Field(
+        None, examples=[2], description="So many translations of each text."
+    )
+    alpha: Annotated[float, Field(ge=-10, le=10)] | None = Field(None, examples=[0.6])
+    max_length: OutputLength | None = Field(
+        None, examples=[64], description="Most output tokens of a sentence."
+    )
+    min_length: Annotated[int, Field(ge=0, lt=MOST_LENGTH)] | None = Field(None, examples=[2])
+    no_repeat_ngram: Annotated[int, Field(ge=0, le=100)] | None = Field(None, examples=[3])
+    repetition_penalty: Annotated[float, Field(gt=0, le=100)] | None = Field(None, examples=[1.1])
+    temperature: Annotated[float, Field(ge=0, le=100)] | None = Field(None, examples=[0.8])
+    top_k: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(None, examples=[40])
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = Field(None, examples=[0.9])
+    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(None, examples=[7])
+    prefix: str | None = Field(None, examples=["Wie"], description="What each output begins with.")
+    split: bool | None = Field(
+        None, examples=[True], description="False: lines are not split into sentences."
+    )
+    language: str | None = Field(None, examples=["en"], description="Of the source, for splitting.")
     alignments: bool = Field(False, description="Which word looked at which (imports torch).")
     stream: bool = Field(False, description="Server-sent events, one for each text.")
 

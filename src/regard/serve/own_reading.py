@@ -1,14 +1,14 @@
-"""regard's own dialect, for models that read: labels, tags, words, answers, passages, reasons.
+"""regard's own dialect, for models that read: labels, tags, words, trees, answers, passages.
 
     /v1/classify    labels of a text          /v1/answer      the span that answers a question
     /v1/tag         labels of its words       /v1/summarize   a text in fewer words
     /v1/fill        words for [MASK]          /v1/search      passages of the server's index
-    /v1/similar     how alike two texts are   /v1/explain     the numbers behind the pictures
+    /v1/similar     how alike two texts are   /v1/parse       the tree of a sentence
 
 POST, JSON. A list of texts is answered with a list, one text with a list of one.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
@@ -17,7 +17,14 @@ from starlette.responses import Response
 from regard.errors import MisuseError
 from regard.serve.asking import answered, ask, state_of
 from regard.serve.refusal import HttpRefusal
-from regard.serve.schemas import OneOrMore, RefusedBody, StrictModel, listed, refusals
+from regard.serve.schemas import (
+    MOST_BEAM,
+    OneOrMore,
+    RefusedBody,
+    StrictModel,
+    listed,
+    refusals,
+)
 from regard.serve.wire import WireMessage
 
 router = APIRouter(prefix="/v1", tags=["regard"], responses=refusals(RefusedBody))
@@ -36,7 +43,7 @@ async def asked_of(
 class NamedRequest(StrictModel):
     """Every request may name a model; else it is the first that offers this."""
 
-    model: str | None = None
+    model: str | None = Field(None, examples=["minilm"])
 
 
 class NamedAnswer(BaseModel):
@@ -49,8 +56,10 @@ class ClassifyRequest(NamedRequest):
     """Texts, or pairs of them where the model compares two."""
 
     text: OneOrMore = Field(examples=["A fine film, if a little slow."])
-    pair: OneOrMore | None = Field(None, description="The second text, or one for each.")
-    top: TopCount | None = Field(None, description="Only so many labels.")
+    pair: OneOrMore | None = Field(
+        None, examples=["It is slow."], description="The second text, or one for each."
+    )
+    top: TopCount | None = Field(None, examples=[3], description="Only so many labels.")
     cut: bool = Field(False, description="Read a text that is too long as far as it goes.")
 
 
@@ -138,6 +147,37 @@ async def fill(request: Request, asked: FillRequest) -> Response:
     return await asked_of(request, asked.model, "fill", wire, "masks")
 
 
+class ParseRequest(NamedRequest):
+    """Sentences whose trees are looked for."""
+
+    text: OneOrMore = Field(examples=["The dog sleeps ."])
+    beam: Annotated[int, Field(ge=1, le=MOST_BEAM)] | None = Field(None, examples=[4])
+    alpha: Annotated[float, Field(ge=-10, le=10)] | None = Field(None, examples=[0.6])
+
+
+class ParsedSentence(BaseModel):
+    """A sentence's tree as bracket files have it, its words, and the tag of each."""
+
+    brackets: str = Field(examples=["(S (NP (DT The) (NN dog)) (VP (VBZ sleeps)) (. .))"])
+    words: list[str]
+    tags: list[str]
+    score: float
+    log_probability: float
+
+
+class ParseAnswer(NamedAnswer):
+    """The tree of each sentence."""
+
+    parses: list[ParsedSentence]
+
+
+@router.post("/parse", response_model=ParseAnswer)
+async def parse(request: Request, asked: ParseRequest) -> Response:
+    """Find the tree of a sentence or of several."""
+    wire = {"texts": listed(asked.text), "beam": asked.beam, "alpha": asked.alpha}
+    return await asked_of(request, asked.model, "parse", wire, "parses")
+
+
 class SimilarRequest(NamedRequest):
     """Two texts, two lists of them, or one and a list."""
 
@@ -172,7 +212,9 @@ class AnswerRequest(NamedRequest):
     question: OneOrMore = Field(examples=["Who won?"])
     context: str = Field(examples=["The final was won by Emma."])
     top: TopCount = 1
-    threshold: float | None = Field(None, description='By how much "no answer" must lead.')
+    threshold: float | None = Field(
+        None, examples=[0.0], description='By how much "no answer" must lead.'
+    )
 
 
 class FoundAnswer(BaseModel):
@@ -207,7 +249,7 @@ async def answer(request: Request, asked: AnswerRequest) -> Response:
 class SummarizeRequest(NamedRequest):
     """Texts to be said in fewer words."""
 
-    text: OneOrMore
+    text: OneOrMore = Field(examples=["The cat sat. The dog is red. The house is by the sea."])
     length: str | None = Field(None, examples=["2 sentences"], max_length=40)
 
 
@@ -290,66 +332,3 @@ async def search(request: Request, asked: SearchRequest) -> Response:
     wire = {"query": asked.query, "top": asked.top, "mode": asked.mode, "index": str(index)}
     made = await ask(request, model, "search", wire)
     return answered(model, made, {"model": model.name, "matches": made["matches"]})
-
-
-class ExplainRequest(NamedRequest):
-    """A text, and which view of its answer; the fields are the options of `regard explain`."""
-
-    text: str = Field(examples=["How are you?"])
-    answer: str | None = Field(None, description="Explain this output instead of the model's own.")
-    words: bool | None = Field(None, description="What each word adds, instead of attention.")
-    word: str | None = None
-    pieces: bool = False
-    pair: str | None = None
-    match: str | None = None
-    label: str | None = None
-    points: Annotated[int, Field(ge=1, le=1024)] | None = None
-    max_tokens: Annotated[int, Field(ge=1, le=64)] | None = None
-    kind: Literal["cross", "encoder", "decoder"] | None = None
-    layer: Annotated[int, Field(ge=1, le=1000)] | None = None
-    head: Annotated[int, Field(ge=1, le=1000)] | None = None
-
-
-class AttentionView(NamedAnswer):
-    """Attention of one layer: each row sums to 1; without a head, the mean of all."""
-
-    view: Literal["attention"]
-    text: str
-    output: str
-    kind: str
-    layer: int
-    head: int | None
-    rows: list[str]
-    columns: list[str]
-    weights: list[list[float]]
-
-
-class WordsView(NamedAnswer):
-    """What each word adds to the answer, and how much it was looked at."""
-
-    view: Literal["words"]
-    text: str
-    answer: str
-    quantity: str
-    words: list[str]
-    gradients: list[float]
-    attention: list[float]
-    verdict: str
-
-
-@router.post("/explain", response_model=AttentionView | WordsView)
-async def explain(request: Request, asked: ExplainRequest) -> Response:
-    """What an answer rests on."""
-    model = state_of(request).pool.named(asked.model, "explain")
-    names = ("answer", "words", "word", "pieces", "pair", "match", "label", "max_tokens")
-    options: dict[str, Any] = {name: vars(asked)[name] for name in names}
-    wire = {
-        "text": asked.text,
-        "options": options | {"steps": asked.points},
-        "kind": asked.kind,
-        "layer": asked.layer,
-        "head": asked.head,
-    }
-    made = await ask(request, model, "explain", wire)
-    shown = {name: value for name, value in made.items() if name != "exact"}  # that is a header
-    return answered(model, made, {"model": model.name} | shown)

@@ -26,6 +26,7 @@ SLOWER, SLOWEST = 2.0, 30.0  # between two processes that die: times as long, se
 CALM = 60.0  # seconds after which a death is the first again
 ENDING = RegardError("server", "it is about to end", advice="ask another, or try again")
 IDLE = {"waiting": 0, "running": 0}
+PICTURE = "." * 800  # about the tokens of a picture: 14 × 14 patches
 
 
 @dataclass(eq=False)
@@ -309,9 +310,11 @@ def _refusal(said: WireMessage) -> HttpRefusal:
 
 
 def texts_in(asked: WireMessage) -> list[str]:
-    """Every text of a request, to be counted."""
-    texts: list[str] = []
-    for value in asked.values():
+    """Every text of a request, to be counted; a picture counts as one, whatever its file's size."""
+    texts = [PICTURE] * len(asked.get("pictures", ()))
+    for name, value in asked.items():
+        if name == "pictures":
+            continue
         if isinstance(value, str):
             texts.append(value)
         elif isinstance(value, list):
