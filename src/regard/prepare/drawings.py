@@ -65,13 +65,13 @@ class Drawings:
         """Its scenes with captions; one that training has is left out of what is held out."""
         chance = random.Random(f"captions {part} {self.recipe.train.seed}")
         language, own = self.data.scenes, self.recipe.own
-        unsaid, layouts = own.unsaid, own.layouts
+        unsaid, ways = own.unsaid, own.ways
         for scene in scenes(part, self.counts[part]):
             caption = asked_by_chance(scene.statement, language, chance, unsaid)
             if part == "train":
                 self.seen.add(caption)
             if part == "train" or caption not in self.seen:
-                laid = laid_out(scene.statement, chance.randrange(layouts)) if layouts else scene
+                laid = laid_out(scene.statement, chance.randrange(ways)) if ways else scene
                 yield CaptionedScene(caption, laid)
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from regard.data.scenes.layouts import WAYS
 from regard.errors import ConfigError
 
 
@@ -9,20 +10,20 @@ from regard.errors import ConfigError
 class DrawSection:
     """`made` scenes are learned from; 0: as many as is usual. A patch has `patch` pixels on a side,
     and at most `codes` different ones are told apart. Of the share `unsaid` of all groups a caption
-    leaves the colour out. Things lie in one of `layouts` ways (data/scenes/layouts.py); 0:
-    anywhere."""
+    leaves the colour out. Scenes are in good order, in one of `ways` (data/scenes/layouts.py); 0:
+    things lie anywhere."""
 
     made: int = 0
     patch: int = 6
     codes: int = 1024
     unsaid: float = 0.2
-    layouts: int = 4
+    ways: int = WAYS
 
     def __post_init__(self) -> None:
         if not 0 <= self.made <= 10_000_000:
             raise ConfigError("made", got=self.made, expected="0 to 10,000,000 pictures")
-        if not 0 <= self.layouts <= 1000:
-            raise ConfigError("layouts", got=self.layouts, expected="0 to 1,000")
+        if not 0 <= self.ways <= WAYS:
+            raise ConfigError("ways", got=self.ways, expected=f"0 to {WAYS}")
         for name, most in (("patch", 1024), ("codes", 65_536)):
             if not 1 <= vars(self)[name] <= most:
                 raise ConfigError(name, got=vars(self)[name], expected=f"1 to {most:,}")

@@ -1,40 +1,60 @@
-"""Where the things of a scene lie, out of a few ways: a caption says how many, not where.
+"""Scenes in good order: where the things lie follows from the caption, but for one choice of a few.
 
-A layout has the places of each group's things. It follows from the counts and the relation and its
-number, whatever shapes and colours the groups have: "three red circles above a blue square" lies as
-"three green rings above a black cross" does. So which of the layouts it is cannot be known from a
-caption, and nothing else is left open.
+A caption says how many and beside what, and leaves the places open. Here things of a group lie in a
+row in the middle, the groups one above the other; which rows they take is the choice. Of three
+groups the two that lie beside each other have half a picture each:
+
+    two red circles above a blue square     a red ring above three blue squares and a green cross
+        . . O O . .                             . . . o . . .
+        . . . . . .                             ■ ■ +
+        . . . ■ . .                               ■
+
+What lies below is the same from bottom to top, what lies beside each other is the same turned.
 """
 
-import random
-from functools import cache
+from regard.data.scenes.drawing import CELLS, SPAN, Thing
+from regard.data.scenes.making import Scene
+from regard.data.scenes.statement import Relation, Statement
 
-from regard.data.scenes.drawing import Thing
-from regard.data.scenes.making import KINDS, Scene, placed
-from regard.data.scenes.statement import Group, Relation, Statement, grouped
-
-Cells = tuple[tuple[tuple[int, int], ...], ...]  # of each group the cells of its things
-
-
-@cache
-def layout(counts: tuple[int, ...], relation: Relation | None, number: int) -> Cells:
-    """One of the ways in which groups of so many things can lie so."""
-    groups = tuple(Group(n, *kind) for n, kind in zip(counts, KINDS, strict=False))
-    chance = random.Random(f"layout {counts} {relation} {number}")
-    things = None
-    while things is None:
-        things = placed(Statement(groups, relation), chance)
-    found = grouped(things)
-    return tuple(tuple((thing.row, thing.column) for thing in found[group]) for group in groups)
+# The rows of a single group, or those of the upper and of the lower ones.
+ONE = (3, 1, 5, 0)
+TWO = ((1, 5), (0, 4), (2, 6), (1, 4))
+THREE = ((0, 3), (1, 4), (0, 4), (1, 3))
+WAYS = len(TWO)
+MIDDLE, LAST = CELLS // 2, CELLS - SPAN
+Cell = tuple[int, int]
 
 
-def laid_out(statement: Statement, number: int) -> Scene:
-    """The scene of a statement in the layout of this number."""
-    counts = tuple(group.count for group in statement.groups)
-    cells = layout(counts, statement.relation, number)
+def laid_out(statement: Statement, way: int) -> Scene:
+    """The scene of a statement in this way, from 0."""
+    counts = [group.count for group in statement.groups]
+    cells = [[_turned(cell, statement.relation) for cell in some] for some in _rows(counts, way)]
     things = [
-        Thing(group.shape, group.colour, row, column)
-        for group, places in zip(statement.groups, cells, strict=True)
-        for row, column in places
+        Thing(group.shape, group.colour, *cell)
+        for group, some in zip(statement.groups, cells, strict=True)
+        for cell in some
     ]
     return Scene(tuple(sorted(things, key=lambda one: (one.row, one.column))), statement)
+
+
+def _rows(counts: list[int], way: int) -> list[list[Cell]]:
+    """The cells of each group, the first one above the others."""
+    if len(counts) == 1:
+        return [_centred(counts[0], ONE[way])]
+    if len(counts) == 2:
+        return [_centred(count, row) for count, row in zip(counts, TWO[way], strict=True)]
+    upper, lower = THREE[way]
+    left = [(lower + SPAN * (n // 2), MIDDLE - SPAN - SPAN * (n % 2)) for n in range(counts[1])]
+    right = [(lower + SPAN * (n // 2), MIDDLE + SPAN * (n % 2)) for n in range(counts[2])]
+    return [_centred(counts[0], upper), left, right]
+
+
+def _centred(count: int, row: int) -> list[Cell]:
+    return [(row, MIDDLE - count + SPAN * n) for n in range(count)]
+
+
+def _turned(cell: Cell, relation: Relation | None) -> Cell:
+    row, column = cell
+    if relation in ("below", "right of"):
+        row = LAST - row
+    return (column, row) if relation in ("left of", "right of") else (row, column)
