@@ -151,7 +151,7 @@ def test_the_command(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     said = run("evaluate", "--file", "captions.txt", "--worst", "wrong.svg")
     assert "2 captions of captions.txt, a drawing each (temperature 1, seed 1)" in said
     assert Path("wrong.svg").exists() == ("right    100.00%" not in said)
-    scores = json.loads(run("evaluate", "--json"))
+    scores = json.loads(run("evaluate", "--json").splitlines()[-1])
     assert scores["captions"] > 50 and len(scores["by_groups"]) == 3
     assert "regard draw" in run("doctor")
     run("draw", "a red ring", "--seed", "1", "--attention", "words.svg")
