@@ -61,7 +61,8 @@ def caption_of_colours(
     bundle = model.bundle
     usual = bundle.settings.search
     wide = max(usual.beam, n) if beam is None else beam
-    search = replace(usual, beam=wide, n_best=n)
+    # Short captions end first; a search that stops with the first ones loses a likelier longer one.
+    search = replace(usual, beam=wide, n_best=n, stop="exact")
     return caption_colours(model.transformer, bundle.codec, bundle.pixels, colours, search, advance)
 
 

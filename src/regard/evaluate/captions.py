@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
+
+import numpy as np
 
 from regard.answer.caption import caption_of_colours
 from regard.answer.loaded import LoadedModel
@@ -110,7 +113,7 @@ def _own(model: LoadedModel) -> Iterator[Captioned]:
     data = load_captions(model.bundle.run)
     for number, row in enumerate(kept_captions(model.bundle.run)):
         colours = data.colours(data.valid, range(number, number + 1))[0]
-        yield Captioned(lambda colours=colours: colours, row["caption"], row["name"])
+        yield Captioned(partial(np.asarray, colours), row["caption"], row["name"])
 
 
 def score_captions(

@@ -140,7 +140,8 @@ def score_drawings(
     verdicts = [picture.verdict for picture in pictures if picture.verdict is not None]
 
     def share(name: str) -> float:
-        return sum(vars(verdict)[name] for verdict in verdicts) / len(verdicts)
+        right: int = sum(vars(verdict)[name] for verdict in verdicts)
+        return right / len(verdicts)
 
     scores = DrawingScores(
         test.name,

@@ -137,6 +137,9 @@ class Spec:
             problem = f"with image_size {self.image_size} and {self.decoder_layers} decoder layers"
             expected = "a number for a model with words on either side, else 0"
             raise ConfigError("vocabulary", problem, got=self.vocabulary, expected=expected)
+        if self.image_size and self.positions == "sinusoidal" and self.d_model % 4:
+            problem = f"{self.d_model}: sinusoids of rows and of columns come in pairs"
+            raise ConfigError("d_model", problem, expected="a multiple of 4")
         if self.image_size and not self.encoder_layers:
             raise ConfigError("encoder_layers", "nothing looks at the image", got=0)
         if self.image_size and (not self.patch_size or self.image_size % self.patch_size):

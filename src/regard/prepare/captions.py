@@ -9,7 +9,7 @@ data/valid.jsonl            captions and names of the held-out pictures
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 from itertools import islice
@@ -42,7 +42,6 @@ VALID = "valid.jsonl"
 TABLES = ("captions.csv", "captions.tsv", "captions.jsonl")  # in a folder of pictures
 EVERY = 20  # of the pictures for grids, which one is held out
 MADE = 5000  # captions that are made have all their words among so many
-LOOKED_AT = 500  # pictures that say which colour is the ground
 GROUND = 0  # between the pictures of a grid: Fashion-MNIST's are white on black
 
 
@@ -262,7 +261,7 @@ def prepare_captions(run: RunFolder, recipe: Recipe, captions: Captions) -> None
     tokenizer.save(run.tokenizer)
     spec = spec_of(recipe.model, tokenizer.size)
     write_own_json(run.spec, to_tables(spec))
-    preparation = _on_ground(read_preparation(run.folder, spec), captions)
+    preparation = read_preparation(run.folder, spec)
     preparation.write(run.folder)
     picture = "things" if recipe.data.scenes else "pixels"
     kinds = {picture: ColumnKind(256), "target": ColumnKind(tokenizer.size)}
@@ -289,18 +288,6 @@ def prepare_captions(run: RunFolder, recipe: Recipe, captions: Captions) -> None
                 problem = f"no picture is left to {name} with: all captions take more than {most}"
                 raise DataError(captions.origin, problem, advice="raise data.max_tokens")
     write_rows(run.data / VALID, told)
-
-
-def _on_ground(preparation: Preparation, captions: Captions) -> Preparation:
-    """So that the commonest colour, the median of each channel, becomes 0.
-
-    Patches of bare ground are then nothing but their positions. With white as 1 everywhere they
-    were so large that the positions were lost in them, and no model learned what lies above what.
-    """
-    some = [preparation.fitted(row.colours) for row in islice(captions.train(), LOOKED_AT)]
-    pixels = np.concatenate([colours.reshape(-1, colours.shape[2]) for colours in some])
-    ground = np.median(pixels, axis=0) * preparation.factor
-    return replace(preparation, mean=tuple(ground.tolist()), std=(1.0,) * len(ground))
 
 
 def load_captions(run: RunFolder) -> CaptionData:

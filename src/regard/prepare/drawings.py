@@ -19,6 +19,7 @@ from regard.data.codebook import learn_codebook
 from regard.data.scenes.asked import asked_by_chance
 from regard.data.scenes.layouts import laid_out
 from regard.data.scenes.making import PARTS, SIZES, Part, Scene, scenes
+from regard.data.scenes.words import Language
 from regard.data.store import ColumnKind, Store, StoreRow, write_store
 from regard.draw.terminal.progress import progress_bar
 from regard.errors import ConfigError, DataError
@@ -64,7 +65,7 @@ class Drawings:
     def part(self, part: Part) -> Iterator[CaptionedScene]:
         """Its scenes with captions; one that training has is left out of what is held out."""
         chance = random.Random(f"captions {part} {self.recipe.train.seed}")
-        language, own = self.data.scenes, self.recipe.own
+        language, own = language_of(self.data), self.recipe.own
         unsaid, ways = own.unsaid, own.ways
         for scene in scenes(part, self.counts[part]):
             caption = asked_by_chance(scene.statement, language, chance, unsaid)
@@ -73,6 +74,12 @@ class Drawings:
             if part == "train" or caption not in self.seen:
                 laid = laid_out(scene.statement, chance.randrange(ways)) if ways else scene
                 yield CaptionedScene(caption, laid)
+
+
+def language_of(data: DataSection) -> Language:
+    """That of the captions; runs/recipe_checks.py has seen that there are scenes."""
+    assert data.scenes
+    return data.scenes
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,7 @@ def prepare_drawings(run: RunFolder, recipe: Recipe, drawings: Drawings) -> None
     pictures = (row.scene.picture for row in rows["train"])
     codebook = learn_codebook(pictures, own.patch, own.codes, recipe.train.seed)
     write_codebook(run.folder, codebook)
-    codec = PictureCodec(tokenizer, codebook, most, recipe.data.scenes)
+    codec = PictureCodec(tokenizer, codebook, most, language_of(recipe.data))
     spec = spec_of(recipe.model, codec.vocabulary)
     if spec.position_limit is not None and spec.position_limit <= codebook.places:
         problem = f"{spec.position_limit} learned positions cannot hold {codebook.places} patches"
@@ -121,8 +128,8 @@ def prepare_drawings(run: RunFolder, recipe: Recipe, drawings: Drawings) -> None
         if not len(write_store(run.data / part, kinds, _encoded(codec, rows[part]))):
             problem = f"no caption is left to {part} with: all take more than {most} tokens"
             raise DataError("scenes", problem, advice="raise data.max_tokens")
-    for name, part in {VALID: "valid", TEST: "test"}.items():
-        write_rows(run.data / name, ({"caption": row.caption} for row in rows[part]))
+    for name, held_out in {VALID: rows["valid"], TEST: rows["test"]}.items():
+        write_rows(run.data / name, ({"caption": row.caption} for row in held_out))
     write_words(run.data, captions)
 
 

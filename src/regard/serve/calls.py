@@ -101,7 +101,7 @@ def see(model: Model, asked: WireMessage) -> WireMessage:
 
 def caption(model: Model, asked: WireMessage) -> WireMessage:
     pictures = [base64.b64decode(one) for one in asked["pictures"]]
-    rows = model.caption(pictures, n=asked["n"], beam=asked["beam"])
+    rows = model.caption(pictures, n=int(asked["n"]), beam=asked["beam"])
     names = ("text", "score", "log_probability", "finished")
     return {
         "captions": [[{name: vars(one)[name] for name in names} for one in row] for row in rows]

@@ -68,7 +68,8 @@ class Reading:
 def read_scene(picture: Colours) -> Reading:
     """What is in a picture of (48, 48, 3)."""
     if picture.shape != (SIDE, SIDE, 3):
-        raise DataError("scene", got=f"an array of {picture.shape}", expected=(SIDE, SIDE, 3))
+        expected = f"one of {(SIDE, SIDE, 3)}"
+        raise DataError("scene", got=f"an array of {picture.shape}", expected=expected)
     names = _names(picture)
     found, unread, dust = list[Read](), list[Box](), 0
     for number, colour in enumerate(COLOURS, start=1):

@@ -129,8 +129,10 @@ def _others(words: Sequence[str], language: Language) -> tuple[Group, ...] | Non
     """One group behind the relation, or two with "and" between them."""
     known = _phrases(language, True)
     one = known.get(tuple(words[:3]))
-    if one is None or len(words) == 3:
-        return one and (one,)
+    if one is None:
+        return None
+    if len(words) == 3:
+        return (one,)
     other = known.get(tuple(words[4:]))
     return (one, other) if words[3] == AND[language] and other else None
 

@@ -76,11 +76,11 @@ class DrawJob(StoredJob):
     def _verdicts(self, model: Transformer, most: int) -> tuple[Verdict, ...]:
         captions = self.data.valid_captions
         chosen = captions[:: max(1, len(captions) // most)][:most]
-        codec, language = self.data.codec, self.recipe.data.scenes
+        codec = self.data.codec
         drawn = draw_captions(model, codec, chosen, self.recipe.decode)
         verdicts = []
         for caption, drawings in zip(chosen, drawn, strict=True):
-            asked = asked_in(caption, language)
+            asked = asked_in(caption, codec.language)
             assert asked is not None, caption
             verdicts.append(verdict_on(read_scene(drawings[0].colours), asked))
         return tuple(verdicts)
