@@ -90,15 +90,7 @@ def convert(
         advice = "regard convert never overwrites, choose a name"
         raise MisuseError(out, "already there", advice=advice)
     source = open_source(path, allow_pickle=allow_pickle, strict=strict)
-    if source.needs_own_files and to != "native":
-        problem = (
-            f"{source.bundle} offers {', '.join(source.bundle.tasks)}, which --to {to} has not"
-        )
-        raise MisuseError("convert", problem, advice="`--to native` keeps all that it needs")
-    if source.family is None and tokenizer is not None:
-        raise MisuseError("--tokenizer: a run has its own tokenizer; leave the option out")
-    if source.bundle.kind == "gguf" and tokenizer is not None:
-        raise MisuseError("--tokenizer: a GGUF file has its own tokenizer; leave the option out")
+    _check_source(source, to, tokenizer)
     if to == "gguf":
         return _write_gguf(source, out, precision)
     if to == "ctranslate2":
@@ -130,6 +122,17 @@ def convert(
             golden = sha256(folder / GOLDEN)
             atomic.write_text(folder / "README.md", model_card(open_bundle(path), card, golden))
         return _conversion(source, out, folder, to, same_bits)
+
+
+def _check_source(source: Source, to: To, tokenizer: Path | None) -> None:
+    """Refuse what the format cannot hold, and a tokenizer where there is one."""
+    if source.needs_own_files and to != "native":
+        problem = f"{source.bundle} offers {source.bundle.tasks[0]}, which --to {to} has not"
+        raise MisuseError("convert", problem, advice="`--to native` keeps all that it needs")
+    if source.family is None and tokenizer is not None:
+        raise MisuseError("--tokenizer: a run has its own tokenizer; leave the option out")
+    if source.bundle.kind == "gguf" and tokenizer is not None:
+        raise MisuseError("--tokenizer: a GGUF file has its own tokenizer; leave the option out")
 
 
 def _precision(to: To, asked: str | None) -> str:

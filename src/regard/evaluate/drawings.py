@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.answer.draw import Drawing, draw_captions
 from regard.answer.loaded import LoadedModel
-from regard.data.scenes.asked import Asked, asked_in
+from regard.data.scenes.asked import AskedScene, asked_in
 from regard.data.scenes.reading import Reading, read_scene
 from regard.data.scenes.verdict import Verdict, verdict_on
 from regard.data.scenes.words import Language, caption
@@ -29,7 +29,7 @@ class ReadDrawing:
 
     drawing: Drawing
     reading: Reading
-    asked: Asked | None
+    asked: AskedScene | None
     verdict: Verdict | None
     language: Language
 

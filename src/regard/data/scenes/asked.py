@@ -41,7 +41,7 @@ class AskedGroup:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedScene:
     """What is to be drawn."""
 
     groups: tuple[AskedGroup, ...]
@@ -90,19 +90,19 @@ def _phrases(language: Language, behind: bool) -> dict[tuple[str, ...], AskedGro
     return phrases
 
 
-def asked_in(text: str, language: Language = "en") -> Asked | None:
+def asked_in(text: str, language: Language = "en") -> AskedScene | None:
     """What a caption asks for; None if it is none of these."""
     words = tuple(text.split())
     first = _phrases(language, behind=False)
     if words in first:
-        return Asked((first[words],))
+        return AskedScene((first[words],))
     for relation, said in BETWEEN[language].items():
         between = tuple(said.split())
         for start in (2, 3):
             end = start + len(between)
             if words[start:end] == between and words[:start] in first:
                 others = _others(words[end:], language)
-                return None if others is None else Asked((first[words[:start]], *others), relation)
+                return None if others is None else AskedScene((first[words[:start]], *others), relation)
     return None
 
 

@@ -22,7 +22,7 @@ TWO = ((1, 5), (0, 4), (2, 6), (1, 4))
 THREE = ((0, 3), (1, 4), (0, 4), (1, 3))
 WAYS = len(TWO)
 MIDDLE, LAST = CELLS // 2, CELLS - SPAN
-Cell = tuple[int, int]
+Corner = tuple[int, int]  # the cell of a thing's upper left corner
 
 
 def laid_out(statement: Statement, way: int) -> Scene:
@@ -37,7 +37,7 @@ def laid_out(statement: Statement, way: int) -> Scene:
     return Scene(tuple(sorted(things, key=lambda one: (one.row, one.column))), statement)
 
 
-def _rows(counts: list[int], way: int) -> list[list[Cell]]:
+def _rows(counts: list[int], way: int) -> list[list[Corner]]:
     """The cells of each group, the first one above the others."""
     if len(counts) == 1:
         return [_centred(counts[0], ONE[way])]
@@ -49,11 +49,11 @@ def _rows(counts: list[int], way: int) -> list[list[Cell]]:
     return [_centred(counts[0], upper), left, right]
 
 
-def _centred(count: int, row: int) -> list[Cell]:
+def _centred(count: int, row: int) -> list[Corner]:
     return [(row, MIDDLE - count + SPAN * n) for n in range(count)]
 
 
-def _turned(cell: Cell, relation: Relation | None) -> Cell:
+def _turned(cell: Corner, relation: Relation | None) -> Corner:
     row, column = cell
     if relation in ("below", "right of"):
         row = LAST - row

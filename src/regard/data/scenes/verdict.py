@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from regard.data.scenes.asked import Asked, AskedGroup
+from regard.data.scenes.asked import AskedScene, AskedGroup
 from regard.data.scenes.reading import Reading
 from regard.data.scenes.statement import Group, grouped
 
@@ -30,7 +30,7 @@ class Verdict:
         return self.places
 
 
-def verdict_on(reading: Reading, asked: Asked) -> Verdict:
+def verdict_on(reading: Reading, asked: AskedScene) -> Verdict:
     """What of this is right."""
     groups = list(grouped(reading.things))
     whole = not reading.unread and len(groups) == len(asked.groups)
