@@ -17,10 +17,10 @@ from PIL import Image
 import captioned
 import regard
 from halting import go
+from regard.answer.patches_seen import WordsLooking, words_looking
 from regard.cli.main import group
 from regard.convert.convert import convert
 from regard.errors import DataError, MisuseError, RegardError
-from regard.explain.patches_seen import WordsLooking, words_looking
 from regard.fit.train import Request
 
 
