@@ -17,10 +17,10 @@ from PIL import Image
 import captioned
 import regard
 from halting import go
+from regard.answer.patches_seen import WordsLooking, words_looking
 from regard.cli.main import group
 from regard.convert.convert import convert
 from regard.errors import DataError, MisuseError, RegardError
-from regard.explain.patches_seen import WordsLooking, words_looking
 from regard.fit.train import Request
 
 
@@ -113,7 +113,9 @@ def test_bad_pictures_are_named_and_odd_ones_read(home: Path, tmp_path: Path) ->
     for damaged in (b"", b"no picture", whole[:60]):
         with pytest.raises(DataError, match="not an image that Pillow can read"):
             model.caption(damaged)
-    with pytest.raises(DataError, match="60000 × 60000 pixels.*make it smaller"):
+    with pytest.raises(DataError, match="10000 × 10000 pixels.*make it smaller"):
+        model.caption(_png(10_000, 10_000))
+    with pytest.raises(DataError, match="decompression bomb"):  # Pillow's own limit
         model.caption(_png(60_000, 60_000))
     grey = Image.open(io.BytesIO(whole))
     other = Image.new("L", grey.size, 0)

@@ -129,10 +129,10 @@ def _row(one: "Caption") -> dict[str, object]:
 
 def _draw_attention(model: "Model", looked: "list[tuple[Path, Colours, str]]", out: Path) -> None:
     """The picture, then once for each word, as bright as the word looked."""
+    from regard.answer.patches_seen import words_looking
     from regard.draw.figure.pictures import gallery, of_colours
     from regard.draw.figure.png import write_png
     from regard.draw.figure.svg import write_svg
-    from regard.explain.patches_seen import words_looking
 
     told = [(path, colours, text) for path, colours, text in looked if text]
     rows, words = [], []

@@ -17,7 +17,7 @@ from torch import Tensor
 from regard.decode.active_requests import QueuedSentence
 from regard.decode.beam import BeamSearch
 from regard.decode.constraints import Constraints
-from regard.decode.engine import NO_END, Frame, Hypothesis, IsOver, Row, Source
+from regard.decode.engine import NO_END, Frame, Hypothesis, IsOver, Row, SourceNumbers
 from regard.decode.fused import FusedModel
 from regard.decode.greedy import Greedy
 from regard.decode.options import DecodingOptions, Rules
@@ -134,7 +134,7 @@ def decode_one(
 
 
 def memory_of(
-    model: FusedModel, rows: Sequence[Source], pad: int
+    model: FusedModel, rows: Sequence[SourceNumbers], pad: int
 ) -> tuple[Float[Tensor, "N 2 B H S K"], Int[Tensor, " B"]]:
     """What the decoder looks back at for each source or prompt, and how long each is."""
     if model.patches is not None:
@@ -148,7 +148,7 @@ def memory_of(
 
 
 def pixels_of(
-    model: FusedModel, rows: Sequence[Source]
+    model: FusedModel, rows: Sequence[SourceNumbers]
 ) -> tuple[Float[Tensor, "B C height width"], Bool[Tensor, "B S"]]:
     """Pictures, whose rows are all their numbers; all places of a picture are real."""
     spec = model.spec

@@ -10,12 +10,12 @@ import numpy as np
 
 from regard.answer.caption import caption_of_colours
 from regard.answer.loaded import LoadedModel
+from regard.answer.patches_seen import words_looking
 from regard.checkpoint.files import read_own_json
 from regard.data.images import PictureReport
 from regard.draw.notebook.table import html_table
 from regard.errors import DataError, MisuseError
 from regard.evaluate.translations import score
-from regard.explain.patches_seen import words_looking
 from regard.prepare.captions import (
     Captioned,
     drawn,

@@ -25,7 +25,7 @@ from regard.data.images import PicturePlace, PictureReport, read_pictures
 from regard.data.picture import Colours
 from regard.data.scenes.drawing import COLOURS, SHAPES, Box, Thing, draw
 from regard.data.scenes.grids import grids
-from regard.data.scenes.making import SIZES, Part, scenes
+from regard.data.scenes.making import SIZES, ScenePart, scenes
 from regard.data.scenes.words import Language, caption
 from regard.data.store import ColumnKind, Store, StoredIds, StoreRow, write_store
 from regard.draw.terminal.progress import progress_bar
@@ -122,7 +122,7 @@ def survey_captions(recipe: Recipe) -> Captions:
     )
 
 
-def drawn(language: Language, part: Part, count: int | None = None) -> Iterator[Captioned]:
+def drawn(language: Language, part: ScenePart, count: int | None = None) -> Iterator[Captioned]:
     """Scenes of a part with their captions."""
     for number, scene in enumerate(scenes(part, count), start=1):
         said = caption(scene.statement, language)

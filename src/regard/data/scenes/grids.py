@@ -20,7 +20,7 @@ PLACES = [(row, column) for row in range(SIDES) for column in range(SIDES)]
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class PictureGrid:
     """A picture of several, and what is said of it."""
 
     picture: Colours
@@ -30,7 +30,7 @@ class Grid:
 
 def grids(
     pictures: Mapping[str, Sequence[Colours]], count: int, seed: str, ground: int = WHITE
-) -> Iterator[Grid]:
+) -> Iterator[PictureGrid]:
     """So many; `pictures` are those of each name, all of one size; `ground` is an empty cell's."""
     chance = random.Random(seed)
     names = sorted(pictures)
@@ -44,7 +44,7 @@ def grids(
             whole[top:bottom, left:right] = chance.choice(pictures[thing.shape])
         meant = grouped(things)
         boxes = (tuple(_box(t, side) for t in meant[group]) for group in statement.groups)
-        yield Grid(whole, statement, tuple(boxes))
+        yield PictureGrid(whole, statement, tuple(boxes))
 
 
 def _some(names: Sequence[str], chance: random.Random) -> tuple[Statement, list[Thing]]:

@@ -26,9 +26,9 @@ from regard.data.scenes.statement import (
     statement_of,
 )
 
-Part = Literal["train", "valid", "test"]
-PARTS: tuple[Part, ...] = get_args(Part)
-SIZES: dict[Part, int] = {"train": 40_000, "valid": 1_000, "test": 2_000}
+ScenePart = Literal["train", "valid", "test"]
+PARTS: tuple[ScenePart, ...] = get_args(ScenePart)
+SIZES: dict[ScenePart, int] = {"train": 40_000, "valid": 1_000, "test": 2_000}
 VALID, TEST = 4, 12  # of a hundred combinations
 HOW_MANY = (1, 2, 2, 2, 2, 2, 3, 3, 3, 3)  # groups of a scene
 MOST_OF_THREE = 3  # things of each of three groups
@@ -55,7 +55,7 @@ class Scene:
         return [found[group] for group in self.statement.groups]
 
 
-def part_of(statement: Statement) -> Part:
+def part_of(statement: Statement) -> ScenePart:
     """Where scenes of these groups belong."""
     groups = sorted(f"{g.count} {g.colour} {g.shape}" for g in statement.combination)
     digest = hashlib.sha256(", ".join(groups).encode()).hexdigest()
@@ -63,12 +63,12 @@ def part_of(statement: Statement) -> Part:
     return "valid" if n < VALID else "test" if n < TEST else "train"
 
 
-def scenes(part: Part, count: int | None = None) -> Iterator[Scene]:
+def scenes(part: ScenePart, count: int | None = None) -> Iterator[Scene]:
     """The first `count` of a part; None: as many as it usually has."""
     return islice(_endless(part), SIZES[part] if count is None else count)
 
 
-def _endless(part: Part) -> Iterator[Scene]:
+def _endless(part: ScenePart) -> Iterator[Scene]:
     chance = random.Random(f"scenes {part}")
     while True:
         wanted = _some_statement(chance)

@@ -38,7 +38,7 @@ Spot = tuple[int, int]  # row, column of a pixel
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadThing:
     """One thing that was found, the pixels it lies in, and how alike it is to its shape."""
 
     thing: Thing
@@ -47,10 +47,10 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Reading:
+class SceneReading:
     """What a picture shows; `unread` are patches of ink that are no shape, `dust` stray pixels."""
 
-    found: tuple[Read, ...]
+    found: tuple[ReadThing, ...]
     unread: tuple[Box, ...] = ()
     dust: int = 0
 
@@ -65,13 +65,13 @@ class Reading:
         return None if self.unread else statement_of(self.things)
 
 
-def read_scene(picture: Colours) -> Reading:
+def read_scene(picture: Colours) -> SceneReading:
     """What is in a picture of (48, 48, 3)."""
     if picture.shape != (SIDE, SIDE, 3):
         expected = f"one of {(SIDE, SIDE, 3)}"
         raise DataError("scene", got=f"an array of {picture.shape}", expected=expected)
     names = _names(picture)
-    found, unread, dust = list[Read](), list[Box](), 0
+    found, unread, dust = list[ReadThing](), list[Box](), 0
     for number, colour in enumerate(COLOURS, start=1):
         for spots in _patches(names == number):
             read = None if len(spots) < DUST else _named(spots, colour)
@@ -82,7 +82,7 @@ def read_scene(picture: Colours) -> Reading:
             else:
                 found.append(read)
     found.sort(key=lambda read: (read.thing.row, read.thing.column, read.thing))
-    return Reading(tuple(found), tuple(sorted(unread)), dust + int((names < 0).sum()))
+    return SceneReading(tuple(found), tuple(sorted(unread)), dust + int((names < 0).sum()))
 
 
 def _names(picture: Colours) -> NDArray[np.int64]:
@@ -121,7 +121,7 @@ def _box(spots: list[Spot]) -> Box:
     return min(columns), min(rows), max(columns) + 1, max(rows) + 1
 
 
-def _named(spots: list[Spot], colour: str) -> Read | None:
+def _named(spots: list[Spot], colour: str) -> ReadThing | None:
     """The thing that these pixels are most alike; None if they are like none."""
     box = left, top, right, bottom = _box(spots)
     if max(right - left, bottom - top) > 2 * INK + 1:
@@ -130,7 +130,7 @@ def _named(spots: list[Spot], colour: str) -> Read | None:
     if alike < ALIKE:
         return None
     cells = (min(max(round(p / CELL), 0), CELLS - SPAN) for p in (top - row, left - column))
-    return Read(Thing(shape, colour, *cells), box, alike)
+    return ReadThing(Thing(shape, colour, *cells), box, alike)
 
 
 @lru_cache(maxsize=4096)

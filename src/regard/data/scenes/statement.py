@@ -21,7 +21,7 @@ Relation = Literal["above", "below", "left of", "right of"]
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
 MOST = 4  # things of a group
 _PLACE = {name: place for names in (COLOURS, SHAPES) for place, name in enumerate(names)}
-Extent = tuple[tuple[int, int], tuple[int, int]]  # of cells: first and end, down and across
+CellExtent = tuple[tuple[int, int], tuple[int, int]]  # of cells: first and end, down and across
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,14 @@ def statement_of(things: Sequence[Thing]) -> Statement | None:
     return found[0] if len(found) == 1 else None
 
 
-def _extent(things: Sequence[Thing]) -> Extent:
+def _extent(things: Sequence[Thing]) -> CellExtent:
     """The cells from the first to the last, downwards and across."""
     rows = [thing.row for thing in things]
     columns = [thing.column for thing in things]
     return (min(rows), max(rows) + SPAN), (min(columns), max(columns) + SPAN)
 
 
-def _is_so(groups: Sequence[Extent], relation: Relation) -> bool:
+def _is_so(groups: Sequence[CellExtent], relation: Relation) -> bool:
     """Whether the first group lies so of the others, and not apart from them the other way too;
     of two others the left or upper is first."""
     along, across = (0, 1) if relation in ("above", "below") else (1, 0)

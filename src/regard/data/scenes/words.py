@@ -60,7 +60,7 @@ GERMAN_SINGULAR = {
 
 
 @dataclass(frozen=True)
-class Caption:
+class CaptionWords:
     """A statement in words; `nouns` has the place of the noun of each group, as they are named."""
 
     words: tuple[str, ...]
@@ -71,7 +71,7 @@ class Caption:
         return " ".join(self.words)
 
 
-def caption(statement: Statement, language: Language = "en") -> Caption:
+def caption(statement: Statement, language: Language = "en") -> CaptionWords:
     """The one way in which a statement is said."""
     words, nouns = list[str](), list[int]()
     for number, group in enumerate(statement.groups):
@@ -80,7 +80,7 @@ def caption(statement: Statement, language: Language = "en") -> Caption:
             words += (joined if number == 1 else AND[language]).split()
         words += _phrase(group, language, behind=number > 0)
         nouns.append(len(words) - 1)
-    return Caption(tuple(words), tuple(nouns))
+    return CaptionWords(tuple(words), tuple(nouns))
 
 
 def _phrase(group: Group, language: Language, behind: bool) -> tuple[str, ...]:

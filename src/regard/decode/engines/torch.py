@@ -25,7 +25,7 @@ from regard.decode.engine import (
     Layout,
     Pending,
     Row,
-    Source,
+    SourceNumbers,
     check_prefix,
     distinct,
 )
@@ -106,7 +106,7 @@ class TorchEngine:
 
     def submit(
         self,
-        sources: Sequence[Source],
+        sources: Sequence[SourceNumbers],
         decoding: DecodingOptions,
         prefixes: Sequence[Row] = (),
         is_over: IsOver | None = None,
@@ -141,7 +141,7 @@ class TorchEngine:
     def queued(
         self,
         number: int,
-        source: Source,
+        source: SourceNumbers,
         decoding: DecodingOptions,
         prefix: Row = (),
         draw: int = 0,

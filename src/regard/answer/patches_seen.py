@@ -23,7 +23,7 @@ from regard.model.trace import Trace
 
 AT_ONCE = 64  # pictures of one pass
 DIMMEST = 0.2  # how bright a patch is drawn that nobody looks at
-Box = tuple[float, float, float, float]  # left, top, right, bottom in pixels; the last two outside
+Area = tuple[float, float, float, float]  # left, top, right, bottom in pixels; the last two outside
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class WordsLooking:
         lit: Colours = np.rint(self.colours * mask).astype(np.uint8)
         return lit
 
-    def on_object(self, word: int, boxes: Sequence[Box]) -> bool:
+    def on_object(self, word: int, boxes: Sequence[Area]) -> bool:
         """Whether a word looks most at a patch whose middle lies in one of these boxes."""
         grid = self.weights[word]
         if self.token[word] >= grid.max():
