@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from regard.data.scenes.asked import AskedScene, AskedGroup, asked_by_chance, asked_in, ways_of
+from regard.data.scenes.asked import AskedGroup, AskedScene, asked_by_chance, asked_in, ways_of
 from regard.data.scenes.drawing import Thing, draw
 from regard.data.scenes.making import scenes
 from regard.data.scenes.reading import read_scene
@@ -19,7 +19,9 @@ EXAMPLE = Statement((Group(2, "red", "circle"), Group(1, "blue", "square")), "ab
 
 def test_a_caption_may_leave_a_colour_out() -> None:
     asked = asked_in("two red circles above a square")
-    assert asked == AskedScene((AskedGroup(2, "red", "circle"), AskedGroup(1, None, "square")), "above")
+    assert asked == AskedScene(
+        (AskedGroup(2, "red", "circle"), AskedGroup(1, None, "square")), "above"
+    )
     assert asked.is_shown(EXAMPLE)
     assert asked_in("zwei rote Kreise über einem Quadrat", "de") == asked
 

@@ -83,10 +83,7 @@ def command(
     Without files it is the own test set of a run: the phrasebook's, or else the pairs held out for
     validation; each task of a text-to-text run. Others are asked for labels or words of --file.
     """
-    from regard.cli.evaluate_captions import evaluate_captions
-    from regard.cli.evaluate_drawings import evaluate_drawings
-    from regard.cli.evaluate_pictures import evaluate_pictures, offers
-    from regard.cli.evaluate_readers import evaluate_texts, is_no_translator
+    from regard.cli.evaluate_readers import is_no_translator
     from regard.cli.evaluate_writers import evaluate_summaries
     from regard.evaluate.summaries import wants_rouge
     from regard.runs.folder import RunFolder
@@ -103,28 +100,47 @@ def command(
     if is_no_translator(model, file):
         if source or reference or slices or output:
             raise click.UsageError("--source, --reference, --slices, --output: for translations")
-        if offers(model, "see"):
-            evaluate_pictures(model, file, options["device"], (png, svg, worst), as_json, dataset)
-            return
-        if offers(model, "caption"):
-            if png or svg or worst:
-                raise click.UsageError("--png, --svg and --worst: captions have no such table")
-            beam = options["beam"]
-            evaluate_captions(model, file, options["device"], beam, as_json, dataset)
-            return
-        search = {name: options[name] for name in ("beam", "alpha") if options[name] is not None}
-        if offers(model, "draw"):
-            evaluate_drawings(model, file, options["device"], worst, search, as_json)
-            return
-        if worst:
-            raise click.UsageError("--worst belongs to models that see or draw")
-        evaluate_texts(model, file, columns, options["device"], png, svg, as_json, dataset, search)
+        drawn = png, svg, worst
+        _evaluate_reader(model, file, columns, options, drawn, as_json, dataset)
         return
     if png or svg or worst:
         raise click.UsageError("--png, --svg and --worst belong to classifiers")
     files = (source, reference)
     how = {"tokenize": tokenize, "lowercase": lowercase}
     _evaluate_translations(model, files, columns, slices, how, output, as_json, dataset, options)
+
+
+def _evaluate_reader(
+    model: Path,
+    file: Path | None,
+    columns: dict[str, str],
+    options: dict[str, Any],
+    drawn: tuple[Path | None, Path | None, Path | None],
+    as_json: bool,
+    dataset: str | None,
+) -> None:
+    """Of a model that reads, sees or draws: by what it offers."""
+    from regard.cli.evaluate_captions import evaluate_captions
+    from regard.cli.evaluate_drawings import evaluate_drawings
+    from regard.cli.evaluate_pictures import evaluate_pictures, offers
+    from regard.cli.evaluate_readers import evaluate_texts
+
+    (png, svg, worst), device = drawn, options["device"]
+    search = {name: options[name] for name in ("beam", "alpha") if options[name] is not None}
+    if offers(model, "see"):
+        evaluate_pictures(model, file, device, drawn, as_json, dataset)
+    elif offers(model, "caption"):
+        if any(drawn):
+            raise click.UsageError("--png, --svg and --worst: captions have no such table")
+        evaluate_captions(model, file, device, options["beam"], as_json, dataset)
+    elif offers(model, "draw"):
+        if png or svg:
+            raise click.UsageError("--png and --svg: drawings have no such table, --worst has them")
+        evaluate_drawings(model, file, device, worst, search, as_json)
+    elif worst:
+        raise click.UsageError("--worst belongs to models that see or draw")
+    else:
+        evaluate_texts(model, file, columns, device, png, svg, as_json, dataset, search)
 
 
 def _evaluate_translations(

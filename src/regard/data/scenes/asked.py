@@ -102,7 +102,11 @@ def asked_in(text: str, language: Language = "en") -> AskedScene | None:
             end = start + len(between)
             if words[start:end] == between and words[:start] in first:
                 others = _others(words[end:], language)
-                return None if others is None else AskedScene((first[words[:start]], *others), relation)
+                return (
+                    None
+                    if others is None
+                    else AskedScene((first[words[:start]], *others), relation)
+                )
     return None
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from regard.data.scenes.asked import AskedScene, AskedGroup
+from regard.data.scenes.asked import AskedGroup, AskedScene
 from regard.data.scenes.reading import Reading
 from regard.data.scenes.statement import Group, grouped
 
