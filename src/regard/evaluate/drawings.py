@@ -9,7 +9,7 @@ from typing import Any
 from regard.answer.draw import Drawing, draw_captions
 from regard.answer.loaded import LoadedModel
 from regard.data.scenes.asked import AskedScene, asked_in
-from regard.data.scenes.reading import Reading, read_scene
+from regard.data.scenes.reading import SceneReading, read_scene
 from regard.data.scenes.verdict import Verdict, verdict_on
 from regard.data.scenes.words import Language, caption
 from regard.decode.options import DecodingOptions
@@ -28,7 +28,7 @@ class ReadDrawing:
     """A drawing and what is read in it; `verdict` None: the caption is none that scenes have."""
 
     drawing: Drawing
-    reading: Reading
+    reading: SceneReading
     asked: AskedScene | None
     verdict: Verdict | None
     language: Language

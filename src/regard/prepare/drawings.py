@@ -18,7 +18,7 @@ from regard.config import to_tables
 from regard.data.codebook import learn_codebook
 from regard.data.scenes.asked import asked_by_chance
 from regard.data.scenes.layouts import laid_out
-from regard.data.scenes.making import PARTS, SIZES, Part, Scene, scenes
+from regard.data.scenes.making import PARTS, SIZES, Scene, ScenePart, scenes
 from regard.data.scenes.words import Language
 from regard.data.store import ColumnKind, Store, StoreRow, write_store
 from regard.draw.terminal.progress import progress_bar
@@ -55,14 +55,14 @@ class Drawings:
         return []
 
     @property
-    def counts(self) -> dict[Part, int]:
+    def counts(self) -> dict[ScenePart, int]:
         """How many of each part; what is held out is not much more than what is learned from."""
         made = self.recipe.own.made or SIZES["train"]
         most = {part: max(1, made // 4) for part in PARTS} | {"train": made}
-        usual: dict[Part, int] = SIZES | {"train": made, "valid": self.data.validation}
+        usual: dict[ScenePart, int] = SIZES | {"train": made, "valid": self.data.validation}
         return {part: min(count, most[part]) for part, count in usual.items()}
 
-    def part(self, part: Part) -> Iterator[CaptionedScene]:
+    def part(self, part: ScenePart) -> Iterator[CaptionedScene]:
         """Its scenes with captions; one that training has is left out of what is held out."""
         chance = random.Random(f"captions {part} {self.recipe.train.seed}")
         language, own = language_of(self.data), self.recipe.own

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from regard.data.scenes.asked import AskedGroup, AskedScene
-from regard.data.scenes.reading import Reading
+from regard.data.scenes.reading import SceneReading
 from regard.data.scenes.statement import Group, grouped
 
 
@@ -30,7 +30,7 @@ class Verdict:
         return self.places
 
 
-def verdict_on(reading: Reading, asked: AskedScene) -> Verdict:
+def verdict_on(reading: SceneReading, asked: AskedScene) -> Verdict:
     """What of this is right."""
     groups = list(grouped(reading.things))
     whole = not reading.unread and len(groups) == len(asked.groups)
