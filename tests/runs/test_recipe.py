@@ -66,6 +66,7 @@ RECIPES = {
     "treebank": 0,
     "wsj-parse": 0,
     "tatoeba-en-de": 0,
+    "scenes-draw": 2,
 }
 
 

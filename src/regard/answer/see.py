@@ -106,6 +106,22 @@ def colours_of(model: LoadedModel, picture: "Seen") -> Colours:
     raise MisuseError("see", got=type(picture), expected=expected)
 
 
+def readable_colours(
+    model: LoadedModel, files: Sequence[Path], alone: bool, say: Callable[[str], None]
+) -> dict[Path, Colours]:
+    """Those of each file; `say` hears of one that cannot be read, which is an error if it is the
+    only one."""
+    colours = {}
+    for path in files:
+        try:
+            colours[path] = colours_of(model, path)
+        except DataError as error:
+            if alone:
+                raise
+            say(str(error))
+    return colours
+
+
 def picture_files(paths: Sequence[Path]) -> Iterator[Path]:
     """Files as they are given; of a folder all pictures in it, in order."""
     for path in paths:
