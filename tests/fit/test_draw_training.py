@@ -109,10 +109,14 @@ def test_a_seed_is_a_picture(trained: Path) -> None:
 
 @pytest.mark.end_to_end
 def test_one_that_has_learned_nothing_puts_out_pictures_too(tmp_path: Path) -> None:
-    go(ask(tmp_path, "train.steps=1", "train.validate_every=1", "draw.codes=20", "data.scenes=de"))
+    few = ("train.steps=1", "train.validate_every=1", "draw.codes=20")
+    go(ask(tmp_path, *few, "data.scenes=de", "decode.n_best=2"))
     model = regard.load(tmp_path / "run", device="cpu")
     assert isinstance(model.bundle.picture_codec, PictureCodec)
     drawn = model.draw("zwei rote Kreise über einem Quadrat", n=3, seed=1, temperature=5)
+    # of one picture two are drawn, of three six, the first two among them
+    (best,) = model.draw("zwei rote Kreise über einem Quadrat", seed=1, temperature=5)
+    assert len(drawn) == 3 and drawn.best.log_probability >= best.log_probability
     book = model.bundle.picture_codec.codebook
     assert len(book) == 20
     for one in drawn:

@@ -63,7 +63,11 @@ def draw_texts(
     temperature: float | None = None,
     advance: Callable[[int], None] = lambda count: None,
 ) -> list[Answers[Drawing]]:
-    """`n` pictures of each caption, the likeliest first; temperature 0 has one only."""
+    """`n` pictures of each caption, the likeliest first; temperature 0 has one only.
+
+    For each picture the recipe may have several drawn (decode.n_best), of which the likeliest are
+    taken: most of what goes wrong is unlikely.
+    """
     codec = model.bundle.picture_codec
     captions = [codec.as_learned(caption) for caption in captions]
     for number, caption in enumerate(captions, start=1):
@@ -74,8 +78,10 @@ def draw_texts(
         advice = "give a temperature above 0, for example 1"
         raise MisuseError("n", "at temperature 0 there is one picture only", got=n, advice=advice)
     drawn = {"seed": usual.seed if seed is None else seed} if degree else {"seed": None}
-    decoding = replace(usual, temperature=degree, n_best=n, **drawn)
-    return draw_captions(model.transformer, codec, captions, decoding, advance)
+    many = n * usual.n_best if degree else 1
+    decoding = replace(usual, temperature=degree, n_best=many, **drawn)
+    drawings = draw_captions(model.transformer, codec, captions, decoding, advance)
+    return [Answers(some[:n]) for some in drawings]
 
 
 def draw_captions(

@@ -39,6 +39,7 @@ def evaluate_drawings(
         click.echo(valid_json(asdict(scores), gaps=True))
     else:
         chance = f"temperature {scores.temperature:g}, seed {search.seed}"
+        chance += f", the likeliest of {search.n_best}" if search.n_best > 1 else ""
         drawn = chance if search.draws else "greedy"
         click.echo(
             f"{counted(scores.captions, 'caption')} of {scores.set}, a drawing each ({drawn})"
