@@ -9,7 +9,7 @@ from regard.data.scenes.drawing import Thing, draw
 from regard.data.scenes.making import scenes
 from regard.data.scenes.reading import read_scene
 from regard.data.scenes.statement import Group, Statement
-from regard.data.scenes.verdict import Verdict, verdict_on
+from regard.data.scenes.verdict import SceneVerdict, verdict_on
 from regard.data.scenes.words import LANGUAGES, Language, caption
 
 CIRCLES = [Thing("circle", "red", 0, 1), Thing("circle", "red", 0, 4)]
@@ -52,7 +52,7 @@ def test_what_is_said_of_a_scene_is_shown_by_it_and_by_no_changed_one(language: 
             (Group(count, first.colour, first.shape), *rest), scene.statement.relation
         )
         assert not asked.is_shown(other)
-        assert verdict_on(read_scene(scene.picture), asked) == Verdict(True, True, True, True)
+        assert verdict_on(read_scene(scene.picture), asked) == SceneVerdict(True, True, True, True)
     assert turned > 20
 
 
@@ -79,16 +79,18 @@ def test_captions_that_are_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("things", "verdict"),
     [
-        ([*CIRCLES, SQUARE], Verdict(True, True, True, True)),
-        ([*CIRCLES, Thing("square", "blue", 0, 6)], Verdict(True, True, True, False)),
-        ([*CIRCLES[:1], SQUARE], Verdict(True, True, False, False)),
-        ([*CIRCLES, Thing("square", "red", 4, 2)], Verdict(True, False, False, False)),
-        ([*CIRCLES, Thing("ring", "blue", 4, 2)], Verdict(False, False, False, False)),
-        (CIRCLES, Verdict(False, False, False, False)),
-        ([], Verdict(False, False, False, False)),
+        ([*CIRCLES, SQUARE], SceneVerdict(True, True, True, True)),
+        ([*CIRCLES, Thing("square", "blue", 0, 6)], SceneVerdict(True, True, True, False)),
+        ([*CIRCLES[:1], SQUARE], SceneVerdict(True, True, False, False)),
+        ([*CIRCLES, Thing("square", "red", 4, 2)], SceneVerdict(True, False, False, False)),
+        ([*CIRCLES, Thing("ring", "blue", 4, 2)], SceneVerdict(False, False, False, False)),
+        (CIRCLES, SceneVerdict(False, False, False, False)),
+        ([], SceneVerdict(False, False, False, False)),
     ],
 )
-def test_each_question_is_harder_than_the_one_before(things: list[Thing], verdict: Verdict) -> None:
+def test_each_question_is_harder_than_the_one_before(
+    things: list[Thing], verdict: SceneVerdict
+) -> None:
     asked = asked_in("two red circles above a blue square")
     assert asked is not None
     assert verdict_on(read_scene(draw(things)), asked) == verdict
@@ -99,7 +101,7 @@ def test_a_blot_makes_all_of_it_wrong() -> None:
     picture[30:36, 30:46] = (214, 40, 40)
     asked = asked_in("two red circles above a blue square")
     assert asked is not None
-    assert verdict_on(read_scene(picture), asked) == Verdict(False, False, False, False)
+    assert verdict_on(read_scene(picture), asked) == SceneVerdict(False, False, False, False)
 
 
 def test_things_of_one_group_in_two_colours_are_two_groups() -> None:

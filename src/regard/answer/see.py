@@ -1,6 +1,6 @@
 """Pictures → labels with probabilities. In: files, folders of them, bytes, images, arrays."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 

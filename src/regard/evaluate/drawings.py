@@ -10,7 +10,7 @@ from regard.answer.draw import Drawing, draw_captions
 from regard.answer.loaded import LoadedModel
 from regard.data.scenes.asked import AskedScene, asked_in
 from regard.data.scenes.reading import SceneReading, read_scene
-from regard.data.scenes.verdict import Verdict, verdict_on
+from regard.data.scenes.verdict import SceneVerdict, verdict_on
 from regard.data.scenes.words import Language, caption
 from regard.decode.options import DecodingOptions
 from regard.draw.notebook.table import html_table
@@ -30,7 +30,7 @@ class ReadDrawing:
     drawing: Drawing
     reading: SceneReading
     asked: AskedScene | None
-    verdict: Verdict | None
+    verdict: SceneVerdict | None
     language: Language
 
     @property

@@ -16,7 +16,7 @@ from regard.data.scenes.statement import Group, grouped
 
 
 @dataclass(frozen=True)
-class Verdict:
+class SceneVerdict:
     """Of one picture."""
 
     objects: bool
@@ -30,7 +30,7 @@ class Verdict:
         return self.places
 
 
-def verdict_on(reading: SceneReading, asked: AskedScene) -> Verdict:
+def verdict_on(reading: SceneReading, asked: AskedScene) -> SceneVerdict:
     """What of this is right."""
     groups = list(grouped(reading.things))
     whole = not reading.unread and len(groups) == len(asked.groups)
@@ -38,7 +38,7 @@ def verdict_on(reading: SceneReading, asked: AskedScene) -> Verdict:
         whole and _matched(groups, asked.groups, fits)
         for fits in (_is_shape, _is_colour, AskedGroup.fits)
     )
-    return Verdict(shapes, colours, counts, counts and asked.is_shown(reading.statement))
+    return SceneVerdict(shapes, colours, counts, counts and asked.is_shown(reading.statement))
 
 
 def _is_shape(asked: AskedGroup, group: Group) -> bool:

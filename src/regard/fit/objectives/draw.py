@@ -9,7 +9,7 @@ from regard.data.batch import Batch
 from regard.data.buckets import Lengths, Numbers, PlannedBatch, plan_epoch
 from regard.data.scenes.asked import asked_in
 from regard.data.scenes.reading import read_scene
-from regard.data.scenes.verdict import Verdict, verdict_on
+from regard.data.scenes.verdict import SceneVerdict, verdict_on
 from regard.data.store import Store
 from regard.fit.held_out_pairs import target_loss
 from regard.fit.job import ObjectiveCode, StoredJob
@@ -73,7 +73,7 @@ class DrawJob(StoredJob):
         most = 0 if quick else train.bleu_sentences
         return DrawingsJudged(loss, self._verdicts(model, most) if most else ())
 
-    def _verdicts(self, model: Transformer, most: int) -> tuple[Verdict, ...]:
+    def _verdicts(self, model: Transformer, most: int) -> tuple[SceneVerdict, ...]:
         captions = self.data.valid_captions
         chosen = captions[:: max(1, len(captions) // most)][:most]
         codec = self.data.codec
@@ -122,7 +122,7 @@ class DrawingsJudged:
     """A `Validated` (fit/job.py): `loss` in nats per code; drawings as the reader sees them."""
 
     loss: float
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[SceneVerdict, ...] = ()
 
     @property
     def score(self) -> float | None:
