@@ -67,8 +67,8 @@ RECIPES = {
     "wsj-parse": 0,
     "tatoeba-en-de": 0,
     "fashion-caption": 0,
-    "scenes-caption": 2,
-    "scenes-caption-de": 2,
+    "scenes-caption": 0,
+    "scenes-caption-de": 0,
     "scenes-draw": 2,
 }
 
