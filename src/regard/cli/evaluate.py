@@ -103,10 +103,7 @@ def command(
             evaluate_pictures(model, file, options["device"], (png, svg, worst), as_json, dataset)
             return
         if writes_captions(model):
-            if png or svg or worst:
-                raise click.UsageError("--png, --svg and --worst: captions have no such table")
-            beam = options["beam"]
-            evaluate_captions(model, file, options["device"], beam, as_json, dataset)
+            evaluate_captions(model, file, options, (png, svg, worst), as_json, dataset)
             return
         if worst:
             raise click.UsageError("--worst belongs to models that see")
