@@ -130,9 +130,7 @@ def _evaluate_reader(
     if offers(model, "see"):
         evaluate_pictures(model, file, device, drawn, as_json, dataset)
     elif offers(model, "caption"):
-        if any(drawn):
-            raise click.UsageError("--png, --svg and --worst: captions have no such table")
-        evaluate_captions(model, file, device, options["beam"], as_json, dataset)
+        evaluate_captions(model, file, options, drawn, as_json, dataset)
     elif offers(model, "draw"):
         if png or svg:
             raise click.UsageError("--png and --svg: drawings have no such table, --worst has them")

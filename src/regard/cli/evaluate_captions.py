@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,8 +14,8 @@ MOST_SLIPS = 5  # that are printed
 def evaluate_captions(
     folder: Path,
     file: Path | None,
-    device: str,
-    beam: int | None,
+    options: dict[str, Any],
+    drawn: tuple[Path | None, Path | None, Path | None],
     as_json: bool,
     dataset: str | None = None,
 ) -> None:
@@ -24,10 +25,12 @@ def evaluate_captions(
     from regard.evaluate.captions import captions_to_score, score_captions
     from regard.printable import counted
 
-    model = load(folder, device)
+    if any(drawn):
+        raise click.UsageError("--png, --svg and --worst: captions have no such table")
+    model = load(folder, options["device"])
     test = captions_to_score(model, file)
     with progress_bar("captioning", None) as bar:
-        scores = score_captions(model, test, beam, bar.advance)
+        scores = score_captions(model, test, options["beam"], bar.advance)
     for _, reason in test.report.left_out:
         click.echo(f"left out: {reason}", err=True)
     if as_json:

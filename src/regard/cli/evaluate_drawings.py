@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +13,8 @@ from regard.valid_json import valid_json
 if TYPE_CHECKING:
     from regard.evaluate.drawings import ReadDrawing
 
-SHOWN, ACROSS = 24, 6  # drawings that are shown, and how many of them in a row
+SHOWN, ACROSS = 18, 6  # drawings that are shown, and how many of them in a row
+LETTERS = 22  # of a line below one
 
 
 def evaluate_drawings(
@@ -67,7 +69,11 @@ def _draw_wrong(name: str, wrong: "list[ReadDrawing]", out: Path) -> None:
         click.echo("Every drawing is right: nothing is drawn.", err=True)
         return
     panels = [
-        of_colours(one.drawing.colours, one.drawing.caption, one.sentence())
+        of_colours(
+            one.drawing.colours,
+            *wrap(f"asked: {one.drawing.caption}", LETTERS),
+            *wrap(f"read: {one.shows or 'nothing that has a name'}", LETTERS),
+        )
         for one in wrong[:SHOWN]
     ]
     rows = [panels[start : start + ACROSS] for start in range(0, len(panels), ACROSS)]
