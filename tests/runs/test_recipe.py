@@ -65,6 +65,9 @@ RECIPES = {
     "phrasebook-parse": 1,
     "treebank": 0,
     "wsj-parse": 0,
+    "scenes-caption": 0,
+    "scenes-caption-de": 0,
+    "fashion-caption": 0,
     "scenes-draw": 2,
 }
 
