@@ -185,6 +185,17 @@ def digits() -> None:
             Image.fromarray(picture.colours[:, :, 0]).save(file)
 
 
+def scenes() -> None:
+    """Four drawn scenes of the test part, as files."""
+    from PIL import Image
+
+    from regard.data.scenes.making import scenes
+
+    Path("scenes").mkdir()
+    for number, scene in enumerate(scenes("test", 4), start=1):
+        Image.fromarray(scene.picture).save(f"scenes/{number}.png")
+
+
 def new_mail() -> None:
     rows = [(n, f"2026-01-0{n + 1}", text, "?") for n, (text, _) in enumerate(mail(5, 4))]
     table("new.csv", [("id", "date", "message", "category"), *rows])
@@ -273,6 +284,7 @@ MADE: dict[str, Callable[[], None]] = {
     "model.gguf": gguf,
     "cat.png": picture,
     "digits": digits,
+    "scenes": scenes,
 }
 
 

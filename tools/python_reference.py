@@ -27,7 +27,12 @@ back the same shape; what a model cannot do is an error that lists what it can."
 # Methods that hand their options on: the function that says what they are.
 HANDED_ON = {"Model.evaluate": "regard.api.evaluation", "Run.evaluate": "regard.api.evaluation"}
 # What a result holds and nobody asks it for.
-TALK = "regard.api.talk"  # where a part of Model is
+# Parts of Model, and where they are.
+PARTS = {
+    "GoesOn": "regard.api.talk",
+    "Asked": "regard.api.ask",
+    "WithPictures": "regard.api.pictures",
+}
 INNER = ("Spec", "Bundle", "LoadedModel", "Encoder", "Trace")
 FIRST = ("load", "train")  # the names that a reader looks for first
 
@@ -108,7 +113,7 @@ def class_lines(
     if inherited:  # what every task works with is of no use to a user but for these two
         loaded = definition("regard.answer.loaded", "LoadedModel")
         members = [n for n in loaded.body if named(n) in ("tasks", "spec")] + members
-        members += definition(TALK, "GoesOn").body
+        members += [n for name, home in PARTS.items() for n in definition(home, name).body]
     attributes = [
         (f"`{named(n)}`", f"`{text_of_type(n.returns, module)}`", one_line(docstring(n)))
         for n in members
@@ -127,13 +132,19 @@ def class_lines(
     for name, versions in methods.items():
         home = HANDED_ON.get(f"{node.name}.{name}")
         called = versions if home is None else [definition(home, name)]
-        home = TALK if inherited and name == "chat" else home
+        home = home or (part_of(versions[-1]) if inherited else None)
         lines += ["", f"### {node.name}.{name}", ""]
         lines += function_lines(called, home or module, results, without=("self", "model"))
         if node.name == "Model" and name in NEEDS:
             offered = " or ".join(f"`{task}`" for task in NEEDS[name])
             lines += ["", f"Of models whose `tasks` have {offered}."]
     return lines
+
+
+def part_of(method: ast.FunctionDef) -> str | None:
+    """The file of the part of Model that a method is of; None: it is of Model itself."""
+    homes = (home for name, home in PARTS.items() if method in definition(home, name).body)
+    return next(homes, None)
 
 
 def is_public(node: ast.FunctionDef) -> bool:

@@ -5,9 +5,10 @@ from pathlib import Path
 import folders
 import library
 import toy
+import toy_drawings
 import toy_trees
 
-MODELS = ("run", "bert", "fill", "classes", "tags", "spans", "gpt2", "t5", "vit", "trees")
+MODELS = ("run", "bert", "fill", "classes", "tags", "spans", "gpt2", "t5", "vit", "trees", "draws")
 TABLE = "text,label\nthe cat sat,glad\na bad dog,sad\n"
 CALLS = {
     "demo": "demo --help",
@@ -30,6 +31,7 @@ CALLS = {
     "parse": "parse trees a.b --svg tree.svg",
     "answer": "answer spans the? --context few.en",
     "see": "see vit image.png",
+    "draw": "draw draws a.red.ring --seed 1 --output picture.png",
     "embed": "embed bert --file few.en --output vectors.npy",
     "index": "index texts --model bert --output index",
     "search": "search made.index cat --mode hybrid",
@@ -67,6 +69,10 @@ def make(root: Path, toy_run: Path) -> Path:
     learned = ("train.steps=2", "train.validate_every=2")
     train(
         Request(toy_trees.recipe(root / "made"), learned, folder=root / "trees"), lambda line: None
+    )
+    made = ("draw.made=40", *learned)
+    train(
+        Request(toy_drawings.recipe(root / "made"), made, folder=root / "draws"), lambda line: None
     )
     Image.linear_gradient("L").save(root / "image.png")
     index_folder(library.write(root / "texts"), root / "made.index", root / "bert")

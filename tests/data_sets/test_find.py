@@ -102,6 +102,7 @@ def test_a_set_becomes_files(places: tuple[Path, Path]) -> None:
     }
     assert opened({"set": "sst2"}) == {"set": "sst2", "texts": str(own / "sst2/train.tsv")}
     assert opened({"set": "stsb"})["valid_texts"] == str(own / "stsb/stsb-en-dev.csv")
+    assert opened({"set": "scenes-de"}) == {"set": "scenes-de", "scenes": "de"}
     assert opened({"set": "phrasebook-hi"}) == {"set": "phrasebook-hi", "phrasebook": "hi"}
     assert opened({"source": "a.en"}) == {"source": "a.en"}
     mine = opened({"set": "multi30k", "valid_source": "mine.tsv"})  # own pairs to validate on stay

@@ -8,7 +8,7 @@ import pytest
 from regard.datasets.table import DataSet, all_sets, named
 from regard.errors import MisuseError
 
-FILED = [dataset for dataset in all_sets().values() if not dataset.phrasebook]
+FILED = [dataset for dataset in all_sets().values() if not dataset.is_made]
 
 
 @pytest.mark.parametrize("dataset", FILED, ids=lambda dataset: dataset.name)

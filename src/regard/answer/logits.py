@@ -26,17 +26,20 @@ def raw_logits(
         if pixels is None or ids is not None:
             raise MisuseError("logits", "this model reads images: give pixels=…, and no ids")
         image = _image(pixels, device)
-        return model.answer(model.see(image if image.dim() == 4 else image[None]))
+        memory = model.see(image if image.dim() == 4 else image[None])
+        if not spec.decoder_layers:
+            return model.answer(memory)
+        if target is None:
+            raise _no_target()
+        output = _ids(target, spec.vocabulary, "target", device)
+        return model.token_logits(model.decode(output, memory))
     if ids is None or pixels is not None:
         raise MisuseError("logits", "this model reads text: give ids, and no pixels")
     source = _ids(ids, spec.vocabulary, "ids", device)
     real = _real(mask, source)
     if spec.encoder_layers and spec.decoder_layers:
         if target is None:
-            raise MisuseError(
-                "logits: this model has an encoder and a decoder: give target=… too, the ids "
-                "that the output begins with"
-            )
+            raise _no_target()
         output = _ids(target, spec.vocabulary, "target", device)
         memory = model.encode(source, real)
         return model.token_logits(model.decode(output, memory, real))
@@ -47,6 +50,13 @@ def raw_logits(
         return model.token_logits(model.decode(source, real=real, positions=positions))
     kinds = None if segments is None else _ids(segments, spec.segments, "segments", device)
     return model.answer(model.encode(source, real, segments=kinds))
+
+
+def _no_target() -> MisuseError:
+    return MisuseError(
+        "logits: this model has an encoder and a decoder: give target=… too, the ids "
+        "that the output begins with"
+    )
 
 
 def _image(pixels: Any, device: torch.device) -> Tensor:

@@ -1,6 +1,6 @@
 """Pictures → labels with probabilities. In: files, folders of them, bytes, images, arrays."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -104,6 +104,22 @@ def colours_of(model: LoadedModel, picture: "Seen") -> Colours:
         return preparation.fitted(colours_of_image(picture, channels))
     expected = "a file, bytes, an image of Pillow, or an array (height, width[, channels])"
     raise MisuseError("see", got=type(picture), expected=expected)
+
+
+def readable_colours(
+    model: LoadedModel, files: Sequence[Path], alone: bool, say: Callable[[str], None]
+) -> dict[Path, Colours]:
+    """Those of each file; `say` hears of one that cannot be read, which is an error if it is the
+    only one."""
+    colours = {}
+    for path in files:
+        try:
+            colours[path] = colours_of(model, path)
+        except DataError as error:
+            if alone:
+                raise
+            say(str(error))
+    return colours
 
 
 def picture_files(paths: Sequence[Path]) -> Iterator[Path]:

@@ -16,12 +16,19 @@ from regard.answer.translate import decoding_with
 from regard.api.rows import check_roles, write_rows
 from regard.data.table import is_table
 from regard.errors import MisuseError
+from regard.evaluate.captions import CaptionScores, captions_to_score, score_captions
 from regard.evaluate.continuations import (
     ContinuationScores,
     documents_to_score,
     score_continuations,
 )
 from regard.evaluate.dialogues import DialogueScores, dialogues_to_score, score_dialogues
+from regard.evaluate.drawings import (
+    DrawingScores,
+    captions_to_draw,
+    drawing_search,
+    score_drawings,
+)
 from regard.evaluate.fill import FillScores, score_fill, texts_to_fill
 from regard.evaluate.pictures import pictures_to_score, score_pictures
 from regard.evaluate.questions import QuestionScores, questions_to_score, score_questions
@@ -37,7 +44,10 @@ from regard.evaluate.translations import Scores, pairs_to_score, score, translat
 from regard.evaluate.trees import TreeScores, score_trees, trees_to_score
 from regard.runs.folder import RunFolder
 
-SCORED = {"translate", "generate", "classify", "tag", "fill", "complete", "answer", "see", "parse"}
+SCORED = {
+    *("translate", "generate", "classify", "tag", "fill", "complete", "answer"),
+    *("see", "caption", "parse", "draw"),
+}
 METRICS = ("auto", "bleu", "rouge")
 AnyScores = (
     Scores
@@ -49,6 +59,8 @@ AnyScores = (
     | QuestionScores
     | SummaryScores
     | TreeScores
+    | CaptionScores
+    | DrawingScores
 )
 
 
@@ -67,7 +79,8 @@ def evaluate(
     """BLEU and chrF of a translator, a score for each task of a run that has several, accuracy and
     F1 of a classifier or a tagger, exact match and F1 of answers, how well holes are filled, how
     well a decoder foresees texts, how often one answers as expected; ROUGE of summaries; the
-    brackets of trees; accuracy and F1 of a model that sees.
+    brackets of trees; accuracy and F1 of a model that sees; exact captions of pictures, and
+    drawings that show what was asked for.
 
     `columns` names the columns of a table by their role: source and target, or text, pair, label.
     """
@@ -85,7 +98,8 @@ def evaluate(
     if not SCORED & set(model.tasks):
         problem = f"{model.bundle} offers {', '.join(model.tasks)}"
         expected = (
-            "a model that translates, classifies, tags, answers, fills, completes, sees or parses"
+            "a model that translates, classifies, tags, answers, fills, completes, sees, parses "
+            "or draws"
         )
         raise MisuseError("evaluate", problem, expected=expected)
     with TemporaryDirectory(prefix="regard-") as place:
@@ -109,6 +123,9 @@ def _score_table(
     if "parse" in model.tasks:
         search = decoding_with(model.bundle.settings.search, "evaluate", **options)
         return score_trees(model, trees_to_score(model, source), search)
+    if "draw" in model.tasks:
+        drawn = captions_to_draw(model, source)
+        return score_drawings(model, drawn, drawing_search(model, options))[0]
     if "chat" in model.tasks and (source is None or is_table(source)):
         return score_dialogues(model, dialogues_to_score(model, source)[1])
     if "complete" in model.tasks:
@@ -118,10 +135,13 @@ def _score_table(
         return score_fill(model, texts_to_fill(model, source, columns))
     if "see" in model.tasks:
         return score_pictures(model, pictures_to_score(model, source))[0]
+    if "caption" in model.tasks:
+        test = captions_to_score(model, source)
+        return score_captions(model, test, options.get("beam"))
     if "answer" in model.tasks:
         return score_questions(model, questions_to_score(model, source, columns))
-    test = texts_to_score(model, source, columns)
-    return (score_tags_of if model.spec.head == "labels" else score_texts_of)(model, test)
+    texts_of_table = texts_to_score(model, source, columns)
+    return (score_tags_of if model.spec.head == "labels" else score_texts_of)(model, texts_of_table)
 
 
 def _files(

@@ -10,18 +10,18 @@ it is first asked for.
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from regard.answer.answers import Answers
 from regard.answer.score import Scored, score_texts
 from regard.answer.translate import Translation
-from regard.api.ask import Asked
 from regard.api.options import (
     EvaluateOptions,
     SearchOptions,
     TranslateOptions,
     completes,
 )
+from regard.api.pictures import WithPictures
 from regard.api.shapes import many, paired, shaped
 from regard.bundle.bundle import AnyTokenizer
 from regard.bundle.words_seen import WordsSeen
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from regard.answer.fill import Candidate
     from regard.answer.labels import Label
-    from regard.answer.see import Seen
     from regard.answer.tag import Tag
     from regard.api.evaluation import AnyScores
     from regard.convert.convert import Conversion, To
@@ -45,7 +44,7 @@ Advance = Callable[[int], None]  # spelled out here, and so in docs/reference/py
 ManyTexts = Iterable[str]
 
 
-class Model(Asked):
+class Model(WithPictures):
     """A model with the tasks that it offers: `tasks` lists them."""
 
     @property
@@ -207,27 +206,6 @@ class Model(Asked):
         rows = tag_texts(self, [texts] if isinstance(texts, str) else list(texts), cut)
         return rows[0] if isinstance(texts, str) else rows
 
-    @overload
-    def see(self, pictures: "Seen", *, top: int | None = None) -> "Answers[Label]": ...
-    @overload
-    def see(
-        self, pictures: "Iterable[Seen]", *, top: int | None = None
-    ) -> "list[Answers[Label]]": ...
-    def see(
-        self, pictures: "Seen | Iterable[Seen]", *, top: int | None = None
-    ) -> "Answers[Label] | list[Answers[Label]]":
-        """The labels of a picture, likeliest first; or of each of several.
-
-        A picture is a file, its bytes, an image of Pillow or an array (height, width[, channels])
-        of numbers from 0 to 255; several are a list of them, not one array.
-        """
-        from regard.answer.see import is_one, see_pictures  # imports torch
-
-        if is_one(pictures):
-            return Answers(see_pictures(self, [pictures], top)[0])
-        several = cast("Iterable[Seen]", pictures)
-        return [Answers(row) for row in see_pictures(self, list(several), top)]
-
     def embed(
         self, texts: str | ManyTexts, *, advance: Advance | None = None
     ) -> "NDArray[np.float32]":
@@ -369,7 +347,7 @@ NEEDS = {
     "generate": ("generate",),
     "translations": _MAKES_TEXT,
     "score": _MAKES_TEXT,
-    "unknown_words": ("translate",),
+    "unknown_words": ("translate", "draw"),
     "complete": ("complete",),
     "completions": ("complete",),
     "stream": ("complete",),
@@ -380,15 +358,17 @@ NEEDS = {
     "classify": ("classify",),
     "tag": ("tag",),
     "parse": ("parse",),
+    "draw": ("draw",),
     "answer": ("answer", "generate", "complete"),
     "see": ("see",),
+    "caption": ("caption",),
     "embed": ("embed",),
     "similar": ("embed",),
     "vector_size": ("embed",),
     "explain": ("translate", "generate", "complete", "classify", "tag", "fill", "answer", "embed"),
     "evaluate": (
         *(*_MAKES_TEXT, "classify", "tag", "fill", "complete", "answer", "embed"),
-        *("see", "parse"),
+        *("see", "caption", "parse", "draw"),
     ),
     "labels": ("classify", "tag", "see"),
 }

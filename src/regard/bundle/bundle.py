@@ -22,6 +22,7 @@ from regard.bundle.generation_settings import GenerationSettings, read_settings,
 from regard.bundle.labels import Labels, read_labels
 from regard.bundle.named import folder_of
 from regard.bundle.open_run import open_run
+from regard.bundle.picture_codec import PictureCodec, read_picture_codec
 from regard.bundle.pixels import Preparation, read_preparation
 from regard.bundle.pooling import Pooling, read_pooling
 from regard.bundle.tree_codec import TreeCodec, read_tree_codec
@@ -228,7 +229,7 @@ class Bundle:
     @cached_property
     def settings(self) -> GenerationSettings:
         """How it wants its text made."""
-        if self.is_own_translator or (self.is_run and "parse" in self.tasks):
+        if self.is_own_translator or (self.is_run and {"parse", "draw"} & set(self.tasks)):
             return GenerationSettings(search=self._decode_section())
         if self.is_run and self.spec.encoder_layers and self.spec.decoder_layers:
             return self._settings_of_run()
@@ -294,6 +295,12 @@ class Bundle:
         """Sentences and trees ↔ ids, of a run that parses."""
         self.demand("parse")
         return read_tree_codec(self.path, self.spec.vocabulary)
+
+    @cached_property
+    def picture_codec(self) -> PictureCodec:
+        """Captions and pictures ↔ ids, of a run that draws."""
+        self.demand("draw")
+        return read_picture_codec(self.path, self.spec.vocabulary)
 
     @cached_property
     def pooling(self) -> Pooling:

@@ -53,6 +53,14 @@ TASKS = {
     "see": TaskExample(
         "regard see {} image.png", 'model.see("picture.png")', "image-classification"
     ),
+    "caption": TaskExample(
+        "regard caption {} image.png", 'model.caption("picture.png")', "image-to-text"
+    ),
+    "draw": TaskExample(
+        'regard draw {} "two red circles above a blue square"',
+        'model.draw("two red circles above a blue square").best.save("picture.png")',
+        "text-to-image",
+    ),
     "embed": TaskExample(
         'regard embed {} "A sentence."', 'model.embed("a text")', "feature-extraction"
     ),

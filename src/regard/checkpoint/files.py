@@ -17,7 +17,7 @@ COPIED = re.compile(
     r"tokenizer\.json|tokenizer_config\.json|special_tokens_map\.json|added_tokens\.json"
     r"|vocab\.(txt|json)|merges\.txt|[\w.-]+\.(model|spm)|generation_config\.json"
     r"|preprocessor_config\.json|modules\.json|sentence_\w+_config\.json"
-    r"|config_sentence_transformers\.json"
+    r"|config_sentence_transformers\.json|codebook\.safetensors"
 )
 MODULE = re.compile(r"[0-9]_[A-Za-z]{1,30}")  # a folder that modules.json names, with a config.json
 

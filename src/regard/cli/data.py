@@ -51,7 +51,7 @@ def command(
             raise click.UsageError("--path only prints where the set is; leave the rest out")
         click.echo(folder_of_set(name))
         return
-    if not dataset.phrasebook:
+    if not dataset.is_made:
         obtain(dataset, lambda line: click.echo(line, err=True), origin=origin, mirror=mirror)
     _list([_facts(dataset)], as_json, one=True)
 
@@ -68,7 +68,7 @@ def _facts(dataset: "DataSet") -> dict[str, Any]:
         "licence": dataset.licence,
         "page": dataset.page,
         "note": dataset.note,
-        "here": bool(folder or dataset.phrasebook),
+        "here": bool(folder or dataset.is_made),
         "folder": None if folder is None else str(folder),
         "files": [file.name for file in dataset.files],
     }

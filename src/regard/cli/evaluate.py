@@ -25,7 +25,9 @@ MOST_SLIPS = 5  # that are printed
   regard evaluate Helsinki-NLP/opus-mt-en-de --source test.en --reference test.de
   regard evaluate minilm --set scitldr --metric rouge --sentences 1
   regard evaluate runs/sst2 --file dev.tsv --svg confusion.svg
-  regard evaluate runs/digits --set digits --worst worst.png""",
+  regard evaluate runs/digits --set digits --worst worst.png
+  regard evaluate runs/scenes-caption
+  regard evaluate runs/scenes-draw --worst wrong.png""",
     texts="--file",
 )
 @declare.model
@@ -36,7 +38,9 @@ MOST_SLIPS = 5  # that are printed
 @declare.columns("source", "target", "text", "pair", "label")
 @declare.path("--png", help="Of a classifier: draw its mistakes.")
 @declare.path("--svg", help="Of a classifier: draw its mistakes.")
-@declare.path("--worst", help="Of pictures: draw the mistakes it was surest of (.png, .svg).")
+@declare.path(
+    "--worst", help="Draw mistakes: labels it was surest of, wrong drawings (.png, .svg)."
+)
 @declare.choice(
     "--metric",
     among=["auto", "bleu", "rouge"],
@@ -79,8 +83,7 @@ def command(
     Without files it is the own test set of a run: the phrasebook's, or else the pairs held out for
     validation; each task of a text-to-text run. Others are asked for labels or words of --file.
     """
-    from regard.cli.evaluate_pictures import evaluate_pictures, sees
-    from regard.cli.evaluate_readers import evaluate_texts, is_no_translator
+    from regard.cli.evaluate_readers import is_no_translator
     from regard.cli.evaluate_writers import evaluate_summaries
     from regard.evaluate.summaries import wants_rouge
     from regard.runs.folder import RunFolder
@@ -97,19 +100,45 @@ def command(
     if is_no_translator(model, file):
         if source or reference or slices or output:
             raise click.UsageError("--source, --reference, --slices, --output: for translations")
-        if sees(model):
-            evaluate_pictures(model, file, options["device"], (png, svg, worst), as_json, dataset)
-            return
-        if worst:
-            raise click.UsageError("--worst belongs to models that see")
-        search = {name: options[name] for name in ("beam", "alpha") if options[name] is not None}
-        evaluate_texts(model, file, columns, options["device"], png, svg, as_json, dataset, search)
+        drawn = png, svg, worst
+        _evaluate_reader(model, file, columns, options, drawn, as_json, dataset)
         return
     if png or svg or worst:
         raise click.UsageError("--png, --svg and --worst belong to classifiers")
     files = (source, reference)
     how = {"tokenize": tokenize, "lowercase": lowercase}
     _evaluate_translations(model, files, columns, slices, how, output, as_json, dataset, options)
+
+
+def _evaluate_reader(
+    model: Path,
+    file: Path | None,
+    columns: dict[str, str],
+    options: dict[str, Any],
+    drawn: tuple[Path | None, Path | None, Path | None],
+    as_json: bool,
+    dataset: str | None,
+) -> None:
+    """Of a model that reads, sees or draws: by what it offers."""
+    from regard.cli.evaluate_captions import evaluate_captions
+    from regard.cli.evaluate_drawings import evaluate_drawings
+    from regard.cli.evaluate_pictures import evaluate_pictures, offers
+    from regard.cli.evaluate_readers import evaluate_texts
+
+    (png, svg, worst), device = drawn, options["device"]
+    search = {name: options[name] for name in ("beam", "alpha") if options[name] is not None}
+    if offers(model, "see"):
+        evaluate_pictures(model, file, device, drawn, as_json, dataset)
+    elif offers(model, "caption"):
+        evaluate_captions(model, file, options, drawn, as_json, dataset)
+    elif offers(model, "draw"):
+        if png or svg:
+            raise click.UsageError("--png and --svg: drawings have no such table, --worst has them")
+        evaluate_drawings(model, file, device, worst, search, as_json)
+    elif worst:
+        raise click.UsageError("--worst belongs to models that see or draw")
+    else:
+        evaluate_texts(model, file, columns, device, png, svg, as_json, dataset, search)
 
 
 def _evaluate_translations(

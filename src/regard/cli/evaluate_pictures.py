@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 SHOWN, ACROSS = 24, 6  # mistakes that are drawn, and how many of them in a row
 
 
-def sees(folder: Path) -> bool:
-    """Whether a model is asked for the labels of pictures."""
+def offers(folder: Path, task: str) -> bool:
+    """Whether a model can be asked for this: "see" are labels of pictures."""
     from regard.bundle.bundle import open_bundle
 
-    return "see" in open_bundle(folder).tasks
+    return task in open_bundle(folder).tasks
 
 
 def evaluate_pictures(

@@ -46,6 +46,8 @@ GROUPS = {
         "answer": "Find the answer to a question in a text, or in an index.",
         "fill": "Find the words that [MASK] stands for (BERT).",
         "see": "Label an image (ViT).",
+        "caption": "Say what is in an image.",
+        "draw": "Draw a picture of a caption.",
         "embed": "Texts as vectors, and how alike they are.",
         "similar": "How alike two texts are; pairs against given scores.",
     },

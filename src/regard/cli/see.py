@@ -80,26 +80,24 @@ def _seen(
     model: "Model", files: list[Path], top: int | None
 ) -> "list[tuple[Path, list[Label] | None]]":
     """The labels of each; None of one among several that cannot be read, which is named."""
-    from regard.answer.see import colours_of, see_colours
+    from regard.answer.see import readable_colours, see_colours
     from regard.draw.terminal.progress import progress_bar
-    from regard.errors import DataError
 
     answers: list[tuple[Path, list[Label] | None]] = []
     with progress_bar("seeing", len(files)) as bar:
         for start in range(0, len(files), TOGETHER):
-            some, colours = files[start : start + TOGETHER], {}
-            for path in some:
-                try:
-                    colours[path] = colours_of(model, path)
-                except DataError as error:
-                    if len(files) == 1:
-                        raise
-                    click.echo(f"Error: {error}", err=True)
+            some = files[start : start + TOGETHER]
+            colours = readable_colours(model, some, len(files) == 1, say_unread)
             labels = see_colours(model, list(colours.values()), top) if colours else []
             told = dict(zip(colours, labels, strict=True))
             answers += [(path, told.get(path)) for path in some]
             bar.advance(len(some))
     return answers
+
+
+def say_unread(problem: str) -> None:
+    """Name a file that is left out."""
+    click.echo(f"Error: {problem}", err=True)
 
 
 def _draw_filter(model: "Model", files: list[Path], out: Path, as_json: bool) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from regard import atomic
 from regard.answer.loaded import open_model
 from regard.bundle.bundle import open_bundle
+from regard.bundle.encoder_file import NAME as ENCODER
 from regard.bundle.generation_settings import NOT_DONE
 from regard.checkpoint.converted import WEIGHTS, save_converted
 from regard.checkpoint.ctranslate2_info import PRECISIONS
@@ -89,10 +90,7 @@ def convert(
         advice = "regard convert never overwrites, choose a name"
         raise MisuseError(out, "already there", advice=advice)
     source = open_source(path, allow_pickle=allow_pickle, strict=strict)
-    if source.family is None and tokenizer is not None:
-        raise MisuseError("--tokenizer: a run has its own tokenizer; leave the option out")
-    if source.bundle.kind == "gguf" and tokenizer is not None:
-        raise MisuseError("--tokenizer: a GGUF file has its own tokenizer; leave the option out")
+    _check_source(source, to, tokenizer)
     if to == "gguf":
         return _write_gguf(source, out, precision)
     if to == "ctranslate2":
@@ -124,6 +122,17 @@ def convert(
             golden = sha256(folder / GOLDEN)
             atomic.write_text(folder / "README.md", model_card(open_bundle(path), card, golden))
         return _conversion(source, out, folder, to, same_bits)
+
+
+def _check_source(source: Source, to: To, tokenizer: Path | None) -> None:
+    """Refuse what the format cannot hold, and a tokenizer where there is one."""
+    if source.needs_own_files and to != "native":
+        problem = f"{source.bundle} offers {source.bundle.tasks[0]}, which --to {to} has not"
+        raise MisuseError("convert", problem, advice="`--to native` keeps all that it needs")
+    if source.family is None and tokenizer is not None:
+        raise MisuseError("--tokenizer: a run has its own tokenizer; leave the option out")
+    if source.bundle.kind == "gguf" and tokenizer is not None:
+        raise MisuseError("--tokenizer: a GGUF file has its own tokenizer; leave the option out")
 
 
 def _precision(to: To, asked: str | None) -> str:
@@ -223,7 +232,9 @@ def _write_run(source: Source, folder: Path, to: To) -> Transformer:
         _write_tokenizer(run.tokenizer, folder)
         return load_published(folder)
     copy = RunFolder(folder)
-    shutil.copyfile(run.tokenizer, copy.tokenizer)
+    copy_around(run.folder, folder)
+    if (run.folder / ENCODER).is_file():
+        write_own_json(folder / ENCODER, read_own_json(run.folder / ENCODER))
     write_own_json(copy.recipe, read_own_json(run.recipe))
     write_own_json(copy.spec, read_own_json(run.spec))
     save_weights(copy.weights, dict(model.named_parameters()))

@@ -44,7 +44,11 @@ def make_probe(spec: Spec) -> GoldenInputs:
     if spec.image_size:
         count = spec.channels * spec.image_size**2
         waves = torch.arange(count, dtype=torch.float64).mul(0.37).sin().float()
-        return GoldenInputs(waves.view(1, spec.channels, spec.image_size, spec.image_size))
+        image = waves.view(1, spec.channels, spec.image_size, spec.image_size)
+        if not spec.writes_of_images:
+            return GoldenInputs(image)
+        most = min(TARGET, spec.position_limit or TARGET)
+        return GoldenInputs(image, target=_ids(spec, 101, most)[:1])
     most = spec.position_limit or max(LENGTHS)
     lengths = [min(length, most) for length in LENGTHS]
     real = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
@@ -65,6 +69,8 @@ def answers(model: Transformer, probe: GoldenInputs) -> Tensor:
     spec = model.spec
     if probe.is_image:
         memory = model.see(probe.source)
+        if probe.target is not None:
+            return model.token_logits(model.decode(probe.target, memory)).flatten(0, 1)
         return memory if spec.head == "none" else model.answer(memory)
     if spec.decoder_layers == 0:
         memory = model.encode(probe.source, probe.real, segments=_segments(spec, probe.source))
@@ -94,9 +100,9 @@ def greedy_tokens(model: Transformer, probe: GoldenInputs) -> tuple[list[int], l
             return [], []
         return _best(answers(model, probe).flatten(0, -2))
     memory, real, tokens = None, None, probe.source[:1]
-    if spec.encoder_layers and probe.target is not None and probe.real is not None:
-        memory, real = model.encode(probe.source[:1], probe.real[:1]), probe.real[:1]
-        tokens = probe.target[:1, :1]
+    if spec.encoder_layers and probe.target is not None:
+        real = None if probe.real is None else probe.real[:1]
+        memory, tokens = model.read(probe.source[:1], real), probe.target[:1, :1]
     steps = min(STEPS, (spec.position_limit or 1_000_000) - tokens.shape[1])
     cache, chosen, leads = model.new_cache(), list[int](), list[float]()
     for _ in range(max(0, steps)):
@@ -160,6 +166,7 @@ def golden_of(model: Transformer) -> Golden:
 
 def _inputs(probe: GoldenInputs) -> Golden:
     if probe.is_image or probe.real is None:
-        return {"pixels": "sin(0.37 n)", "shape": list(probe.source.shape)}
+        target = {} if probe.target is None else {"target": probe.target.tolist()}
+        return {"pixels": "sin(0.37 n)", "shape": list(probe.source.shape), **target}
     rows = {"ids": probe.source.tolist(), "lengths": probe.real.sum(1).tolist()}
     return rows | ({} if probe.target is None else {"target": probe.target.tolist()})

@@ -29,8 +29,14 @@ class Source:
 
     @property
     def family(self) -> Family | None:
-        """None for a run that translates."""
-        return None if self.bundle.is_own_translator else self.bundle.family
+        """None for a run with regard's own tokenizer."""
+        own = self.bundle.is_own_translator or self.needs_own_files
+        return None if own else self.bundle.family
+
+    @property
+    def needs_own_files(self) -> bool:
+        """Whether it is a run that puts out what the files of no other format can say."""
+        return bool({"parse", "draw"} & set(self.bundle.tasks))
 
     @property
     def golden(self) -> Path:

@@ -39,6 +39,7 @@ KNOWN: dict[str, Tiers] = {
     "first": _tiers("text", FIRST, TEXTS),  # a text that has a second one beside it
     "pair": _tiers("pair", SECOND),
     "label": _tiers("label labels", LABELS),
+    "caption": _tiers("caption captions", "text description title comment"),
     "file": _tiers("file filename path filepath image", "picture img photo name"),
     "score": _tiers("score scores", "similarity rating label"),
 }

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -57,6 +57,7 @@ class PicturePlace:
     image: str = ""  # column of a table, or name of an array
     label: str = ""
     white: float = WHITE  # of pixels that are numbers
+    said: Literal["label", "caption"] = "label"  # of a table: what else a row holds
     names: tuple[str, ...] = ()  # of labels that are numbers, from 0
 
     @property
@@ -179,7 +180,7 @@ def _label(label: str, place: PicturePlace) -> str:
 
 def _table(place: PicturePlace, report: PictureReport) -> Iterator[LabelledPicture]:
     """A row for each picture: the name of its file, or all its pixels."""
-    label, names = Role("label", place.label), Role("file", place.image)
+    label, names = Role(place.said, place.label), Role("file", place.image)
     wide = not place.image and _columns(place.path) >= PIXEL_COLUMNS
     table = Table(place.path, [label] if wide else [names, label], LONGEST_ROW)
     for number, row in enumerate(table.rows, start=1):
@@ -187,7 +188,7 @@ def _table(place: PicturePlace, report: PictureReport) -> Iterator[LabelledPictu
         if isinstance(row, Problem):
             report.left_out.append((where, f"{where}: {row.value}"))
             continue
-        value = table.value(row, "label")
+        value = table.value(row, place.said)
         if value is None or not str(value).strip():
             report.left_out.append((where, f"{where}: {Problem.UNLABELLED.value}"))
             continue
@@ -196,7 +197,7 @@ def _table(place: PicturePlace, report: PictureReport) -> Iterator[LabelledPictu
             file = place.path.parent / str(table.value(row, "file") or "").strip()
             yield from _read(file, named, place, report)
             continue
-        at = table.chosen.places["label"]
+        at = table.chosen.places[place.said]
         pixels = _pixels(row[:at] + row[at + 1 :], where)
         colours = colours_of_numbers(pixels, place.channels, where, place.white)
         yield LabelledPicture(colours, named, f"{place.path.name} #{number}")

@@ -13,6 +13,7 @@ OPTIONS = {
     "text": "--text-column (in a recipe: data.text)",
     "pair": "--pair-column (in a recipe: data.pair)",
     "label": "--label-column (in a recipe: data.label)",
+    "caption": "--text-column (in a recipe: data.text)",
     "file": "--file-column (in a recipe: data.image)",
 }
 SENTENCES = ("source", "target", "text", "pair")  # roles of columns that hold texts

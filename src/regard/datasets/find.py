@@ -15,7 +15,7 @@ from regard.places import cache_folder
 PACKAGE = Path(__file__).parents[1]
 # The keys of a recipe's [data] that say where the data comes from, other than `set`.
 KEY_OF = {"images": "images"}  # kind → the key of a recipe that its file is for; others: texts
-OTHER_ORIGINS = ("phrasebook", "source", "target", "texts", "images")
+OTHER_ORIGINS = ("phrasebook", "scenes", "source", "target", "texts", "images")
 
 
 def data_folders() -> list[Path]:
@@ -44,8 +44,11 @@ def find(dataset: DataSet) -> Path | None:
 def folder_of_set(name: str) -> Path:
     """The folder of a set that must be here."""
     dataset = named(name)
-    if dataset.phrasebook:
-        advice = f"`regard phrasebook --language {dataset.phrasebook} --output FOLDER` writes them"
+    if dataset.is_made:
+        advice = "a recipe draws them: data.set"
+        if dataset.phrasebook:
+            language = dataset.phrasebook
+            advice = f"`regard phrasebook --language {language} --output FOLDER` writes them"
         raise MisuseError(name, "part of the package, without files", advice=advice)
     folder = find(dataset)
     if folder is None:
@@ -62,8 +65,9 @@ def _by_hand(name: str) -> str:
 def scored_files(name: str) -> tuple[Path, ...]:
     """The files that a model is scored on: one table, or a source and its reference."""
     dataset = named(name)
-    if dataset.phrasebook:
-        raise MisuseError(name, "a run on the phrasebook is scored on it without --set")
+    if dataset.is_made:
+        whose = "the phrasebook" if dataset.phrasebook else "scenes"
+        raise MisuseError(name, f"a run on {whose} is scored on it without --set")
     if not dataset.test:
         raise MisuseError(name, f"no test set that `regard evaluate` can score ({dataset.what})")
     folder = folder_of_set(name)
@@ -109,6 +113,8 @@ def _with_set(data: dict[str, Any], where: str) -> dict[str, Any]:
     dataset = named(name)
     if dataset.phrasebook:
         return {**data, "phrasebook": dataset.phrasebook}
+    if dataset.scenes:
+        return {**data, "scenes": dataset.scenes}
     if not dataset.train:
         problem = f"{name} is nothing that a recipe trains on ({dataset.what})"
         raise ConfigError(f"{where}: [data]: set", problem)

@@ -32,7 +32,7 @@ def obtain(
     `origin` is a folder to take the files from; `mirror` an address to ask in place of the public
     ones, of which host and path follow it.
     """
-    if dataset.phrasebook:
+    if dataset.is_made:
         raise MisuseError(dataset.name, "part of the package, there is nothing to fetch")
     if origin is not None:
         return _from_folder(dataset, origin, say)

@@ -33,6 +33,7 @@ class DataSet:
     page: str  # for a person: where it is described
     kind: Literal["pairs", "texts", "images", "other"]
     phrasebook: Literal["", "de", "hi"] = ""  # part of the package, without files
+    scenes: Literal["", "en", "de"] = ""  # drawn when they are needed, without files
     inside: str = ""  # the folder of its files in the package, for a set that is part of it
     folder: str = ""  # the folder of its files, below $REGARD_DATA or the cache's data/
     base: str = ""
@@ -44,6 +45,11 @@ class DataSet:
     valid: tuple[str, ...] = ()
     test: tuple[str, ...] = ()
     files: tuple[DataFile, ...] = ()
+
+    @property
+    def is_made(self) -> bool:
+        """Whether regard makes it, so that there is nothing to fetch."""
+        return bool(self.phrasebook or self.scenes)
 
     def address(self, file: DataFile) -> str:
         """Where the file, or the archive with it, is public; "": nowhere."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from jaxtyping import Float, Int
@@ -21,7 +22,7 @@ class QueuedSentence:
     """
 
     number: int
-    source: tuple[int, ...]
+    source: tuple[int, ...] | tuple[float, ...]  # floats: a picture (decode/engine.py)
     limit: int  # most output tokens, end token included
     start: int  # what the output starts from
     prefix: tuple[int, ...] = ()
@@ -30,8 +31,9 @@ class QueuedSentence:
 
     @property
     def text(self) -> tuple[int, ...]:
-        """What is translated or gone on with."""
-        return (*self.source, self.start) if self.prompted else self.source
+        """What is translated or gone on with, of a source that is text."""
+        ids = cast("tuple[int, ...]", self.source)
+        return (*ids, self.start) if self.prompted else ids
 
 
 class ActiveRequests:
@@ -58,7 +60,7 @@ class ActiveRequests:
             self.sentences[place] = sentence
             self.limits[place] = sentence.limit
             if self._trees is not None:
-                self._trees.admit(place, sentence.source)
+                self._trees.admit(place, sentence.text)
 
     def keep(self, places: Int[Tensor, " n"]) -> None:
         self.sentences = [self.sentences[place] for place in places.tolist()]

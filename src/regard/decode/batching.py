@@ -7,15 +7,17 @@ prompts of a decoder-only model are read ahead in the same way.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import cast
 
+import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.decode.active_requests import QueuedSentence
 from regard.decode.beam import BeamSearch
 from regard.decode.constraints import Constraints
-from regard.decode.engine import NO_END, Frame, Hypothesis, IsOver
+from regard.decode.engine import NO_END, Frame, Hypothesis, IsOver, Row, SourceNumbers
 from regard.decode.fused import FusedModel
 from regard.decode.greedy import Greedy
 from regard.decode.options import DecodingOptions, Rules
@@ -132,13 +134,28 @@ def decode_one(
 
 
 def memory_of(
-    model: FusedModel, rows: Sequence[Sequence[int]], pad: int
+    model: FusedModel, rows: Sequence[SourceNumbers], pad: int
 ) -> tuple[Float[Tensor, "N 2 B H S K"], Int[Tensor, " B"]]:
     """What the decoder looks back at for each source or prompt, and how long each is."""
+    if model.patches is not None:
+        pixels, places = pixels_of(model, rows)
+        return model.encode(pixels, places), places.sum(dim=1)
+    ids = cast("Sequence[Row]", rows)
     if model.encoder is None:
-        return read_prompts(model, rows, pad)
-    source, real = padded(rows, pad, model.device)
+        return read_prompts(model, ids, pad)
+    source, real = padded(ids, pad, model.device)
     return model.encode(source, real), real.sum(dim=1)
+
+
+def pixels_of(
+    model: FusedModel, rows: Sequence[SourceNumbers]
+) -> tuple[Float[Tensor, "B C height width"], Bool[Tensor, "B S"]]:
+    """Pictures, whose rows are all their numbers; all places of a picture are real."""
+    spec = model.spec
+    numbers = torch.from_numpy(np.stack([np.asarray(row, np.float32) for row in rows]))
+    pixels = numbers.view(-1, spec.channels, spec.image_size, spec.image_size)
+    real = torch.ones(len(rows), spec.patches + 1, dtype=torch.bool)
+    return pixels.to(model.device), real.to(model.device)
 
 
 def constraints_of(

@@ -27,6 +27,7 @@ class Hypothesis:
 
 
 Row = Sequence[int]
+SourceNumbers = Row | Sequence[float]  # of a model that reads pictures all numbers of one, in order
 Pending = Callable[[], list[list[Hypothesis]]]  # waits; the answers in the order of the sources
 IsOver = Callable[[int, Row], bool]  # whether the output for a source, by its number, says enough
 NO_END = -1  # an id that no model puts out, for one without an end token

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -139,7 +139,7 @@ class FusedModel:
         weight = model.output.weight
         dtype = dtype or weight.dtype
         self.spec, self.dtype, self.device = model.spec, dtype, weight.device
-        self.source_embedding = model.source_embedding
+        self.source_embedding, self.patches = model.source_embedding, model.patches
         self.target_embedding = model.target_embedding
         self.encoder = FusedStack(model.encoder, dtype) if model.encoder is not None else None
         self.decoder = FusedStack(model.decoder, dtype)
@@ -155,13 +155,14 @@ class FusedModel:
 
     @torch.inference_mode()
     def encode(
-        self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"]
+        self, source: Shaped[Tensor, "B *_"], real: Bool[Tensor, "B S"]
     ) -> Float[Tensor, "N 2 B H places K"]:
-        """Keys and values of every cross-attention for these sentences; S places, at least FEW."""
-        length = max(FEW, source.shape[1])
-        more, hides = length - source.shape[1], rounded(length) - length
-        assert self.source_embedding is not None and self.encoder is not None
-        x = F.pad(self.embedded(self.source_embedding, source, None), (0, 0, 0, more))
+        """Keys and values of every cross-attention for these ids, or pixels of pictures; S places,
+        at least FEW."""
+        length = max(FEW, real.shape[1])
+        more, hides = length - real.shape[1], rounded(length) - length
+        assert self.encoder is not None
+        x = F.pad(self._looked_at(source), (0, 0, 0, more))
         bias = additive(F.pad(real, (0, more + hides)), self.dtype)[:, None, None]
         stack = self.encoder
         rotation = None
@@ -187,6 +188,14 @@ class FusedModel:
         maps = (len(self.decoder.layers), 2, self.spec.heads, self.spec.k)
         parts = projected.view(len(source), length, *maps)
         return parts.permute(2, 3, 0, 4, 1, 5)
+
+    def _looked_at(self, source: Shaped[Tensor, "B *_"]) -> Float[Tensor, "B S D"]:
+        """The encoder's input."""
+        if self.patches is not None:
+            seen: Tensor = self.patches(source.to(self.patches.map.weight.dtype))
+            return seen.to(self.dtype)
+        assert self.source_embedding is not None
+        return self.embedded(self.source_embedding, source, None)
 
     def target(
         self, tokens: Int[Tensor, " R"], positions: Int[Tensor, " R"]

@@ -71,7 +71,13 @@ def feed(
     """The tokens of a text with its output, a continuation of at most `most` tokens."""
     spec = model.spec
     if spec.image_size:
-        raise MisuseError(f"explain: {model.bundle} reads images; explained are models of text")
+        how = "caption --attention" if spec.writes_of_images else "see --filter"
+        problem = f"{model.bundle} reads images; explained are models of text"
+        raise MisuseError("explain", problem, advice=f"`regard {how}` shows where it looked")
+    if "draw" in model.tasks:
+        problem = f"{model.bundle} draws pictures; explained are models of text"
+        advice = "`regard draw --attention` shows which patches looked at which word"
+        raise MisuseError("explain", problem, advice=advice)
     if pair is not None and (spec.decoder_layers or not spec.encoder_layers):
         raise MisuseError("pair", "a second text is for encoders")
     if most is not None and (spec.encoder_layers or output is not None):

@@ -5,6 +5,7 @@ linear maps                  Xavier uniform: U(±√(6 / (fan_in + fan_out))), b
 W_Q, W_K, W_V                the same times 1/√2, as if the three were one matrix
 embeddings, output matrix    N(0, 1/d_model), so that × √d_model gives entries of size 1
 learned positions, segments, class token, relative bias     N(0, 0.02²)
+positions of patches, in a model with sinusoids             sinusoids of row and column
 norms                        γ = 1, β = 0
 
 Where scores are not divided by √d_k, W_Q is: so T5 begins. Where the output is divided by √d_model
@@ -19,6 +20,7 @@ at a high rate makes its weights sharp before they mean anything
 (docs/decisions/0007-initial-weights.md).
 """
 
+import math
 from collections.abc import Collection
 
 import torch
@@ -29,7 +31,7 @@ from regard.model.embedding import Embedding
 from regard.model.feed_forward import FeedForward
 from regard.model.output import Output
 from regard.model.patches import Patches
-from regard.model.positions import Positions
+from regard.model.positions import Positions, waves_of_patches
 from regard.model.relative import RelativeBias
 
 
@@ -60,6 +62,10 @@ def initialise(model: nn.Module, seed: int, also_output: Collection[Embedding | 
             module.reset_parameters()
         for table in _tables(module):
             nn.init.normal_(table, std=0.02, generator=generator)
+        if isinstance(module, Patches) and module.begins_with_waves:
+            side = math.isqrt(len(module.table) - 1)
+            with torch.no_grad():
+                module.table[1:] = waves_of_patches(side, module.table.shape[1])
     if any(embedding is not None and _is_bare(embedding) for embedding in also_output):
         _add_less(model)
 

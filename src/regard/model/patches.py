@@ -17,7 +17,11 @@ from regard.model.trace import Trace
 
 
 class Patches(nn.Module):
-    """x = dropout([class token, W · patch_1, W · patch_2, …] + learned positions)"""
+    """x = dropout([class token, W · patch_1, W · patch_2, …] + learned positions)
+
+    Positions are always learned; where the spec's are sinusoidal, they begin as sinusoids in two
+    dimensions (init.py).
+    """
 
     def __init__(self, spec: Spec) -> None:
         super().__init__()
@@ -26,6 +30,7 @@ class Patches(nn.Module):
         self.map = nn.Linear(spec.channels * spec.patch_size**2, spec.d_model)
         self.token = nn.Parameter(torch.empty(spec.d_model))
         self.table = nn.Parameter(torch.empty(spec.patches + 1, spec.d_model))
+        self.begins_with_waves = spec.positions == "sinusoidal"
         self.dropout = spec.dropout
 
     def forward(

@@ -17,6 +17,8 @@ from torch import Tensor, nn
 from regard.errors import MisuseError
 from regard.model.spec import Spec
 
+PATCH_BASE = 100  # the longest wave, over 2π: a picture has few patches a side
+
 
 def sinusoids(
     length: int, d_model: int, start: int = 0, base: float | int = 10_000
@@ -28,6 +30,14 @@ def sinusoids(
     wavelength = base ** (counted(0, d_model, 2) / d_model)
     angle = position / wavelength
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()
+
+
+def waves_of_patches(side: int, d_model: int) -> Float[Tensor, "P D"]:
+    """Sinusoids in two dimensions, for side × side patches row by row: the first half of a vector
+    tells the row, the second the column. Where the patches' learned positions may begin."""
+    waves = sinusoids(side, d_model // 2, base=PATCH_BASE)
+    rows, columns = waves[:, None].expand(-1, side, -1), waves[None].expand(side, -1, -1)
+    return torch.cat((rows, columns), dim=2).flatten(0, 1)
 
 
 def halves(pairs: Float[Tensor, "L D"]) -> Float[Tensor, "L D"]:

@@ -49,7 +49,7 @@ MAY_BE_NONE = (
 class Spec:
     """The shape of a model; `encoder_layers = 0` leaves a decoder-only model and the reverse."""
 
-    vocabulary: int  # 0: the input is an image
+    vocabulary: int  # 0: an image comes in and no word goes out
     d_model: int = 512
     encoder_layers: int = 6
     decoder_layers: int = 6
@@ -132,10 +132,16 @@ class Spec:
                 raise ConfigError(name, got=vars(self)[name], expected="0 ≤ rate < 1")
 
     def _check_input(self) -> None:
-        if bool(self.vocabulary) == bool(self.image_size):
-            problem = f"with image_size {self.image_size}"
-            expected = "a model of text (vocabulary) or of images (image_size), one of them"
+        has_words = not self.image_size or self.writes_of_images
+        if bool(self.vocabulary) != has_words:
+            problem = f"with image_size {self.image_size} and {self.decoder_layers} decoder layers"
+            expected = "a number for a model with words on either side, else 0"
             raise ConfigError("vocabulary", problem, got=self.vocabulary, expected=expected)
+        if self.image_size and self.positions == "sinusoidal" and self.d_model % 4:
+            problem = f"{self.d_model}: sinusoids of rows and of columns come in pairs"
+            raise ConfigError("d_model", problem, expected="a multiple of 4")
+        if self.image_size and not self.encoder_layers:
+            raise ConfigError("encoder_layers", "nothing looks at the image", got=0)
         if self.image_size and (not self.patch_size or self.image_size % self.patch_size):
             problem = f"{self.patch_size} does not divide image_size {self.image_size}"
             raise ConfigError("patch_size", problem)
@@ -155,6 +161,16 @@ class Spec:
     def patches(self) -> int:
         """How many patches an image has."""
         return (self.image_size // self.patch_size) ** 2 if self.image_size else 0
+
+    @property
+    def writes_of_images(self) -> bool:
+        """Whether the encoder is given an image and the decoder writes words."""
+        return self.image_size > 0 and self.decoder_layers > 0
+
+    @property
+    def source_places(self) -> int | None:
+        """How many vectors an image becomes, its class token too; None: a text's length says it."""
+        return self.patches + 1 if self.image_size else None
 
     @property
     def position_limit(self) -> int | None:
@@ -199,11 +215,14 @@ def _input_count(spec: Spec, stacks: int) -> int:
     """Embeddings (those that the output matrix is not counted with) and tables."""
     d, norm = spec.d_model, spec.d_model * (1 if spec.norm == "rms" else 2)
     relative = stacks * spec.relative_buckets * spec.heads * (spec.positions == "relative")
+    image = 0
     if spec.image_size:
-        return (spec.channels * spec.patch_size**2 + 1) * d + (spec.patches + 2) * d + relative
+        image = (spec.channels * spec.patch_size**2 + 1) * d + (spec.patches + 2) * d
+        stacks -= 1  # whose input are words
     own = {"all": 1, "embeddings": 1, "target": stacks, "none": stacks}[spec.tie]
     tables = spec.max_length * d * (spec.positions == "learned") + spec.segments * d
-    return own * spec.vocabulary * d + stacks * (tables + norm * spec.embedding_norm) + relative
+    words = own * spec.vocabulary * d + stacks * (tables + norm * spec.embedding_norm)
+    return image + words * (stacks > 0) + relative
 
 
 def _head_count(spec: Spec, stacks: int) -> int:

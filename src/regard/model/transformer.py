@@ -8,7 +8,7 @@ With `encoder_layers = 0` it is decoder-only, with `decoder_layers = 0` encoder-
 in through patches instead of an embedding.
 """
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
 from regard.errors import MisuseError
@@ -31,7 +31,7 @@ class Transformer(nn.Module):
         self.spec = spec
         both = spec.encoder_layers > 0 and spec.decoder_layers > 0
         n, m = spec.encoder_layers, spec.decoder_layers
-        self.source_embedding = Embedding(spec) if n and spec.vocabulary else None
+        self.source_embedding = Embedding(spec) if n and not spec.image_size else None
         self.target_embedding = Embedding(spec) if m else None
         self.patches = Patches(spec) if spec.image_size else None
         self.encoder = Stack(spec, n, cross=False, causal=False) if n else None
@@ -121,18 +121,27 @@ class Transformer(nn.Module):
         hidden: Tensor = self.decoder(x, mask, positions=positions)
         return hidden
 
+    def read(
+        self,
+        source: Shaped[Tensor, "B *_"],
+        real: Bool[Tensor, "B S"] | None = None,
+        trace: Trace | None = None,
+    ) -> Float[Tensor, "B S D"]:
+        """The memory of a source, whichever this model has: ids, or the pixels of an image."""
+        return self.encode(source, real, trace) if self.patches is None else self.see(source, trace)
+
     def forward(
         self,
-        source: Int[Tensor, "B S"],
+        source: Shaped[Tensor, "B *_"],
         target: Int[Tensor, "B L"],
         source_real: Bool[Tensor, "B S"] | None = None,
         trace: Trace | None = None,
     ) -> Float[Tensor, "B L V"]:
         """Logits of the next token at every target position at once (teacher forcing).
 
-        For scores and traces; training takes `encode` and `decode` (training/losses.py).
+        For scores and traces; training takes `read` and `decode` (training/losses.py).
         """
-        memory = self.encode(source, source_real, trace)
+        memory = self.read(source, source_real, trace)
         return self.token_logits(self.decode(target, memory, source_real, trace=trace), trace)
 
     def token_logits(

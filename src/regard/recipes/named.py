@@ -57,5 +57,6 @@ def card_of(name: str) -> Card:
     takes = next(line for line in lines if line.startswith(TAKES))
     what = lines[0].removeprefix("# ")
     data = read_toml(recipe_file(Path(name)))["data"]
-    phrasebook = f"phrasebook-{data['phrasebook']}" if data.get("phrasebook") else "own files"
-    return Card(name, what, str(data.get("set") or phrasebook), takes[len(TAKES) :].rstrip("."))
+    made = (f"{key}-{data[key]}" for key in ("phrasebook", "scenes") if data.get(key))
+    origin = data.get("set") or next(made, "own files")
+    return Card(name, what, str(origin), takes[len(TAKES) :].rstrip("."))

@@ -138,6 +138,8 @@ def data_in_words(section: dict[str, Any]) -> str:
         return f"phrasebook {section['phrasebook']}"
     if section.get("set"):
         return str(section["set"])
+    if section.get("scenes"):
+        return f"drawn scenes {section['scenes']}"
     names = [Path(section[key]).name for key in ("source", "target", "texts") if section.get(key)]
     return " → ".join(names)
 

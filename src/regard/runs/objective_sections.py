@@ -6,10 +6,13 @@ The row of an objective (runs/objectives.py) names its section.
 from dataclasses import dataclass
 from typing import Literal
 
+from regard.data.scenes.layouts import WAYS
 from regard.errors import ConfigError
 from regard.runs.sections import MOST, Metric, check_above_zero, check_within
 
 MOST_WHITE = 65_535.0
+MOST_MADE = 10_000_000  # pictures
+FEWEST_NAMES = 3  # kinds of things, so that a grid can show two of them and another has others
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,53 @@ class ParseSection:
             if vars(self)[name] and numbers_of(vars(self)[name]) is None:
                 expected = 'numbers of trees from 1, first and last: "1-3522"'
                 raise ConfigError(name, got=vars(self)[name], expected=expected)
+
+
+@dataclass(frozen=True)
+class CaptionSection:
+    """Of objective "caption": how many pictures are made, and of what.
+
+    `made` pictures are learned from, where they are drawn or put together; 0: as many as is
+    usual. With `names`, which are nouns for labels from 0, pictures with labels become grids
+    (data/scenes/grids.py). `white` is how arrays and tables write a white pixel.
+    """
+
+    made: int = 0
+    names: tuple[str, ...] = ()
+    white: float = 255.0
+
+    def __post_init__(self) -> None:
+        check_within(self, {"made": (0, MOST_MADE)})
+        if not 0 < self.white <= MOST_WHITE:
+            raise ConfigError("white", got=self.white, expected=f"above 0, to {MOST_WHITE:,.0f}")
+        if self.names and len(set(self.names)) < max(FEWEST_NAMES, len(self.names)):
+            problem = f"{len(self.names)}, of which {len(set(self.names))} differ"
+            raise ConfigError("names", got=problem, expected=f"{FEWEST_NAMES} or more, all others")
+        if any(not name.strip() or name != name.strip() for name in self.names):
+            raise ConfigError("names", got=list(self.names), expected="words without spaces around")
+
+
+@dataclass(frozen=True)
+class DrawSection:
+    """Of objective "draw": what is made of pictures and captions.
+
+    `made` scenes are learned from; 0: as many as is usual. A patch has `patch` pixels on a side,
+    and at most `codes` different ones are told apart. Of the share `unsaid` of all groups a caption
+    leaves the colour out. Scenes are in good order, in one of `ways` (data/scenes/layouts.py); 0:
+    things lie anywhere.
+    """
+
+    made: int = 0
+    patch: int = 6
+    codes: int = 1024
+    unsaid: float = 0.2
+    ways: int = WAYS
+
+    def __post_init__(self) -> None:
+        most = {"made": (0, MOST_MADE), "ways": (0, WAYS)}
+        check_within(self, {**most, "patch": (1, 1024), "codes": (1, 65_536)})
+        if not 0 <= self.unsaid < 1:
+            raise ConfigError("unsaid", got=self.unsaid, expected="0 ≤ share < 1")
 
 
 def numbers_of(text: str) -> range | None:

@@ -15,15 +15,19 @@ from regard.errors import CheckpointError, ConfigError
 from regard.runs.folder import RunFolder
 from regard.runs.objective_sections import (
     AnswerSection,
+    CaptionSection,
     ChatSection,
     DistilSection,
+    DrawSection,
     ParseSection,
     SeeSection,
     SimilarSection,
     TextToTextSection,
 )
 from regard.runs.recipe_checks import (
+    check_caption,
     check_documents,
+    check_draw,
     check_images,
     check_pairs,
     check_parse,
@@ -195,6 +199,22 @@ OBJECTIVES: dict[str, Objective] = {
             refuses={"data.labels": "see knows one label a picture, not several"},
         ),
         Objective(
+            "caption",
+            learned="Captions",
+            offers=("caption",),
+            head="tokens",
+            model="encoder-decoder",
+            own_tokenizer=True,
+            check=check_caption,
+            unit="nats per token",
+            scores=(Score("exact", "exact"),),
+            section=CaptionSection,
+            refuses={
+                "data.labels": "caption learns sentences, not labels",
+                "train.start_from": "caption begins from chance: its words are its own",
+            },
+        ),
+        Objective(
             "parse",
             learned="Parsing",
             offers=("parse",),
@@ -207,6 +227,21 @@ OBJECTIVES: dict[str, Objective] = {
             refuses={
                 "data.pair": "parse reads trees; leave pair out",
                 "train.start_from": "parse begins from chance: its signs are its own",
+            },
+        ),
+        Objective(
+            "draw",
+            learned="Drawing",
+            offers=("draw",),
+            head="tokens",
+            model="encoder-decoder",
+            check=check_draw,
+            unit="nats per patch",
+            scores=(Score("right", "right"),),
+            section=DrawSection,
+            refuses={
+                "data.pair": "draw reads captions; leave pair out",
+                "train.start_from": "draw begins from chance: its patches are its own",
             },
         ),
         Objective(

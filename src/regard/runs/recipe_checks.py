@@ -155,3 +155,29 @@ def check_parse(recipe: Recipe, where: str) -> None:
         raise ConfigError(f"{where}: [data]", f"parse needs trees: {needed}")
     _refuse_of_translate(recipe, where)
     _check_positions(_spec_of_both_sides(recipe, where, "parse"), recipe, where)
+
+
+def check_caption(recipe: Recipe, where: str) -> None:
+    """A recipe for pictures on one side and words on the other."""
+    section = f"{where}: [model]"
+    if not recipe.data.images and not recipe.data.scenes:
+        needed = 'scenes = "en", or images: a table of files and captions'
+        raise ConfigError(f"{where}: [data]", f"caption needs pictures: {needed}")
+    _refuse_of_translate(recipe, where)
+    for name in ("image_size", "patch_size", "decoder_layers"):
+        if not recipe.model.get(name):
+            advice = "for example image_size = 48, patch_size = 6 and decoder_layers = 2"
+            raise ConfigError(section, f"{name} is not given", advice=advice)
+    spec = _spec_of_both_sides(recipe, where, "caption")
+    if recipe.own.names and spec.image_size % 2:
+        problem = f"{spec.image_size} pixels cannot be halved for a grid of two by two"
+        raise ConfigError(f"{section}: image_size", problem)
+    _check_positions(spec, recipe, where)
+
+
+def check_draw(recipe: Recipe, where: str) -> None:
+    """A recipe that learns to draw."""
+    if not recipe.data.scenes:
+        raise ConfigError(f"{where}: [data]", 'draw needs scenes: "en" or "de"')
+    _refuse_of_translate(recipe, where)
+    _check_positions(_spec_of_both_sides(recipe, where, "draw"), recipe, where)

@@ -117,6 +117,7 @@ class DataSection:
     """Where the pairs come from, and which are left out."""
 
     phrasebook: Literal["", "de", "hi"] = ""
+    scenes: Literal["", "en", "de"] = ""  # drawn, with captions in a language: data/scenes
     set: str = ""  # the data set that the files are of; datasets/find.py puts their names in
     source: Path | None = None
     target: Path | None = None
@@ -150,6 +151,9 @@ class DataSection:
         check_above_zero("weight", self.weight, MOST_WEIGHT)
         if self.tasks:
             self._check_tasks()
+        elif self.scenes:
+            if self.phrasebook or self.source or self.texts or self.images:
+                raise ConfigError("scenes are drawn; leave images, texts and pairs out")
         elif not (self.texts or self.images) and bool(self.phrasebook) == bool(self.source):
             raise ConfigError("expected either phrasebook or source (with target), not both")
         if self.texts and (self.phrasebook or self.source):

@@ -99,6 +99,15 @@ def see(model: Model, asked: WireMessage) -> WireMessage:
     return {"labels": [[asdict(label) for label in row] for row in rows]}
 
 
+def caption(model: Model, asked: WireMessage) -> WireMessage:
+    pictures = [base64.b64decode(one) for one in asked["pictures"]]
+    rows = model.caption(pictures, n=int(asked["n"]), beam=asked["beam"])
+    names = ("text", "score", "log_probability", "finished")
+    return {
+        "captions": [[{name: vars(one)[name] for name in names} for one in row] for row in rows]
+    }
+
+
 def similar(model: Model, asked: WireMessage) -> WireMessage:
     first: list[str] = asked["first"]
     return {"similarities": [float(x) for x in model.similar(first, asked["second"])]}
@@ -184,6 +193,7 @@ CALLS: dict[str, Callable[[Model, WireMessage], WireMessage]] = {
     "fill": fill,
     "parse": parse,
     "see": see,
+    "caption": caption,
     "similar": similar,
     "answer": answer,
     "summarize": summarize,

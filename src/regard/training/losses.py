@@ -1,6 +1,7 @@
 """The losses: a batch in, a loss summed over what the model is asked for out.
 
     translate   -log p of each target token
+    caption     the same, of what is said of a picture
     parse       -log p of each bracket and tag
     classify    -log p of the class; where several may hold, -log p of each answer, yes or no
     complete    -log p of each token of a text, from those before it
@@ -259,16 +260,23 @@ def translation_loss(model: Transformer, batch: Batch, epsilon: float) -> Summed
 
     Only real positions reach the output layer, so padding costs nothing there.
     """
-    memory = model.encode(batch["source"], batch["source_real"])
-    x = model.decode(batch["target_in"], memory, batch["source_real"])
+    x = told(model, batch)
     x, truth = x[batch["target_real"]], batch["target_out"][batch["target_real"]]
     return _words_loss(model, x, truth, epsilon)
 
 
+def told(model: Transformer, batch: Batch) -> Float[Tensor, "B L D"]:
+    """The decoder's vectors for the targets of a batch, which has a text or a picture as source."""
+    if "pixels" in batch:
+        pixels = batch["pixels"].to(next(model.parameters()).dtype)
+        return model.decode(batch["target_in"], model.see(pixels))
+    memory = model.encode(batch["source"], batch["source_real"])
+    return model.decode(batch["target_in"], memory, batch["source_real"])
+
+
 def parsing_loss(model: Transformer, batch: Batch, epsilon: float) -> SummedLoss:
     """The same where only some target positions are asked for, those that have a label."""
-    memory = model.encode(batch["source"], batch["source_real"])
-    x = model.decode(batch["target_in"], memory, batch["source_real"])
+    x = told(model, batch)
     has_label = batch["target_labels"] != IGNORED
     return _words_loss(model, x[has_label], batch["target_labels"][has_label], epsilon)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from threading import Lock
+from typing import cast
 
 import torch
 
@@ -24,6 +25,7 @@ from regard.decode.engine import (
     Layout,
     Pending,
     Row,
+    SourceNumbers,
     check_prefix,
     distinct,
 )
@@ -104,7 +106,7 @@ class TorchEngine:
 
     def submit(
         self,
-        sources: Sequence[Row],
+        sources: Sequence[SourceNumbers],
         decoding: DecodingOptions,
         prefixes: Sequence[Row] = (),
         is_over: IsOver | None = None,
@@ -137,18 +139,25 @@ class TorchEngine:
         return LiveBatch(self._fused, decoding, self._rules, self._frame)
 
     def queued(
-        self, number: int, source: Row, decoding: DecodingOptions, prefix: Row = (), draw: int = 0
+        self,
+        number: int,
+        source: SourceNumbers,
+        decoding: DecodingOptions,
+        prefix: Row = (),
+        draw: int = 0,
     ) -> QueuedSentence:
         """A source to translate, or a prompt to go on with as long as there are positions."""
         prompted, most = self._fused.encoder is None, self._model.spec.position_limit
         if prompted and most is not None:
             most = max(1, most - len(source))
-        limit = decoding.limit(len(source), most)
+        limit = decoding.limit(self._model.spec.source_places or len(source), most)
         if (tree := self._rules.tree) is not None:
-            needed = tree.limit(source)
+            needed = tree.limit(cast("Row", source))
             limit = needed if most is None else min(needed, most)
         check_prefix(prefix, limit)
-        read, start = (source[:-1], source[-1]) if prompted else (source, self._frame.start)
+        read, start = source, self._frame.start
+        if prompted:
+            read, start = source[:-1], cast("Row", source)[-1]
         return QueuedSentence(number, tuple(read), limit, start, tuple(prefix), draw, prompted)
 
     def _work(self, job: DecodingJob, batch: int, is_over: IsOver | None) -> None:

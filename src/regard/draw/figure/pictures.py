@@ -14,6 +14,7 @@ SIDE = 132.0  # of a panel
 GAP = 18.0
 LINE = 16.0  # of a caption
 FINEST = 128  # cells of a side that are drawn; a larger image is thinned out
+BETWEEN = 200  # the grey between pictures that are pasted together
 WIDEST_CAPTION = SIDE + GAP - 4
 
 
@@ -52,6 +53,20 @@ def gallery(rows: Sequence[Sequence[Thumbnail]], title: str, subtitle: str, word
     widest = max(len(row) for row in rows)
     width = max(heading.right, canvas.PAD + widest * (SIDE + GAP) - GAP) + canvas.PAD
     return Picture(width, y - GAP + canvas.PAD, title, words, shapes)
+
+
+def pasted(rows: Sequence[Sequence[NDArray[np.uint8]]], scale: int) -> NDArray[np.uint8]:
+    """Pictures of one size in rows, as pixels: each `scale` times as large, a grey line between."""
+    large = [[one.repeat(scale, axis=0).repeat(scale, axis=1) for one in row] for row in rows]
+    height, width, channels = large[0][0].shape
+    across = max(len(row) for row in large)
+    size = len(rows) * (height + scale) - scale, across * (width + scale) - scale, channels
+    together = np.full(size, BETWEEN, np.uint8)
+    for down, row in enumerate(large):
+        for right, one in enumerate(row):
+            top, left = down * (height + scale), right * (width + scale)
+            together[top : top + height, left : left + width] = one
+    return together
 
 
 def _row(row: Sequence[Thumbnail], top: float) -> Iterator[Drawn]:

@@ -1,0 +1,1 @@
+"""Drawn scenes: pictures of 48 × 48 pixels made from numbers, which know what they show."""
