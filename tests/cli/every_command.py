@@ -2,13 +2,27 @@
 
 from pathlib import Path
 
+import captioned
 import folders
 import library
 import toy
 import toy_drawings
 import toy_trees
 
-MODELS = ("run", "bert", "fill", "classes", "tags", "spans", "gpt2", "t5", "vit", "trees", "draws")
+MODELS = (
+    "run",
+    "bert",
+    "fill",
+    "classes",
+    "tags",
+    "spans",
+    "gpt2",
+    "t5",
+    "vit",
+    "trees",
+    "draws",
+    "captions",
+)
 TABLE = "text,label\nthe cat sat,glad\na bad dog,sad\n"
 CALLS = {
     "demo": "demo --help",
@@ -31,6 +45,7 @@ CALLS = {
     "parse": "parse trees a.b --svg tree.svg",
     "answer": "answer spans the? --context few.en",
     "see": "see vit image.png",
+    "caption": "caption captions image.png",
     "draw": "draw draws a.red.ring --seed 1 --output picture.png",
     "embed": "embed bert --file few.en --output vectors.npy",
     "index": "index texts --model bert --output index",
@@ -74,6 +89,9 @@ def make(root: Path, toy_run: Path) -> Path:
     train(
         Request(toy_drawings.recipe(root / "made"), made, folder=root / "draws"), lambda line: None
     )
+    table = captioned.write_folder(root / "captioned", 40)
+    told = captioned.recipe(root / "made", f'images = "{table}"', 2)
+    train(Request(told, (*captioned.MODEL, *learned), folder=root / "captions"), lambda line: None)
     Image.linear_gradient("L").save(root / "image.png")
     index_folder(library.write(root / "texts"), root / "made.index", root / "bert")
     return root
