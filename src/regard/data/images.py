@@ -57,8 +57,8 @@ class PicturePlace:
     image: str = ""  # column of a table, or name of an array
     label: str = ""
     white: float = WHITE  # of pixels that are numbers
-    said: Literal["label", "caption"] = "label"  # of a table: what else a row holds
     names: tuple[str, ...] = ()  # of labels that are numbers, from 0
+    said: Literal["label", "caption"] = "label"  # of a table: what else a row holds
 
     @property
     def is_files(self) -> bool:

@@ -76,7 +76,7 @@ def place_of(recipe: Recipe, path: Path, channels: int, own: bool = True) -> Pic
     """Where pictures are, as a recipe reads them; names of columns are those of its `own` file."""
     data, see = recipe.data, recipe.own
     names = (data.image, data.label) if own else ("", "")
-    return PicturePlace(path, channels, *names, see.white, see.names)
+    return PicturePlace(path, channels, *names, white=see.white, names=see.names)
 
 
 def survey_pictures(recipe: Recipe) -> Pictures:
